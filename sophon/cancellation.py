@@ -55,11 +55,11 @@ class Cancellation:
         """Whether the turn, or the branch or step that the current task runs, is to be cancelled."""
         return self._is_task_cancelled() or anyio.current_effective_deadline() == -math.inf
 
-    def _is_task_cancelled(self) -> bool:
+    def _is_task_cancelled(self, loop: asyncio.AbstractEventLoop | None = None) -> bool:
         root = self._task
         if self._is_requested or (root is not None and root.cancelling() > self._baseline):
             return True
-        current = asyncio.current_task()
+        current = asyncio.current_task(loop)
         return current is not None and current is not root and current.cancelling() > 0
 
     async def checkpoint(self) -> None:
@@ -68,11 +68,15 @@ class Cancellation:
         Callbacks that are ready and timers that are due run first, so that a request or a time-out arrives also where
         nothing else ever waits; see `sophon.loop_turns`.
         """
-        passes = count_due_passes(asyncio.get_running_loop())
-        for _ in range(passes):
-            await asyncio.sleep(0)
-        # A cancelled anyio scope keeps a callback ready until the task has left it: without a pass there is none.
-        if self.is_end_recorded or (self.is_requested if passes else self._is_task_cancelled()):
+        loop = asyncio.get_running_loop()
+        if passes := count_due_passes(loop):
+            for _ in range(passes):
+                await asyncio.sleep(0)
+            is_cancelled = self.is_requested
+        else:
+            # A cancelled anyio scope keeps a callback ready until the task has left it: without a pass there is none.
+            is_cancelled = self._is_task_cancelled(loop)
+        if is_cancelled or self.is_end_recorded:
             raise asyncio.CancelledError
 
     def enforce(self, *, whole_turn: bool = False) -> "_Enforcement":
@@ -83,6 +87,22 @@ class Cancellation:
         body is the `whole_turn`, and not a branch or a step, the turn stays cancelled.
         """
         return _Enforcement(self, whole_turn)
+
+    async def enforce_after(self, error: Exception | asyncio.CancelledError | None, *, whole_turn: bool) -> None:
+        """Do what `enforce` does at the end of its body, which raised `error`; the caller re-raises it after that."""
+        if self.is_end_recorded:
+            return
+        is_cancelled = isinstance(error, asyncio.CancelledError)
+        if not self.is_requested:
+            if is_cancelled:
+                raise ChainError("a part of the turn was cancelled from within, though nobody cancelled it") from error
+            return
+        if whole_turn:
+            self.request()
+        if not is_cancelled:
+            # A request that is still pending is delivered here, and not to the await that records the cancellation.
+            await asyncio.sleep(0)
+            raise asyncio.CancelledError from error
 
 
 class _Enforcement:
@@ -98,22 +118,8 @@ class _Enforcement:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._cancellation.is_end_recorded or not (error is None or isinstance(error, _CONVERTIBLE)):
-            return
-        is_cancelled = isinstance(error, asyncio.CancelledError)
-        if not self._cancellation.is_requested:
-            if is_cancelled:
-                raise ChainError("a part of the turn was cancelled from within, though nobody cancelled it") from error
-            return
-        if self._is_whole_turn:
-            self._cancellation.request()
-        if not is_cancelled:
-            # A request that is still pending is delivered here, and not to the await that records the cancellation.
-            await asyncio.sleep(0)
-            raise asyncio.CancelledError from error
-
-
-_CONVERTIBLE = (Exception, asyncio.CancelledError)
+        if error is None or isinstance(error, Exception | asyncio.CancelledError):
+            await self._cancellation.enforce_after(error, whole_turn=self._is_whole_turn)
 
 
 async def run_despite_cancellation(work: Coroutine[Any, Any, T], seconds: float, *, is_cancelled: bool = False) -> T:

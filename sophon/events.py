@@ -287,10 +287,10 @@ class Message(Event):
 
 @dataclass(slots=True, kw_only=True)
 class BudgetAlert(Event):
-    """Budget use reached `share` 0.8 or 1.0 of a limit; `used` and `limit` are in the unit of the setting `name`.
+    """Budget use reached a `share` of a limit; `used` and `limit` are in the unit of the setting `name`.
 
-    `refused`: a call was refused because the rest of the limit is too small for it; `share` is then 1.0. Emitted once
-    per limit, share and day or month.
+    The limit is that of a provider or, with a `principal`, of a person. `refused`: a call was refused because the rest
+    of the limit is too small for it; `share` is then 1.0. Emitted once per limit, share and day or month.
     """
 
     provider: str
@@ -299,6 +299,7 @@ class BudgetAlert(Event):
     used: float
     share: float
     refused: bool = False
+    principal: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -312,6 +313,28 @@ class ProviderExcluded(Event):
     limit: str
     reason: str
     until: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class RouteChosen(Event):
+    """Routing chose the models of a turn; `model` is the first one, empty if a booster answered without any.
+
+    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. Not sent for the strategy Priority.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    model: str
+    strategy: str
+    reason: str
+    tier: str = ""
+    task_type: str = ""
+    complexity: float = 0.0
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.reason = redact(self.reason)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -377,6 +400,17 @@ class SessionTitled(Event):
     """The session received a title, from a model or taken from the user's text."""
 
     title: str
+
+
+@dataclass(slots=True, kw_only=True)
+class FeedbackRecorded(Event):
+    """A person said what they think of the answer of a task: `value` is -1 (bad) to 1 (good), 0 if they took it back.
+
+    `source` is where they said it: `page`, `api`, or the name of a channel.
+    """
+
+    value: float
+    source: str
 
 
 @dataclass(slots=True, kw_only=True)

@@ -32,12 +32,12 @@ class SerializedValue:
 class Extensions:
     """Values by key, shared by a turn and its tool-call branches."""
 
-    __slots__ = ("_keys", "values")
+    __slots__ = ("_dumps", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         """The values by the names of their keys; a restored one that was not read yet is a SerializedValue."""
-        self._keys: dict[str, Key[Any]] = {}
+        self._dumps: dict[str, Callable[[Any], Any]] | None = None
 
     def get(self, key: Key[T]) -> T | None:
         """Return the value, or None. Raises StateError if a restored value cannot be loaded."""
@@ -56,15 +56,19 @@ class Extensions:
     def put(self, key: Key[T], value: T) -> None:
         """Set the value of `key`, replacing any previous one."""
         self.values[key.name] = value
-        self._keys[key.name] = key
+        if key.dump is not None:
+            if self._dumps is None:
+                self._dumps = {}
+            self._dumps[key.name] = key.dump
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that have a `dump`, as JSON-serialisable data."""
         data: dict[str, Any] = {}
+        dumps = self._dumps or {}
         for name, value in self.values.items():
             if type(value) is SerializedValue:
                 data[name] = value.data
-            elif (dump := self._keys[name].dump) is not None and value is not None:
+            elif value is not None and (dump := dumps.get(name)) is not None:
                 data[name] = dump(value)
         return data
 

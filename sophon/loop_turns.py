@@ -7,6 +7,7 @@ the loop has nothing ready and nothing due, for `MAX_SECONDS_WITHOUT_PASS` at mo
 import math
 import threading
 from asyncio import AbstractEventLoop
+from typing import Any
 
 MAX_SECONDS_WITHOUT_PASS = 0.002
 """Longest time for which the loop learns of no I/O because of tasks that never wait: what a person cannot notice, and
@@ -28,9 +29,12 @@ def count_due_passes(loop: AbstractEventLoop) -> int:
     2 if a timer is due, because a pass runs such a timer behind the task that has yielded. asyncio has no public API
     for what is ready and due; a loop that does not tell as asyncio's own does always gets its passes.
     """
-    ready, timers, now = getattr(loop, "_ready", None), getattr(loop, "_scheduled", None), loop.time()
-    if ready is None or timers is None:
+    untyped: Any = loop
+    try:
+        ready, timers = untyped._ready, untyped._scheduled
+    except AttributeError:
         return 2
+    now = loop.time()
     if timers and timers[0].when() <= now:
         passes = 2
     elif ready or not 0 <= now - _last_pass.at < MAX_SECONDS_WITHOUT_PASS:

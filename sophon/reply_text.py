@@ -16,10 +16,11 @@ def collect_earlier_texts(messages: Sequence[Message]) -> list[str]:
     """
     texts: list[str] = []
     for message in reversed(messages):
-        if begins_turn(message):
-            break
-        if is_earlier_text(message):
-            texts.append(message.content)
+        if message.role != "tool":  # half of a long turn's messages
+            if begins_turn(message):
+                break
+            if is_earlier_text(message):
+                texts.append(message.content)
     texts.reverse()
     return texts
 

@@ -15,6 +15,7 @@ from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
 from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, NullEventSink
+from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
@@ -24,9 +25,10 @@ from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
-from sophon.principals import data_owner_of_turn
+from sophon.principals import LOCAL_USER, data_owner_of_turn
+from sophon.security.permission_levels import Level
 from sophon.security.sliding_windows import SlidingWindows
-from sophon.settings import Settings, load_settings
+from sophon.settings import Settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
 from sophon.settings.sections.guards.authorization import TOOL_RESOURCE
 from sophon.settings.validation_errors import suggest_nearest
@@ -36,10 +38,13 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import Toolbox, ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
-from sophon.turn_options import check_max_iterations, parse_planning_mode
+from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
+    from sophon.images import Image
+    from sophon.learning.contract import Embedder, PolicyCache
+    from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
 
@@ -56,7 +61,8 @@ class Services:
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
     `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
-    of `Guards.Shield.PolicyFile`. `skills` are folders with instructions and tools, none by default.
+    of `Guards.Shield.PolicyFile`. Without an `embedder` and `policies`, routing uses no earlier decisions. `skills` are
+    folders with instructions and tools, none by default.
 
     Raises SettingsError, CompositionError.
     """
@@ -77,6 +83,8 @@ class Services:
         policy: "Policy | None" = None,
         vault: CredentialVault | None = None,
         skills: "SkillCatalog | None" = None,
+        embedder: "Embedder | None" = None,
+        policies: "PolicyCache | None" = None,
     ) -> None:
         self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         self.vault = vault or CredentialVault(self.settings.vault, {})
@@ -87,7 +95,7 @@ class Services:
                 provider.default_prices = (prices.input, prices.output)
         limits = GatewayOptions(max_reply_bytes=self.settings.agent_execution.max_reply_bytes)
         self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
-        self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings, has_skills=skills is not None)))
+        self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
         self.skills = skills
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
@@ -100,6 +108,12 @@ class Services:
         self.folder = folder or Path()
         """Base directory of relative paths in the settings."""
         self._policy = policy
+        self.embedder = embedder
+        self.policies = policies
+        # In a list, which the copies of the services share: a host has one for each turn.
+        self._routers: list[Router] = []
+        self.learns = True
+        """False off the record: turns leave no trajectories and no routing decisions."""
 
     @property
     def registry(self) -> ToolRegistry:
@@ -112,6 +126,13 @@ class Services:
         if self._policy is None:
             self._policy = load_shield_policy(self.settings, self.folder)
         return self._policy
+
+    @property
+    def router(self) -> "Router":
+        """The router of the settings, created when it is first needed. Raises SettingsError."""
+        if not self._routers:
+            self._routers.append(create_router(self))
+        return self._routers[0]
 
     @classmethod
     def from_settings(
@@ -134,9 +155,12 @@ class Services:
         one. Raises SettingsError with all problems at once, CompositionError, StoreError.
         """
         # Lazy: a program that passes its own models and tools needs neither the kinds of providers nor plug-ins.
+        from sophon.models.embeddings.factory import create_cached_embedder
         from sophon.models.providers.factory import create_providers
         from sophon.plugins.entry_points import load_installed_tools
         from sophon.plugins.tool_modules import tools_from_modules
+        from sophon.settings import load_settings
+        from sophon.stores.vectors.policies import create_policy_cache
 
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()
@@ -152,12 +176,15 @@ class Services:
         if modules is not None and plugins is not None:
             names = [*LATER_TOOLS, *(tool.name for tool in added)]
             problems += find_unknown_disabled(chosen, names) + find_unknown_limited(chosen, names)
-            problems += find_unknown_ruled(chosen, names)
+            problems += find_unknown_ruled(chosen, names) + find_unknown_permitted(chosen, names)
         if providers is not None:
             problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
             problems += find_unknown_evaluator(chosen, providers)
+            if chosen.routing.names_models or chosen.routing.boosters:
+                problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place)
-        if problems:
+        embedder = _try_make(lambda: create_cached_embedder(chosen.embeddings, variables, time), problems)
+        if problems or opened is None or embedder is None:
             raise SettingsError(problems)
         return cls(
             models=providers,
@@ -171,12 +198,17 @@ class Services:
             folder=place,
             vault=CredentialVault(chosen.vault, variables),
             skills=create_skill_catalog(chosen, place),
+            embedder=embedder,
+            policies=create_policy_cache(
+                opened.vectors, embedder, time, chosen.learning, chosen.routing.min_similarity
+            ),
         )
 
     def turn(
         self,
         text: str,
         *,
+        images: "Sequence[Image]" = (),
         session_id: str | None = None,
         stream: bool = False,
         model: str | None = None,
@@ -191,18 +223,20 @@ class Services:
         """Create a turn, ready for `Pipeline.run`; without `session_id` it starts a new session.
 
         A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
-        the session's. `max_iterations` is the turn's ceiling of rounds of tool calls, instead of the chain's. A host
-        passes the `run_id` under which it accepted the message.
+        the session's. `images` belong to the message: see `sophon.images`. `max_iterations` is the turn's ceiling of
+        rounds of tool calls, instead of the chain's. A host passes the `run_id` under which it accepted the message.
 
-        Raises InputError for an empty message, an unknown planning mode or a ceiling above the hard limit, NotFound for
-        an unknown model.
+        Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode or a ceiling
+        above the hard limit, NotFound for an unknown model.
         """
-        if not text.strip():
+        if not text.strip() and not images:
             raise InputError("the message is empty: write something")
+        if images:
+            check_image_count(images)
         if model is not None:
             self.gateway.find(model)
         messages = MessageList([Message("system", self.instructions)] if self.instructions else ())
-        messages.append(Message("user", text))
+        messages.append(Message("user", text, images=tuple(images)))
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)
@@ -226,6 +260,21 @@ class Services:
             messages=messages,
             tools=self.registry.tools,
         )
+
+    async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:
+        """Return what routing would choose for a message of a principal and why; nothing is asked and nothing changes.
+
+        A principal without an entry of their own counts as an operator if the host says so.
+        """
+        from sophon.routing.explanation import format_route  # lazy, as for the router
+        from sophon.routing.router import RouteQuery
+
+        permissions, router = self.settings.permissions, self.router
+        is_operator = self.operator_policy.is_operator(principal)
+        level = permissions.level_of(principal, channel="local", is_operator=is_operator)
+        allowed = permissions.routing_of(principal, level, uses_tiers=router.uses_tiers)
+        query = RouteQuery(text, permissions=allowed, may_boost=True, is_trial=True)
+        return format_route(await router.route(query, self.gateway.candidates(), self.store))
 
     def register_tool(self, tool: Tool) -> None:
         """Register a tool after the others, for turns that start later; a host calls this before it starts.
@@ -256,6 +305,8 @@ class Services:
         """Close models and store."""
         try:
             await self.gateway.aclose()
+            if isinstance(self.embedder, CachingEmbedder):
+                await self.embedder.aclose()
         finally:
             await self.store.close()
 
@@ -297,28 +348,28 @@ def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -
     return providers
 
 
-def add_builtin_tools(tools: Sequence[Tool], settings: Settings, *, has_skills: bool = False) -> list[Tool]:
+def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
 
-    Memory tools are included only if the memory is enabled, those for skills only where there are some.
+    Memory tools are included only if the memory is enabled.
     """
     names = {tool.name for tool in validate_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
-    if has_skills:
-        from sophon.builtin_tools.skills import skill_tools  # lazy: most chains have none
-
-        builtin += skill_tools()
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
 
 
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
-    """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or there are no folders."""
-    if not settings.skills.enabled or not settings.skills.directories:
-        return None
-    from sophon.skills.catalog import SkillCatalog  # lazy: most chains have none
+    """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or none of them exists yet.
 
-    return SkillCatalog([(folder / each.expanduser()).absolute() for each in settings.skills.directories])
+    So a process without skills pays nothing for them.
+    """
+    folders = [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
+    if not settings.skills.enabled or not any(each.is_dir() for each in folders):
+        return None
+    from sophon.skills.catalog import SkillCatalog
+
+    return SkillCatalog(folders)
 
 
 def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]:
@@ -352,6 +403,26 @@ def find_unknown_ruled(settings: Settings, added: Iterable[str]) -> list[str]:
         f"Guards.Authorization.Rules[{index}].Resource: there is no tool {name!r}{suggest_nearest(name, known)}"
         for index, resource in named
         if (name := resource.removeprefix(TOOL_RESOURCE)) not in known and not resource.endswith("*")
+    ]
+
+
+def find_unknown_permitted(settings: Settings, added: Iterable[str]) -> list[str]:
+    """Return a problem for each tool of a permission level or a sink that is neither one of `added` nor built in.
+
+    Beginnings of names and globs may be about tools that come later.
+    """
+    known = {*added, *(tool.name for tool in builtin_tools())}
+    levels = settings.permissions.levels
+    named = [
+        (f"Permissions.Levels.{level.label}.Tools[{index}]", name)
+        for level in Level
+        for index, name in enumerate(levels.entry(level).tools or ())
+    ]
+    named += [(f"Guards.InformationFlow.Sinks.{name}", name) for name in settings.guards.information_flow.sinks]
+    return [
+        f"{path}: there is no tool {name!r}{suggest_nearest(name, known)}"
+        for path, name in named
+        if name not in known and not any(mark in name for mark in "*?[{")
     ]
 
 
@@ -416,6 +487,36 @@ def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
     except PolicyError as error:
         problem = f"{name!r}: {error}"
     raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])
+
+
+def create_router(services: Services) -> "Router":
+    """Return a router by the settings of the services. Raises SettingsError for a booster that cannot be imported."""
+    # Lazy: a turn that is routed by priority needs no router.
+    from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
+    from sophon.routing.boosters import import_boosters
+    from sophon.routing.router import Router
+
+    settings = services.settings.routing
+    boosters = import_boosters(settings.boosters, folder=services.folder)
+    if settings.arithmetic:
+        boosters.insert(0, answer_arithmetic)
+    return Router(
+        settings,
+        clock=services.clock,
+        embedder=services.embedder,
+        policies=services.policies,
+        boosters=boosters,
+    )
+
+
+def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
+    """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
+    from sophon.routing.boosters import import_boosters  # lazy, as above
+    from sophon.routing.named_models import find_unknown_models
+
+    problems = find_unknown_models(settings.routing, providers)
+    _try_make(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
+    return problems
 
 
 def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:

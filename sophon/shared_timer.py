@@ -24,7 +24,8 @@ class SharedTimer:
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> "DueCall":
         """Call `callback` after `seconds`; at 0 or less in the next pass of the loop."""
-        call = DueCall(self._waiting, self.loop.time() + max(seconds, 0.0), callback)
+        now = self.loop.time()
+        call = DueCall(self._waiting, now + seconds if seconds > 0 else now, callback)
         self._waiting[call] = None
         if self._handle is None or call.due < self._armed_until:
             self._arm(call.due)

@@ -35,13 +35,16 @@ class TaskTimeout:
             self._is_expired = True
             self._task.cancel()
 
+    def _on_timer(self) -> None:
+        self.expire()
+
     def __enter__(self) -> Self:
-        self._task = asyncio.current_task()
-        if self._task is None:
+        self._task = task = asyncio.current_task()
+        if task is None:
             raise RuntimeError("a TaskTimeout must be used inside a task")
-        self._cancelling = self._task.cancelling()
+        self._cancelling = task.cancelling()
         if self._seconds is not None:
-            self._timer = self._clock.call_later(self._seconds, self.expire)
+            self._timer = self._clock.call_later(self._seconds, self._on_timer)
         return self
 
     def __exit__(

@@ -1,5 +1,7 @@
 """Options of a turn that its sender chooses, checked before the message is accepted."""
 
+from collections.abc import Sequence
+
 from sophon.errors import InputError
 from sophon.settings import Settings
 
@@ -15,6 +17,14 @@ def parse_planning_mode(text: str | None) -> str | None:
         if mode.lower() == text.lower():
             return mode
     raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
+
+
+def check_image_count(images: Sequence[object]) -> None:
+    """Check the number of images of a message. Raises InputError."""
+    from sophon.images import MAX_IMAGES  # lazy: few messages have images
+
+    if len(images) > MAX_IMAGES:
+        raise InputError(f"the message has {len(images)} images; at most {MAX_IMAGES} are allowed")
 
 
 def check_max_iterations(wanted: object, settings: Settings) -> int | None:

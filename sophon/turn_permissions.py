@@ -1,6 +1,6 @@
 """Permissions of a turn: which tools its principal may use, by permission level and access control list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -8,9 +8,10 @@ from sophon.context import Context
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
 from sophon.security.access_control import Acl, AclDecision, AclRule
-from sophon.security.permission_levels import Level
+from sophon.security.permission_levels import FULL_HISTORY, Level
+from sophon.settings import Settings
 from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
-from sophon.settings.sections.permissions import LevelsSettings
+from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions
 from sophon.tools.tool import Tool
 
 MICROS_PER_UNIT = 1_000_000
@@ -56,38 +57,80 @@ class ToolPermissions:
 
 def find_tool_permissions(ctx: Context) -> ToolPermissions:
     """Return what the principal of the turn may use now."""
-    permissions = ctx.settings.permissions
-    chat = ctx.data_owner if ctx.group else ""
-    level = permissions.level_of(
+    return build_tool_permissions(
+        ctx.settings,
         ctx.principal,
-        channel=ctx.channel,
-        chat=chat,
-        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
-    )
-    return ToolPermissions(
-        acl=build_tool_acl(
-            ctx.settings.guards.authorization.rules,
-            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
-        ),
-        principal=ctx.principal,
-        level=level,
-        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(ctx.principal)),
+        level=find_level(ctx),
         at=ctx.services.clock.now(),
         channel=ctx.channel,
+        chat=chat_of_turn(ctx),
         cost=find_cost(ctx),
     )
 
 
-def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> list[Tool]:
+def build_tool_permissions(
+    settings: Settings,
+    principal: str,
+    *,
+    level: Level,
+    at: datetime,
+    channel: str,
+    chat: str = "",
+    cost: float | None = 0.0,
+) -> ToolPermissions:
+    """Return what a principal may use at a moment; `cost` is that of the turn so far."""
+    permissions = settings.permissions
+    return ToolPermissions(
+        acl=build_tool_acl(
+            settings.guards.authorization.rules,
+            permissions.levels,  # pyright: ignore[reportArgumentType] - a frozen model is hashable
+        ),
+        principal=principal,
+        level=level,
+        memberships=(*([chat] if chat else []), level.role, *permissions.roles_of(principal)),
+        at=at,
+        channel=channel,
+        cost=cost,
+    )
+
+
+def chat_of_turn(ctx: Context) -> str:
+    """Return the principal of the group that reads the answer; "" for nobody but the person."""
+    return ctx.data_owner if ctx.group else ""
+
+
+def find_level(ctx: Context) -> Level:
+    """Return the permission level of the principal of the turn."""
+    return ctx.settings.permissions.level_of(
+        ctx.principal,
+        channel=ctx.channel,
+        chat=chat_of_turn(ctx),
+        is_operator=ctx.services.operator_policy.is_operator(ctx.principal),
+    )
+
+
+def may_read_full_history(ctx: Context) -> bool:
+    """Return whether the model may read what earlier turns of the session have read, for the principal of the turn."""
+    return ctx.settings.permissions.levels.allows(find_level(ctx), FULL_HISTORY)
+
+
+def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermissions:
+    """Return what routing may choose for the principal of the turn; the defaults of levels are for tiers only."""
+    permissions = ctx.settings.permissions
+    return permissions.routing_of(ctx.principal, find_level(ctx), uses_tiers=uses_tiers)
+
+
+def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
     """Return those of the tools that the principal may use, within what loaded skills allow.
 
     While the guard Authorization is off, the principal may use all of them.
     """
     allowed = find_allowed_tools(ctx)
-    permitted = list(tools) if allowed is None else [tool for tool in tools if tool.name in allowed]
+    if allowed is not None:
+        tools = [tool for tool in tools if tool.name in allowed]
     if not ctx.settings.guards.authorization.enabled:
-        return permitted
-    return find_tool_permissions(ctx).filter(permitted)
+        return tuple(tools)  # the tools of a registry are a tuple, which is not copied
+    return find_tool_permissions(ctx).filter(tools)
 
 
 def find_allowed_tools(ctx: Context) -> frozenset[str] | None:

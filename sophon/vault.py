@@ -1,13 +1,14 @@
 """Credential vault: the secrets that the HTTP tools attach to requests, by host and principal; no model sees them."""
 
-import re
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from sophon.errors import ToolError
 from sophon.lazy_dataclass import dataclass
+from sophon.lazy_pattern import lazy_pattern
 from sophon.principals import LOCAL_USER
 from sophon.security.credential_hosts import HostPattern, parse_host_pattern
 from sophon.security.http_headers import normalize_header_name
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 MAX_ENCODED_CHARACTERS = 6
 """Characters of a secret's character in an encoded text, such as `\\u002b`."""
 
-_HEADER_VALUE = re.compile(r"[\x20-\x7e]+")
+_HEADER_VALUE = lazy_pattern(r"[\x20-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,23 @@ class CredentialVault:
             return _headers_of([each for each in usable if each.belongs_to(scheme, host, port)])
 
         return find_headers
+
+    def list_names(self, url: str, *, principal: str, data_owner: str, group: bool) -> list[str]:
+        """Return the names of the credentials that a request to this URL would carry in a turn.
+
+        None for an invalid URL; hops of a redirect are decided on their own.
+        """
+        user = data_owner if group else principal or LOCAL_USER
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            return []
+        return [
+            each.name
+            for each in self.credentials
+            if each.may_be_used_by(user) and each.belongs_to(parts.scheme, host, port)
+        ]
 
     def redact(self, text: str, *, is_complete: bool = True) -> str:
         """Return the text without any secret, in whatever encoding `KNOWN_SECRETS` finds.

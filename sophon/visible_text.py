@@ -7,9 +7,10 @@ opening bracket of such an escape is escaped too, so that no text can forge one.
 left as they are.
 """
 
-import re
 import unicodedata
 from functools import lru_cache
+
+from sophon.lazy_pattern import lazy_pattern
 
 ESCAPE_OPENING, ESCAPE_CLOSING = "⟦", "⟧"
 
@@ -25,8 +26,8 @@ _BLANK_LETTERS = frozenset(
 )
 # Controls, formats, combining marks. Not the unassigned ones: an emoji of a newer Unicode version is visible.
 _BLANK_CATEGORIES = frozenset({"Cc", "Cf", "Mn", "Me", "Mc"})
-_LONG_BLANKS = re.compile(rf"[ \t]{{{MAX_BLANKS + 1},}}")
-_LONG_GAP = re.compile(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
+_LONG_BLANKS = lazy_pattern(rf"[ \t]{{{MAX_BLANKS + 1},}}")
+_LONG_GAP = lazy_pattern(rf"\n(?:[ \t]*\n){{{MAX_EMPTY_LINES + 1},}}")
 
 
 def escape_invisible(text: str) -> str:

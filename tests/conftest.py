@@ -8,9 +8,9 @@ import pytest
 from hypothesis import settings
 
 from sophon.security.known_secrets import KNOWN_SECRETS
+from tests import properties
 
-settings.register_profile("sophon", deadline=None)  # a busy machine is no finding
-settings.load_profile("sophon")
+settings.load_profile(properties.FEW)
 
 # The workers of pytest-xdist ignore Ctrl-C, a shell's background jobs too, and `nohup` a lost terminal; every program
 # that a test starts would inherit that.
@@ -32,6 +32,20 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Do the same with what a test file leaves: the libraries that it imported, their caches, the compiled schemas.
+
+    Otherwise `gc.collect` of a test takes a second once a library like litellm is imported.
+    """
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or nextitem.path != item.path:
+            gc.collect()
+            gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import asyncio
 import atexit
 import shutil
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -30,5 +31,6 @@ async def open_and_close(store: Store) -> None:
 def _template() -> Path:
     folder = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, folder)
-    asyncio.run(open_and_close(store_from_url(SQLITE, folder=folder)))
+    with ThreadPoolExecutor(1) as thread:  # a test may have a loop of its own
+        thread.submit(lambda: asyncio.run(open_and_close(store_from_url(SQLITE, folder=folder)))).result()
     return folder / "data" / "sophon.db"

@@ -238,12 +238,23 @@ def import_all() -> None:
     prepare(LAZY)
 
 
+def use_all_once() -> None:
+    """Do what is done at first use, which takes half a second, so that no process does it again."""
+    importlib.import_module("tests.first_use").use_host_once()
+    freeze()
+
+
 def prepare(names: Sequence[str]) -> None:
     """Import modules, if they are not yet, so that the processes share them."""
     if not (missing := [name for name in names if name not in sys.modules]):
         return
     for name in missing:
         importlib.import_module(name)
+    freeze()
+
+
+def freeze() -> None:
+    """Have what exists shared by all processes: a collection would copy the pages that it goes through."""
     assert threading.active_count() == 1, "a fork takes only one thread with it"
     gc.collect()
     gc.freeze()
@@ -251,6 +262,7 @@ def prepare(names: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     import_all()
+    use_all_once()
     script = serve(socket.socket(fileno=int(sys.argv.pop())))
     if script is None:
         runpy.run_module("sophon_hosting.cli", run_name="__main__", alter_sys=True)

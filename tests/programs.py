@@ -17,7 +17,7 @@ import pytest
 
 from tests.fork_server import ForkedProcess
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 BRAIN = '''
 """The owner's model and tool: messages say what happens."""
 import asyncio

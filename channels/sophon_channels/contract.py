@@ -123,6 +123,21 @@ class ButtonPress:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageReaction:
+    """The reactions of a person to a message, `emojis`, have changed; none: they were taken back.
+
+    `message_id` is the platform's id of the message, `chat` the chat within which it is unique, "" if it is everywhere.
+    """
+
+    external_id: str
+    person: Person
+    location: ChatLocation
+    message_id: str
+    emojis: tuple[str, ...] = ()
+    chat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMigrated:
     """The platform has given a chat a new id."""
 
@@ -157,7 +172,9 @@ class DeliveryReceipt:
     is_chat_unreachable: bool = False
 
 
-InboundEvent: TypeAlias = InboundMessage | ButtonPress | ChatMigrated | IdentityChanged | DeliveryReceipt
+InboundEvent: TypeAlias = (
+    InboundMessage | ButtonPress | MessageReaction | ChatMigrated | IdentityChanged | DeliveryReceipt
+)
 """Everything that a channel reports to the host."""
 
 

@@ -21,6 +21,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
@@ -87,6 +88,7 @@ class Host:
             policy=services.operator_policy,
             events=self.event_bus,
         )
+        self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(services, chain, self.queue, active_runs, outcome_writer)
         self._worker = Worker(
             services,

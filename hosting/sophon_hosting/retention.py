@@ -2,14 +2,16 @@
 
 import logging
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
-from sophon.settings import Settings
+from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
+from sophon.settings import GuardsSettings, Settings
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.contract import Store
+from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
 
 log = logging.getLogger("sophon")
 
@@ -28,8 +30,9 @@ class RetentionSweep:
 
     def __init__(self, store: Store, clock: Clock, settings: Settings, folder: Path) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
+        self._learning = settings.learning
         self._snapshots, self._archive = settings.guards.snapshot, SnapshotArchive(folder)
-        self._longest_window = settings.guards.rate_limit.find_longest_period()
+        self._longest_window = find_longest_window(settings.guards)
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
@@ -56,9 +59,9 @@ class RetentionSweep:
             "approvals": await store.approvals.expire(internal),
             "rate_events": await store.rate_windows.expire(now - self._longest_window),
             "grants": await store.grants.expire(internal),
-            "quota_uses": await store.quotas.expire(internal),
         }
         deleted |= await self._sweep_snapshots()
+        deleted |= await self._sweep_learning(now)
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
@@ -72,6 +75,17 @@ class RetentionSweep:
             log.info("deleted old data: %s", format_counts(deleted))
         return deleted
 
+    async def _sweep_learning(self, now: datetime) -> dict[str, int]:
+        """Delete old trajectories, feedback and routes of messages, and those beyond their bounds."""
+        store, settings = self._store, self._learning
+        deleted = 0
+        if settings.days is not None:
+            deleted = await store.trajectories.expire(now - timedelta(days=settings.days))
+        before = None if settings.policy_expiry is None else now - settings.policy_expiry
+        policies = await store.vectors.expire(POLICIES, before, settings.max_policies)
+        vectors = await store.vectors.expire(TRAJECTORIES, None, settings.max_trajectories)
+        return {"trajectories": deleted, "routing_policies": policies, "vectors": vectors}
+
     async def _sweep_snapshots(self) -> dict[str, int]:
         """Delete old snapshots, then the copies that no snapshot has, also those that a kill has left."""
         store, settings = self._store.snapshots, self._snapshots
@@ -83,6 +97,12 @@ class RetentionSweep:
         unused = [name for name in copies if name.partition(".")[0] not in ids]
         await self._clock.run_in_thread(lambda: self._archive.remove(unused))
         return {"snapshots": deleted, "unused_copies": len(unused)}
+
+
+def find_longest_window(guards: GuardsSettings) -> timedelta:
+    """Return for how long the times of rate-limited events are needed: a day if evaluations are counted by the day."""
+    longest = guards.rate_limit.find_longest_period()
+    return max(longest, timedelta(seconds=LONGEST_DAY_SECONDS)) if guards.shield.has_evaluator else longest
 
 
 def format_counts(counts: Mapping[str, int]) -> str:

@@ -1,30 +1,63 @@
 """The middlewares of Sophon: the twelve of the default chain, and the guards."""
 
-from sophon_middlewares.guards.audit import Audit
-from sophon_middlewares.guards.authorization import Authorization
-from sophon_middlewares.guards.information_flow import InformationFlow
-from sophon_middlewares.guards.integrity import Integrity
-from sophon_middlewares.guards.off_the_record import OffTheRecord
-from sophon_middlewares.guards.protection import Protection
-from sophon_middlewares.guards.rate_limit import RateLimit
-from sophon_middlewares.guards.redaction import Redaction
-from sophon_middlewares.guards.reply_redaction import ReplyRedaction
-from sophon_middlewares.guards.sandbox import Sandbox
-from sophon_middlewares.guards.shield import Shield
-from sophon_middlewares.guards.simulation import Simulation
-from sophon_middlewares.guards.snapshot import Snapshot
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
-from sophon_middlewares.inner.approval import Approval
-from sophon_middlewares.inner.llm_invoker import LlmInvoker
-from sophon_middlewares.inner.parallel_execution import ParallelExecution
-from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import CapabilityRouting
-from sophon_middlewares.outer.context_window import ContextWindow
-from sophon_middlewares.outer.planning import Planning
-from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
-from sophon_middlewares.outer.session_events import SessionEvents
-from sophon_middlewares.outer.tool_filter import ToolFilter
+from typing import TYPE_CHECKING
+
+from sophon.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sophon_middlewares.guards.audit import Audit
+    from sophon_middlewares.guards.authorization import Authorization
+    from sophon_middlewares.guards.information_flow import InformationFlow
+    from sophon_middlewares.guards.integrity import Integrity
+    from sophon_middlewares.guards.off_the_record import OffTheRecord
+    from sophon_middlewares.guards.protection import Protection
+    from sophon_middlewares.guards.rate_limit import RateLimit
+    from sophon_middlewares.guards.redaction import Redaction
+    from sophon_middlewares.guards.reply_redaction import ReplyRedaction
+    from sophon_middlewares.guards.sandbox import Sandbox
+    from sophon_middlewares.guards.shield import Shield
+    from sophon_middlewares.guards.simulation import Simulation
+    from sophon_middlewares.guards.snapshot import Snapshot
+    from sophon_middlewares.inner.agentic_loop import AgenticLoop
+    from sophon_middlewares.inner.approval import Approval
+    from sophon_middlewares.inner.llm_invoker import LlmInvoker
+    from sophon_middlewares.inner.parallel_execution import ParallelExecution
+    from sophon_middlewares.inner.tool_execution import ToolExecution
+    from sophon_middlewares.outer.budget import Budget
+    from sophon_middlewares.outer.capability_routing import CapabilityRouting
+    from sophon_middlewares.outer.context_window import ContextWindow
+    from sophon_middlewares.outer.planning import Planning
+    from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+    from sophon_middlewares.outer.session_events import SessionEvents
+    from sophon_middlewares.outer.tool_filter import ToolFilter
+
+_HOMES = {
+    "AgenticLoop": "sophon_middlewares.inner.agentic_loop",
+    "Approval": "sophon_middlewares.inner.approval",
+    "Audit": "sophon_middlewares.guards.audit",
+    "Authorization": "sophon_middlewares.guards.authorization",
+    "Budget": "sophon_middlewares.outer.budget",
+    "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
+    "ContextWindow": "sophon_middlewares.outer.context_window",
+    "InformationFlow": "sophon_middlewares.guards.information_flow",
+    "Integrity": "sophon_middlewares.guards.integrity",
+    "LlmInvoker": "sophon_middlewares.inner.llm_invoker",
+    "OffTheRecord": "sophon_middlewares.guards.off_the_record",
+    "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
+    "Planning": "sophon_middlewares.outer.planning",
+    "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge",
+    "Protection": "sophon_middlewares.guards.protection",
+    "RateLimit": "sophon_middlewares.guards.rate_limit",
+    "Redaction": "sophon_middlewares.guards.redaction",
+    "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
+    "Sandbox": "sophon_middlewares.guards.sandbox",
+    "SessionEvents": "sophon_middlewares.outer.session_events",
+    "Shield": "sophon_middlewares.guards.shield",
+    "Simulation": "sophon_middlewares.guards.simulation",
+    "Snapshot": "sophon_middlewares.guards.snapshot",
+    "ToolExecution": "sophon_middlewares.inner.tool_execution",
+    "ToolFilter": "sophon_middlewares.outer.tool_filter",
+}
 
 __all__ = [
     "AgenticLoop",
@@ -53,3 +86,5 @@ __all__ = [
     "ToolExecution",
     "ToolFilter",
 ]
+
+__getattr__ = lazy_names(__name__, _HOMES)

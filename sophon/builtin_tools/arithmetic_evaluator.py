@@ -17,6 +17,7 @@ from sophon.builtin_tools.arithmetic_functions import (
     compute_power,
 )
 from sophon.errors import ToolError
+from sophon.lazy_pattern import lazy_pattern
 
 MAX_EXPRESSION_CHARACTERS = 500
 """Maximum length of an expression, in characters."""
@@ -35,7 +36,7 @@ SMALLEST_PLAIN, LARGEST_PLAIN = Fraction(1, 10**10), 10**20
 
 _EXACT = Context(prec=40)
 _ROUNDED = Context(prec=SIGNIFICANT_DIGITS)
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"\s+|[-+*/%(),]|(?P<number>(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE](?P<exponent>[+-]?\d+))?)(?![\w.])|[A-Za-z_]\w*",
     re.ASCII,
 )
@@ -150,3 +151,33 @@ def _apply_function(name: str, arguments: list[ArithmeticNumber]) -> ArithmeticN
 
 def _quote(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}...")
+
+
+_QUESTIONS = ("what is ", "what's ", "how much is ", "calculate ", "compute ")
+_ARITHMETIC = re.compile(r"[\d\s.()+\-*/%^×·÷−]+")
+_OPERATOR = re.compile(r"[\d)]\s*(?:\*\*|//|[-+*/%^×·÷−])\s*[-\d(.]")
+_JOINED_DIGITS = re.compile(r"\d+(?:([-/.])\d+)(?:\1\d+)*")
+"""Digits that one kind of sign joins, as in dates, phone numbers, ranges and versions: `2026-01-31`, `24/7`."""
+
+
+def answer_arithmetic(text: str) -> str | None:
+    """Return the result of a message that is mere arithmetic with digits, such as `what is 12 * (3 + 4)?`, else None.
+
+    A number alone, a date such as 2026-01-31, and what the evaluator refuses are no arithmetic.
+    """
+    if len(text) > MAX_EXPRESSION_CHARACTERS:
+        return None
+    expression = text.strip().rstrip("?=").rstrip()
+    lowered = expression.lower()
+    for question in _QUESTIONS:
+        if lowered.startswith(question):
+            expression = expression[len(question) :].lstrip()
+            break
+    if not _ARITHMETIC.fullmatch(expression) or not _OPERATOR.search(expression):
+        return None
+    if _JOINED_DIGITS.fullmatch(expression):
+        return None
+    try:
+        return format_number(evaluate_expression(expression))
+    except ToolError:
+        return None

@@ -1,10 +1,10 @@
 """Built-in tool `calculator`: exact arithmetic with bounded run time."""
 
-from sophon.builtin_tools.arithmetic_evaluator import evaluate_expression, format_number
 from sophon.tools.tool import Risk, tool
 
 
 @tool(
+    deferred=True,
     risk=Risk.NONE,
     group="math",
     idempotent=True,
@@ -20,4 +20,6 @@ async def calculator(expression: str) -> str:
     Args:
         expression: For example (1200 * 0.19) / 12 or round(sqrt(2), 4); no thousands separators, no units.
     """
+    from sophon.builtin_tools.arithmetic_evaluator import evaluate_expression, format_number  # lazy: seldom used
+
     return format_number(evaluate_expression(expression))

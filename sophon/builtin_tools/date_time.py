@@ -1,13 +1,12 @@
 """Built-in tool `datetime.now`: date, time and weekday in any time zone, and lookup of time zones by name."""
 
-import difflib
 import re
 from datetime import timedelta, timezone, tzinfo
 from functools import cache
-from zoneinfo import ZoneInfo, available_timezones
 
 from sophon.context import Context
 from sophon.errors import ToolError
+from sophon.lazy_pattern import lazy_pattern
 from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
 
@@ -36,11 +35,12 @@ CITIES_BY_ZONE = {
     "Europe/Warsaw": ("Gdansk", "Krakow"),
 }
 
-_OFFSET = re.compile(r"(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
+_OFFSET = lazy_pattern(r"(?:utc|gmt)?\s*([+-])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
 _NON_CITY_PREFIXES = ("Etc/", "posix/", "right/", "SystemV/")
 
 
 @tool(
+    deferred=True,
     name="datetime.now",
     risk=Risk.NONE,
     group="time",
@@ -63,6 +63,9 @@ async def datetime_now(ctx: Context, timezone: str = "UTC") -> str:
 
 def find_time_zone(name: str) -> tzinfo:
     """Return the time zone of an IANA name, a city or an offset, ignoring case; raises ToolError with similar names."""
+    import difflib
+    from zoneinfo import ZoneInfo  # lazy: most turns need UTC only
+
     offset = _OFFSET.fullmatch(name.strip())
     if offset:
         return _build_fixed_offset(name, offset)
@@ -85,6 +88,8 @@ def _build_fixed_offset(name: str, offset: re.Match[str]) -> tzinfo:
 @cache
 def _index_zones() -> dict[str, str]:
     """Map full names, last components and cities, normalised, to IANA names; the shorter name wins."""
+    from zoneinfo import available_timezones
+
     names = sorted(available_timezones(), key=lambda each: (each.count("/"), each))
     zones = {_normalize_name(name): name for name in names}
     for name in names:

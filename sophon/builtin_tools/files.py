@@ -4,21 +4,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
-
-from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
+from sophon.builtin_tools.sandboxed_folder import SandboxedFolder, check_relative_path
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.principals import PRINCIPALS_FOLDER, files_folder, owns_files_root
 from sophon.tools.tool import Risk, tool
+from sophon.value_rules import ValueRules
 
 DEFAULT_PAGE_CHARACTERS = 7000
 """Default number of characters of one read: a tool result has 8000, including its fence."""
+
+FilePath = Annotated[str, ValueRules(after=check_relative_path)]
+"""Argument that names a file or folder below the files folder."""
 
 MAX_PAGE_CHARACTERS = 200_000
 
 
 @tool(
+    deferred=True,
     name="files.read",
     risk=Risk.LOW,
     group="files",
@@ -28,9 +31,9 @@ MAX_PAGE_CHARACTERS = 200_000
 )
 async def files_read(
     ctx: Context,
-    path: str,
-    offset: Annotated[int, Field(ge=0)] = 0,
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
+    path: FilePath,
+    offset: Annotated[int, ValueRules(ge=0)] = 0,
+    limit: Annotated[int, ValueRules(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
 ) -> str:
     """Read a text file.
 
@@ -44,6 +47,7 @@ async def files_read(
 
 
 @tool(
+    deferred=True,
     name="files.list",
     risk=Risk.LOW,
     group="files",
@@ -51,7 +55,7 @@ async def files_read(
     external=True,
     tags=("file", "files", "folder", "directory", "list", "folders", "directories"),
 )
-async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]]:
+async def files_list(ctx: Context, path: FilePath = ".") -> list[dict[str, str | int]]:
     """List the entries of a folder: names, kinds and sizes in bytes.
 
     Args:
@@ -65,13 +69,14 @@ async def files_list(ctx: Context, path: str = ".") -> list[dict[str, str | int]
 
 
 @tool(
+    deferred=True,
     name="files.write",
     risk=Risk.HIGH,
     group="files",
     serial=True,
     tags=("file", "files", "write", "save", "create", "append", "document"),
 )
-async def files_write(ctx: Context, path: str, content: str, append: bool = False) -> str:
+async def files_write(ctx: Context, path: FilePath, content: str, append: bool = False) -> str:
     """Write a text file, replacing or appending to its content; missing folders are created.
 
     Args:

@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakKeyDictionary
-
-from pydantic import Field
 
 from sophon.context import Context, TurnServices
 from sophon.errors import ToolError
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard
 from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
+from sophon.value_rules import ValueRules
 
 if TYPE_CHECKING:
     from sophon.models.gateway.gateway import ModelGateway
@@ -27,6 +25,7 @@ _CLIENTS: "WeakKeyDictionary[ModelGateway, SafeHttpClient]" = WeakKeyDictionary(
 
 
 @tool(
+    deferred=True,
     name="http.request",
     risk=Risk.LOW,
     group="web",
@@ -51,6 +50,7 @@ async def http_request(
 
 
 @tool(
+    deferred=True,
     name="http.send",
     risk=Risk.HIGH,
     group="web",
@@ -62,7 +62,7 @@ async def http_send(
     ctx: Context,
     url: str,
     method: Literal["POST", "PUT", "PATCH", "DELETE"] = "POST",
-    body: Annotated[str, Field(max_length=MAX_BODY_CHARACTERS)] = "",
+    body: Annotated[str, ValueRules(max_length=MAX_BODY_CHARACTERS)] = "",
     headers: dict[str, str] = {},  # noqa: B006 - never changed; None would tell the model that null is welcome
 ) -> str:
     """Send data to a web address, or change or delete something there.
@@ -134,6 +134,8 @@ def _with_content_type(headers: Mapping[str, str], body: str) -> dict[str, str]:
 
 
 def _status_phrase(status: int) -> str:
+    from http import HTTPStatus  # lazy, as the client
+
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import NotFound, ToolError
@@ -12,6 +10,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, result_to_text, tool
 from sophon.tools.untrusted_text import ExternalText
+from sophon.value_rules import ValueRules
 
 MAX_ENTRY_CHARACTERS = 4000
 """Maximum length of an entry, in characters."""
@@ -23,6 +22,7 @@ MemoryCategory = Literal["fact", "preference", "observation"]
 
 
 @tool(
+    deferred=True,
     name="memory.write",
     risk=Risk.MEDIUM,
     group="memory",
@@ -31,7 +31,7 @@ MemoryCategory = Literal["fact", "preference", "observation"]
 )
 async def memory_write(
     ctx: Context,
-    text: Annotated[str, Field(min_length=1, max_length=MAX_ENTRY_CHARACTERS)],
+    text: Annotated[str, ValueRules(min_length=1, max_length=MAX_ENTRY_CHARACTERS)],
     category: MemoryCategory = "fact",
 ) -> str:
     """Remember something about the user or their world beyond this conversation.
@@ -57,6 +57,7 @@ async def memory_write(
 
 
 @tool(
+    deferred=True,
     name="memory.search",
     risk=Risk.NONE,
     group="memory",
@@ -64,7 +65,7 @@ async def memory_write(
     tags=("remember", "memory", "recall", "know", "memories", "remind"),
 )
 async def memory_search(
-    ctx: Context, query: str, limit: Annotated[int, Field(ge=1, le=50)] = 5
+    ctx: Context, query: str, limit: Annotated[int, ValueRules(ge=1, le=50)] = 5
 ) -> list[dict[str, Any]] | str:
     """Look up what has been remembered about the user, the best matches first.
 
@@ -81,6 +82,7 @@ async def memory_search(
 
 
 @tool(
+    deferred=True,
     name="memory.forget",
     risk=Risk.HIGH,
     group="memory",

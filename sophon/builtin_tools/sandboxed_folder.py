@@ -150,6 +150,18 @@ def _split_path(path: str, hidden: str = "") -> list[str]:
     return parts
 
 
+def check_relative_path(path: str) -> str:
+    """Return a path as it is; ValueError if it can be in no files folder, whatever is there.
+
+    As a validator of a tool's argument it refuses the call before anybody is asked about it.
+    """
+    try:
+        _split_path(path)
+    except ToolError as error:
+        raise ValueError(str(error)) from None
+    return path
+
+
 @contextmanager
 def _open_folder(path: str, root: int, parts: list[str], *, make: bool) -> Generator[int, None, None]:
     """Open the folder at the end of `parts`; closes it and `root` on exit."""

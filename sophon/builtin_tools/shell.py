@@ -1,22 +1,23 @@
 """Built-in tool `system.execute`: shell commands in the files folder, always with approval."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sophon.builtin_tools.programs import run_program
 from sophon.context import Context
 from sophon.errors import ToolError
-from sophon.processes.command_result import CommandResult
-from sophon.processes.command_runner import SHELL
-from sophon.processes.sandbox_probe import find_probed
 from sophon.settings.sections.guards.sandbox import SandboxSettings
 from sophon.tools.tool import Risk, tool
+
+if TYPE_CHECKING:
+    from sophon.processes.command_result import CommandResult
 
 UNCONFINED_NOTE = "a command has the rights of the host: it can read its settings, data and secret files."
 
 
 def write_command_note(ctx: Context, arguments: Mapping[str, Any]) -> str:
     """Return what a command can reach, for the person who approves it."""
+    from sophon.processes.sandbox_probe import find_probed  # lazy: few turns run programs
+
     settings = ctx.settings.guards.sandbox
     sandbox = find_probed(settings.program) if settings.enabled else None
     return UNCONFINED_NOTE if sandbox is None or sandbox.problem else describe_sandbox(settings)
@@ -31,6 +32,7 @@ def describe_sandbox(settings: SandboxSettings) -> str:
 
 
 @tool(
+    deferred=True,
     name="system.execute",
     risk=Risk.CRITICAL,
     group="system",
@@ -47,13 +49,16 @@ async def system_execute(ctx: Context, command: str) -> str:
     Args:
         command: The command for /bin/sh. It gets no input, and few variables of the environment.
     """
+    from sophon.builtin_tools.programs import run_program
+    from sophon.processes.command_runner import SHELL
+
     result = await run_program(ctx, [SHELL, "-c", command])
     if result.stopped:
         raise ToolError(format_command_result(result))
     return format_command_result(result)
 
 
-def format_command_result(finished: CommandResult) -> str:
+def format_command_result(finished: "CommandResult") -> str:
     """Format a result; the exit code comes first, so that truncation keeps it."""
     status = f"exit code {finished.code}" if finished.code >= 0 else f"ended by signal {-finished.code}"
     parts = [f"the sandbox has stopped the command: {finished.stopped}" if finished.stopped else status]

@@ -57,8 +57,7 @@ def _create_tool(skill: SkillPackage, manifest: ToolManifest, script: ScriptTool
         script.description,
         run,
         ArgumentSchema(
-            script.parameters,
-            _create_check(name, script.parameters),
+            lambda: (script.parameters, _create_check(name, script.parameters)),
             wants_context=True,
             names=frozenset(script.parameters.get("properties", {})),
         ),

@@ -122,10 +122,11 @@ def _restrict_tools(ctx: Context, loaded: Sequence[SkillPackage]) -> None:
 def _offer_tools(ctx: Context, loaded: Sequence[SkillPackage]) -> None:
     # A list is the tool filter's selection, shared by the turn's branches; otherwise all tools are offered already.
     if isinstance(ctx.tools, list):
-        wanted = [tool for skill in loaded for tool in _own_tools(ctx, skill)]
+        wanted = [read_skill_file, *(tool for skill in loaded for tool in _own_tools(ctx, skill))]
+        registered = ctx.services.registry.tools
         named = {name for skill in loaded for name in skill.allowed_tools or ()}
         wanted += [tool for tool in ctx.services.registry if tool.name in named]
-        ctx.tools.extend(tool for tool in filter_permitted(ctx, wanted) if tool not in ctx.tools)
+        ctx.tools.extend(tool for tool in filter_permitted(ctx, wanted) if tool in registered and tool not in ctx.tools)
 
 
 def _own_tools(ctx: Context, skill: SkillPackage) -> list[Tool]:

@@ -6,7 +6,7 @@ from sophon.tools.tool import Risk, tool
 from sophon.turn_permissions import filter_permitted
 
 
-@tool(risk=Risk.NONE, idempotent=True, tags=("tool", "tools", "capability", "capabilities"))
+@tool(deferred=True, risk=Risk.NONE, idempotent=True, tags=("tool", "tools", "capability", "capabilities"))
 async def load_tools(ctx: Context, group: str) -> str:
     """Make all tools of a group available when none of the offered ones fits. Built-in groups: time, math, memory,
     files, web, system.

@@ -1,5 +1,6 @@
 """Pipeline: middlewares composed once into one callable, which is itself a middleware."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias, overload
 
@@ -78,8 +79,13 @@ class Pipeline(Sequence[Middleware]):
         ctx.pipeline = self
         if not ctx.depth:
             await ctx.cancellation.begin()
-        async with ctx.cancellation.enforce(whole_turn=not ctx.depth):
+        try:  # `cancellation.enforce` without a context manager, which costs more than a middleware
             await self._call(ctx)
+        except (Exception, asyncio.CancelledError) as error:
+            await ctx.cancellation.enforce_after(error, whole_turn=not ctx.depth)
+            raise
+        if not ctx.cancellation.is_end_recorded:
+            await ctx.cancellation.enforce_after(None, whole_turn=not ctx.depth)
         return ctx.conclude()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from sophon.clock import Clock
     from sophon.context.turn_log import TurnLog
     from sophon.events import EventSink
+    from sophon.learning.contract import Embedder, PolicyCache
     from sophon.models.gateway.gateway import ModelGateway
     from sophon.operator_policy import OperatorPolicy
+    from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.security.sliding_windows import SlidingWindows
     from sophon.settings import Settings
@@ -100,4 +102,24 @@ class TurnServices(Protocol):
     @property
     def policy(self) -> "Policy":
         """The policy of the guard Shield. Raises SettingsError if its file cannot be read."""
+        ...
+
+    @property
+    def learns(self) -> bool:
+        """Whether turns leave trajectories and routing decisions; False off the record."""
+        ...
+
+    @property
+    def embedder(self) -> "Embedder | None":
+        """Turns texts into vectors; None if there is none."""
+        ...
+
+    @property
+    def policies(self) -> "PolicyCache | None":
+        """Routing decisions of earlier messages; None if there are none."""
+        ...
+
+    @property
+    def router(self) -> "Router":
+        """Decides which models a turn asks. Raises SettingsError if a booster of the settings cannot be imported."""
         ...

@@ -1,6 +1,7 @@
 """Rows of the usage that a turn hands over to the store."""
 
 from datetime import datetime
+from functools import lru_cache
 
 from sophon.context.usage_counts import UnrecordedUsage
 from sophon.stores.usage.contract import Period, UsageRow
@@ -9,6 +10,10 @@ from sophon.stores.usage.contract import Period, UsageRow
 def usage_rows(unrecorded: UnrecordedUsage, session_id: str, run_id: str, at: datetime) -> list[UsageRow]:
     """Return the rows that record the usage: one per day, model and purpose."""
     return [
-        UsageRow(provider, model, purpose, session_id, run_id, counts.to_usage(), Period(day, month), at, counts.calls)
+        UsageRow(provider, model, purpose, session_id, run_id, counts.to_usage(), _period(day, month), at, counts.calls)
         for (day, month, provider, model, purpose), counts in unrecorded.items()
     ]
+
+
+_period = lru_cache(maxsize=8)(Period)
+"""The same object for all rows of a day."""

@@ -1,9 +1,11 @@
 """Rules for routing by task type and complexity, and for scoring replies, as pure functions."""
 
-from sophon.learning.classification import TASK_TYPES, Classified, classify
+from sophon.learning.classification import Classified, classify
 from sophon.learning.complexity import complexity, compute_tier
 from sophon.learning.complexity_factors import Factors, complexity_factors
+from sophon.learning.explanation import explain_route
 from sophon.learning.fitness import Fitness, fitness
+from sophon.task_types import TASK_TYPES
 
 __all__ = [
     "TASK_TYPES",
@@ -14,5 +16,6 @@ __all__ = [
     "complexity",
     "complexity_factors",
     "compute_tier",
+    "explain_route",
     "fitness",
 ]

@@ -2,13 +2,10 @@
 
 import re
 from functools import cache
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final
 
 from sophon.lazy_dataclass import dataclass
-
-TaskType: TypeAlias = Literal["code_generation", "code_review", "research", "creative", "analysis", "tool_use", "chat"]
-
-TASK_TYPES: Final[tuple[TaskType, ...]] = get_args(TaskType)
+from sophon.task_types import TaskType
 
 KEYWORDS: Final[tuple[tuple[TaskType, tuple[str, ...]], ...]] = (
     (

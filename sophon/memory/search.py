@@ -6,12 +6,13 @@ tens the first time. The words of `CACHED_TEXTS` texts are cached; a memory with
 
 import heapq
 import math
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar
+
+from sophon.lazy_pattern import lazy_pattern
 
 SATURATION = 1.2
 """BM25's k1, the saturation of repeated words. The usual value."""
@@ -23,11 +24,11 @@ CACHED_TEXTS = 10_000
 MIN_STEM_LENGTH = 3
 
 # Han and kana are written without spaces: each character is a word.
-_WORD = re.compile(
+_WORD = lazy_pattern(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]+"
 )
-_POSSESSIVE = re.compile(r"['’]s\b")
-_VOWEL = re.compile(r"[aeiouy]")
+_POSSESSIVE = lazy_pattern(r"['’]s\b")
+_VOWEL = lazy_pattern(r"[aeiouy]")
 
 
 class SearchableText(Protocol):

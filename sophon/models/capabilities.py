@@ -1,9 +1,9 @@
 """Capabilities of a model by name: `code generation`, `Code-Generation` and `code_generation` are the same one."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.models.gateway.provider import Candidate
 from sophon.models.model import ModelInfo
 
@@ -13,7 +13,7 @@ FAST = "fast"
 FUNCTION_CALLING = "function_calling"
 """Capability that `ModelInfo.function_calling` states too."""
 
-_IGNORED = re.compile(r"[\s_-]+")
+_IGNORED = lazy_pattern(r"[\s_-]+")
 
 
 def capability_key(name: str) -> str:

@@ -78,13 +78,15 @@ class TokenCounter:
         return self.name != ESTIMATE_NAME
 
     def count_message(self, message: Message) -> int:
-        """Return the tokens of a message including its tool calls; cached on the message."""
+        """Return the tokens of a message including its tool calls and images; cached on the message."""
         cached, name = message.tokens, self.name
         if cached is not None and cached[0] is name:
             return cached[1]
         count = MESSAGE_OVERHEAD + self.count_text(message.content)
         for call in message.tool_calls:
             count += self.count_tool_call(call)
+        if message.images:
+            count += _count_images(message)
         # The name from before: in a worker thread the tokenizer may be replaced meanwhile.
         object.__setattr__(message, "tokens", (name, count))
         return count
@@ -154,6 +156,12 @@ def estimate_tokens(text: str) -> int:
         return (length + 3) // 4
     extra = len(text.encode("utf-8", "surrogatepass")) - length
     return (length + 2 * extra + 3) // 4
+
+
+def _count_images(message: Message) -> int:
+    from sophon.images import count_image_tokens  # lazy: few messages have images
+
+    return sum(map(count_image_tokens, message.images))
 
 
 _load_lock = threading.Lock()

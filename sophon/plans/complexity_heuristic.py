@@ -2,20 +2,22 @@
 
 import re
 
+from sophon.lazy_pattern import lazy_pattern
+
 LONG_MESSAGE_CHARACTERS = 100
 """A message with more characters than this scores one point."""
 
-_CONJUNCTIONS = re.compile(r"\b(?:and\s+then|after\s+that|followed\s+by)\b", re.IGNORECASE)
-_FIRST = re.compile(r"\bfirst\b", re.IGNORECASE)
-_THEN = re.compile(r"\bthen\b", re.IGNORECASE)
-_MULTI_STEP = re.compile(r"\b(?:steps|plan|sequence)\b", re.IGNORECASE)
-_VERBS = re.compile(
+_CONJUNCTIONS = lazy_pattern(r"\b(?:and\s+then|after\s+that|followed\s+by)\b", re.IGNORECASE)
+_FIRST = lazy_pattern(r"\bfirst\b", re.IGNORECASE)
+_THEN = lazy_pattern(r"\bthen\b", re.IGNORECASE)
+_MULTI_STEP = lazy_pattern(r"\b(?:steps|plan|sequence)\b", re.IGNORECASE)
+_VERBS = lazy_pattern(
     r"\b(?:search|find|look\s+up|get|fetch|read|write|create|send|build|update|delete|book|schedule"
     r"|summari[sz]e|translate|compare|analy[sz]e)\b",
     re.IGNORECASE,
 )
 
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 _STEP_WORDS = ("steps", "plan", "sequence")
 _VERB_WORDS = ("search", "find", "look", "get", "fetch", "read", "write", "create", "send", "build", "update", "delete")
 _LATER_VERB_WORDS = ("book", "schedule", "summarise", "summarize", "translate", "compare", "analyse", "analyze")

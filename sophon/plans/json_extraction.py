@@ -1,16 +1,16 @@
 """Extract the JSON object of a plan from a model's answer."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from sophon.errors import PlanError
+from sophon.lazy_pattern import lazy_pattern
 
 MAX_ANSWER_CHARACTERS = 200_000
 """Maximum characters of an answer; twenty steps need a fraction of it."""
 
-_OBJECT_START = re.compile(r"\{(?=\s*[\"}])")
+_OBJECT_START = lazy_pattern(r"\{(?=\s*[\"}])")
 _MAX_ATTEMPTS = 64
 """Braces that may fail to open valid JSON before the search ends; bounds the work on hostile text."""
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.plans.plan import PlanStep
 from sophon.plans.step_progress import PlanProgress
 from sophon.tools.tool import Risk, Tool
@@ -10,7 +11,7 @@ from sophon.tools.truncation import DEFAULT_LIMIT, truncate
 
 _MAX_DESCRIPTION_CHARACTERS = 160
 _MAX_PROBLEMS = 20
-_YES_OR_NO = re.compile(r"\W*(yes|no)\b|.*\b(yes|no)\W*\Z", re.IGNORECASE | re.DOTALL)
+_YES_OR_NO = lazy_pattern(r"\W*(yes|no)\b|.*\b(yes|no)\W*\Z", re.IGNORECASE | re.DOTALL)
 
 _EXAMPLE = """{"goal": "what is to be reached", "steps": [{"id": "a", "description": "what to do", "depends_on": [], \
 "tool_hints": [], "estimated_risk": "low", "model_hint": null}]}"""

@@ -3,12 +3,12 @@
 Rules and semantics are those of ClawDesk (reference/clawdesk.md 1.6), with conditions on time, channel and cost.
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeGuard
 
 from sophon.lazy_dataclass import dataclass
+from sophon.lazy_pattern import lazy_pattern
 
 SYSTEM: Final = "system"
 """Principal of the host itself, which is allowed everything."""
@@ -190,7 +190,7 @@ def _is_list_of_texts(value: object) -> TypeGuard[list[str] | tuple[str, ...]]:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)  # pyright: ignore[reportUnknownVariableType] - of object
 
 
-_TIME: Final = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])|24:00")
+_TIME: Final = lazy_pattern(r"([01][0-9]|2[0-3]):([0-5][0-9])|24:00")
 
 
 def _parse_time(text: str, number: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from sophon.lazy_dataclass import dataclass
 from sophon.risk import Risk
-from sophon.security.action_types import PATH_ARGUMENTS, find_action_type, find_paths
+from sophon.security.action_types import PATH_ARGUMENTS, find_action_type, find_paths, has_path_arguments
 from sophon.security.file_access import TooManyFiles, add_files_in_folders, check_number, find_file_accesses
 from sophon.security.heuristics import evaluate_heuristics
 from sophon.security.linear_patterns import make_encodable
@@ -66,6 +66,8 @@ def resolve_paths(arguments: Mapping[str, Any], folder: str) -> dict[str, Any]:
 
     A path that begins with `~` stays as it is, because a policy may name it so. Raises TooManyFiles.
     """
+    if not has_path_arguments(arguments):
+        return dict(arguments)
     check_number(sum(1 for _ in find_paths(arguments)))
     return {
         name: [_resolve(path, folder) for path in find_paths({name: value})] if name in PATH_ARGUMENTS else value

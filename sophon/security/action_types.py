@@ -45,14 +45,23 @@ PATH_ARGUMENTS: Final = (
 )
 """Names of the arguments in which an action has its paths."""
 
+_PATH_ARGUMENT_SET: Final = frozenset(PATH_ARGUMENTS)
+
 
 def find_action_type(tool_name: str) -> str:
     """Return the action type of a tool: what a built-in tool is mapped to, else the tool's own name."""
     return _BUILT_IN.get(tool_name, tool_name)
 
 
+def has_path_arguments(payload: Mapping[str, Any]) -> bool:
+    """Return whether an argument can hold a path. Of most calls none can, and this is the cheap test."""
+    return not _PATH_ARGUMENT_SET.isdisjoint(payload)
+
+
 def find_paths(payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the paths in an action's arguments; lists and objects are taken apart, without recursion."""
+    if not has_path_arguments(payload):
+        return
     stack: list[Any] = [payload[name] for name in reversed(PATH_ARGUMENTS) if name in payload]
     while stack:
         value = stack.pop()

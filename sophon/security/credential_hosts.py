@@ -1,14 +1,15 @@
 """Host patterns of credentials: `api.example.com`, `*.example.com`, either with `:port`. Pure."""
 
-import re
 from typing import NamedTuple
+
+from sophon.lazy_pattern import lazy_pattern
 
 HTTPS_PORT = 443
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
-_PATTERN = re.compile(rf"(?P<any>\*\.)?(?P<host>{_LABEL}(?:\.{_LABEL})+)\.?(?::(?P<port>[0-9]{{1,5}}))?")
-_NUMBER = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)")
-_QUAD = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
+_PATTERN = lazy_pattern(rf"(?P<any>\*\.)?(?P<host>{_LABEL}(?:\.{_LABEL})+)\.?(?::(?P<port>[0-9]{{1,5}}))?")
+_NUMBER = lazy_pattern(r"(?:[0-9]+|0x[0-9a-f]*)")
+_QUAD = lazy_pattern(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
 MAX_HOST_CHARACTERS = 253
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
-from sophon.security.action_types import PATH_ARGUMENTS, find_paths
+from sophon.security.action_types import PATH_ARGUMENTS, find_paths, has_path_arguments
+from sophon.security.protection import may_be_protected
 from sophon.security.shell_patterns import MAX_NAMES, expand_pattern
 
-Operation: TypeAlias = Literal["read", "write", "delete"]
+Operation: TypeAlias = Literal["read", "write", "delete", "fill"]
+"""What is done with a file or folder. `fill`: files whose names are not known are put into a folder, or could be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,7 @@ def check_number(count: int) -> None:
 
 def may_access_files(action_type: str, arguments: Mapping[str, Any]) -> bool:
     """Return whether the arguments of a call can name a file. Most cannot, and this is the cheap test."""
-    return action_type == "execute_command" or not _PATH_ARGUMENT_SET.isdisjoint(arguments)
-
-
-_PATH_ARGUMENT_SET: Final = frozenset(PATH_ARGUMENTS)
+    return action_type == "execute_command" or has_path_arguments(arguments)
 
 
 def read_command_text(arguments: Mapping[str, Any]) -> str:
@@ -120,24 +119,63 @@ def _find_operation(action_type: str, argument: str) -> Operation:
 
 def _find_in_command(command: str, folder: str) -> list[FileAccess]:
     # Lazy: the grammar of the shell is needed by few processes.
-    from sophon.security.commands.syntax import SyntaxProblem, find_commands
-    from sophon.security.commands.write_targets import find_write_targets
+    from sophon.security.commands.nested_scripts import find_all_commands
+    from sophon.security.commands.write_targets import find_targets_of_commands
 
-    targets = find_write_targets(command, folder)
+    found = find_all_commands(command)
+    targets = find_targets_of_commands(found, folder)
     paths = dict.fromkeys(each for path in targets.paths for each in expand_pattern(path))
     removed = dict.fromkeys(each for path in targets.removed for each in expand_pattern(path))
     written = [FileAccess(path, "write") for path in paths]
     # Only whole folders count as deleted: to write a file anew is as bad as to delete it.
     written += [FileAccess(path, "delete") for path in removed if _is_folder(path)]
-    try:
-        commands = find_commands(command)
-    except (SyntaxProblem, RecursionError):
-        return written
-    words = (word.text for each in commands for word in each.words[1:])
-    opened = (each.target.text for found in commands for each in found.redirections)
+    words = (word.text for each in found.commands for word in each.words[1:])
+    opened = (redirection.target.text for each in found.commands for redirection in each.redirections)
     named = {_resolve(text.rpartition("=")[2], folder) for text in (*words, *opened) if _may_be_path(text)}
     read = {each for path in named for each in expand_pattern(path)}
     return [*written, *(FileAccess(path, "read") for path in sorted(read))]
+
+
+def find_unlisted_accesses(action_type: str, arguments: Mapping[str, Any], folder: str) -> list[FileAccess]:
+    """Return the accesses of a shell command to files that it does not name: those of the archives, patches and folders
+    that it unpacks or copies, which are read for it, and of links to folders. Reads files.
+
+    Where the names cannot be told, and for a command that cannot be parsed, it is access `fill` to the folder.
+    """
+    command = read_command_text(arguments) if action_type == "execute_command" else ""
+    if not command:
+        return []
+    from sophon.security.commands.nested_scripts import find_all_commands
+    from sophon.security.commands.write_targets import find_targets_of_commands
+    from sophon.security.unpacked_names import find_unpacked_names
+
+    found = find_all_commands(command)
+    targets = find_targets_of_commands(found, folder)
+    accesses = [FileAccess(path, "fill") for path in targets.linked if _is_folder(path)]
+    if not found.is_readable:
+        accesses.append(FileAccess(folder, "fill"))
+    for unpacking in targets.unpacked:
+        names = find_unpacked_names(unpacking)
+        if names is None:
+            accesses.append(FileAccess(unpacking.folder, "fill"))
+        else:
+            base = posixpath.realpath(unpacking.folder)
+            protected = (name for name in names if may_be_protected(name, base))
+            accesses += (FileAccess(posixpath.normpath(posixpath.join(base, name)), "write") for name in protected)
+    return list(dict.fromkeys(accesses))
+
+
+def may_name_unlisted_files(action_type: str, arguments: Mapping[str, Any], folder: str) -> bool:
+    """Return whether `find_unlisted_accesses` has to read files."""
+    command = read_command_text(arguments) if action_type == "execute_command" else ""
+    if not command:
+        return False
+    from sophon.security.commands.nested_scripts import find_all_commands
+    from sophon.security.commands.write_targets import find_targets_of_commands
+
+    found = find_all_commands(command)
+    targets = find_targets_of_commands(found, folder)
+    return bool(targets.unpacked or targets.linked) or not found.is_readable
 
 
 def _may_be_path(text: str) -> bool:

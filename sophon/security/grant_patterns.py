@@ -12,9 +12,10 @@ nobody knows here what its arguments do. The text for people is made from the pa
 """
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
+
+from sophon.lazy_pattern import lazy_pattern
 
 GrantPattern: TypeAlias = Mapping[str, Mapping[str, Any]]
 
@@ -26,8 +27,8 @@ _VARIABLE_ARGUMENTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """Tool -> its arguments that may differ from call to call, and how."""
 
-_PATH = re.compile(r"(?:\./)?((?:[^/\\\0~][^/\\\0]*/)*)[^/\\\0~][^/\\\0]*")
-_SITE_OF_URL = re.compile(r"(https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?)(?:[/?#][!-\[\]-~]*)?")
+_PATH = lazy_pattern(r"(?:\./)?((?:[^/\\\0~][^/\\\0]*/)*)[^/\\\0~][^/\\\0]*")
+_SITE_OF_URL = lazy_pattern(r"(https?://[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?)(?:[/?#][!-\[\]-~]*)?")
 """An address without user, blanks and backslashes, which two programs would read in two ways."""
 
 MAX_SHOWN_CHARACTERS: Final = 200

@@ -1,6 +1,6 @@
 """Names of request headers that neither a model nor a credential of the settings may set."""
 
-import re
+from sophon.lazy_pattern import lazy_pattern
 
 RESERVED_HEADERS = frozenset(
     {
@@ -36,7 +36,7 @@ RESERVED_HEADERS = frozenset(
 )
 RESERVED_PREFIXES = ("proxy-", "sec-", "x-forwarded-", "x-aws-ec2-metadata-")
 
-_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NAME = lazy_pattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def is_header_name(name: str) -> bool:

@@ -6,6 +6,7 @@ Sources: reference/wasp.md 4.10, reference/openparallax.md 2.11, and the documen
 import re
 from typing import Final
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.secret_form import SecretForm, at_least_with_digit
 
 _START = r"(?<![A-Za-z0-9])"
@@ -13,7 +14,7 @@ _END = r"(?![A-Za-z0-9])"
 _NAME_END = r"(?![A-Za-z0-9_-])"
 _TITLE = rf"(?:[a-z]{{2,16}}-){{1,8}}(?:(?:19|20)\d\d|\d{{1,2}})(?:-[a-z]{{2,16}}){{0,8}}{_NAME_END}"
 """The rest of a name with a year or a small number in it, such as `sk-dist-2024-release-notes`."""
-_ASSERTION = re.compile(r"\(\?[=!](?:[^()]|\([^()]*\))*\)")
+_ASSERTION = lazy_pattern(r"\(\?[=!](?:[^()]|\([^()]*\))*\)")
 
 # Letters and digits in one run, or of every kind; `npm-check-updates-for-all` is a name.
 _RUN = r"[_-](?:[A-Za-z0-9]{1,8}[_-])?[A-Za-z0-9]{20,}+[A-Za-z0-9_-]*+"

@@ -33,10 +33,13 @@ LEVEL_LABELS: Final[tuple[LevelLabel, ...]] = get_args(LevelLabel)
 
 LEVELS_BY_LABEL: Final[Mapping[str, Level]] = {label: Level(number) for number, label in enumerate(LEVEL_LABELS)}
 
-Feature: TypeAlias = Literal["Chat", "ChooseModel", "Approvals", "Export", "Memory", "OpenAiApi"]
+Feature: TypeAlias = Literal["Chat", "ChooseModel", "Approvals", "Export", "Memory", "OpenAiApi", "FullHistory"]
 """What a level may use of the HTTP and Socket.IO interfaces."""
 
 FEATURES: Final[tuple[Feature, ...]] = get_args(Feature)
+
+FULL_HISTORY: Final = "FullHistory"
+"""Feature of those who see a whole history; who lacks it gets it redacted (`sophon.history_redaction`)."""
 
 
 def resolve_level(

@@ -37,6 +37,10 @@ PROTECTED_NAMES: Final = tuple(
 )
 """The files and folders that are protected, as they are usually spelled."""
 
+_PROTECTED_PARTS: Final = frozenset(
+    _READ_ONLY | _READ_ONLY_FOLDERS | _TIER2 | _TIER1 | _BLOCKED | _BLOCKED_FOLDERS | _CONTROL_FOLDERS
+)
+
 _MAX_PATH_CHARACTERS: Final = 4096
 _MAX_PARTS: Final = 200
 """Longer and deeper paths are blocked: to resolve the links of each prefix would take minutes."""
@@ -54,12 +58,13 @@ _SPELLINGS: Final = tuple(
 
 
 def protection_level(path: str, operation: str, root: str) -> ProtectionLevel:
-    """Return what stands between an agent and the operation (`read`, `write`, `delete`; any other counts as write).
+    """Return what stands between an agent and the operation (`read`, `write`, `delete`, `fill`; any other is a write).
 
     `path` must be absolute: a relative one, one with a NUL character, and one that is too long are blocked. A path has
     the strictest level of all its names: as written, with any of its symbolic links resolved, and as a link to a
     protected file or folder of the root, symbolic or hard. Names are compared without regard to case, because file
-    systems may be. To delete the root, or a folder that it is in, is to delete what is protected in it.
+    systems may be. To delete the root, or a folder that it is in, is to delete what is protected in it; to fill it with
+    files whose names are not known has `tier2`.
     """
     if not PurePath(path).is_absolute() or "\0" in path or "\0" in root:
         return "blocked"
@@ -72,10 +77,27 @@ def protection_level(path: str, operation: str, root: str) -> ProtectionLevel:
         names.update(_resolve_prefixes(path))
     roots = {base, os.path.normpath(root)}
     levels = [level_within_root(os.path.relpath(name, each), operation) for name in names for each in roots]
-    if operation == "delete" and (resolved == base or base.startswith(resolved.rstrip(os.sep) + os.sep)):
+    holds_root = resolved == base or base.startswith(resolved.rstrip(os.sep) + os.sep)
+    if operation == "fill" and holds_root:
+        levels.append("tier2")
+    if operation == "delete" and holds_root:
         # With the folder goes what is protected in it.
         levels += [level_within_root(Path(name).name, operation) for name in _protected_names(base) if _stat(name)]
     return _STRICTNESS[max(map(_STRICTNESS.index, levels))]
+
+
+def may_be_protected(name: str, folder: str) -> bool:
+    """Return whether a file of this name in a folder, which has no links in its path, could be a protected one.
+
+    Not for sure: it has a protected name among its own, leaves the folder, or is a link or below one.
+    """
+    path = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118 - runs for each file of an archive
+    if not path.startswith(folder.rstrip(os.sep) + os.sep) or os.path.realpath(path) != path:
+        return True
+    if any(part.casefold() in _PROTECTED_PARTS for part in PurePath(path).parts):
+        return True
+    found = _stat(path)
+    return found is not None and found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode)
 
 
 def level_within_root(relative: str, operation: str) -> ProtectionLevel:

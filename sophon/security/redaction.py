@@ -1,11 +1,11 @@
 """Redaction: replaces the secrets in a text, by value where the settings know them, else by their form."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
-from sophon.security.redaction_pieces import CUT_MARGIN, split_pieces
+from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, split_pieces
 from sophon.security.secret_patterns import PRIVATE_KEY
 from sophon.security.secret_search import replace_secrets
 
@@ -18,8 +18,10 @@ _MAX_PASSES = 4
 _WINDOWS = 4
 """A window is this many times the limit, because redaction shortens the text."""
 
-_PARTIAL_WORD = re.compile(r"(?<![^\s\"'`,;:<>(){}\[\]])[^\s\"'`,;:<>(){}\[\]]{1,200}\Z")
-"""The last word in front of a cut; a run of characters longer than any key is not left out."""
+_LAST_WORD_BACKWARDS = lazy_pattern(r"[^\s\"'`,;:<>(){}\[\]]*")
+
+MAX_WORD_CHARACTERS = 200
+"""A longer run of characters in front of a cut is no part of a key, and is not left out."""
 
 
 def redact(text: str) -> str:
@@ -32,6 +34,8 @@ def redact(text: str) -> str:
     """
     if len(text) < _MIN_CHARACTERS:
         return text
+    if len(text) <= MAX_PIECE:
+        return redact_piece(text)
     return "".join(map(redact_piece, split_pieces(text)))
 
 
@@ -60,7 +64,18 @@ def redact_and_cut(text: str, limit: int) -> str:
         shown = shown[:-CUT_MARGIN]
     if len(shown) <= limit and len(text) <= window:
         return shown
-    return _PARTIAL_WORD.sub("", shown[:limit])
+    return _leave_out_last_word(shown[:limit])
+
+
+def cut_redacted(text: str, limit: int) -> str:
+    """Return at most `limit` characters of a text that is redacted, without the part of a word in front of the cut."""
+    return text if len(text) <= limit else _leave_out_last_word(text[:limit])
+
+
+def _leave_out_last_word(text: str) -> str:
+    word = _LAST_WORD_BACKWARDS.match(text[-MAX_WORD_CHARACTERS - 1 :][::-1])
+    length = word.end() if word is not None else 0
+    return text if length > MAX_WORD_CHARACTERS else text[: len(text) - length]
 
 
 class RedactedError(Exception):

@@ -12,7 +12,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sophon.risk import Risk
-from sophon.security.commands.syntax import SyntaxProblem, find_commands
+from sophon.security.assessed_arguments import PATH_ARGUMENTS, RECIPIENT_ARGUMENTS, sends_mail
+from sophon.security.commands.nested_scripts import find_all_commands
 from sophon.security.linear_patterns import LinearPattern, compile_linear, make_encodable
 
 MAX_CHARACTERS: Final = 1_000_000
@@ -62,11 +63,7 @@ _SYSTEM_FOLDERS: Final = frozenset({"etc", "bin", "usr", "lib", "lib64", "sbin",
 _DATA_FOLDER: Final = "/data/"
 """Folder of an agent's own files in WASP; also the built-in tools' default root has that name."""
 
-_PATH_ARGUMENTS: Final = ("path", "source", "destination", "dir", "file", "target")
-
 _WRITES: Final = re.compile(r"write|delete|remove|move|copy|create|append|save|edit|update", re.IGNORECASE)
-
-_SENDS_MAIL: Final = re.compile(r"(?:^|[._-])(?:send[._-]?)?(?:g?mail|e-?mail)(?:$|[._-])", re.IGNORECASE)
 
 _MAIL_ADDRESS: Final = re.compile(r"[^\s<>,;\"']+@[^\s<>,;\"']+")
 
@@ -82,7 +79,7 @@ def assess_risk(tool_name: str, arguments: Mapping[str, Any], *, known_recipient
     found = [
         *(_assess_shell(text) for text in _texts(arguments, "command")),
         *(_assess_patterns(text, _PYTHON_HIGH, _PYTHON_MEDIUM) for text in _texts(arguments, "code")),
-        *(_assess_path(tool_name, path) for name in _PATH_ARGUMENTS for path in _texts(arguments, name)),
+        *(_assess_path(tool_name, path) for name in PATH_ARGUMENTS for path in _texts(arguments, name)),
         *(_assess_request(arguments, url) for url in _texts(arguments, "url")),
         _assess_recipients(tool_name, arguments, known_recipients),
     ]
@@ -109,11 +106,7 @@ def _assess_shell(text: str) -> Risk:
     risk = _assess_patterns(text, _SHELL_HIGH, _SHELL_MEDIUM)
     if risk is Risk.HIGH:
         return risk
-    try:
-        commands = find_commands(text)
-    except (SyntaxProblem, RecursionError):
-        return risk
-    for command in commands:
+    for command in find_all_commands(text).commands:
         words = " ".join(word.text for word in command.words)
         redirections = " ".join(f"{each.operator} {each.target.text}" for each in command.redirections)
         risk = max(risk, _assess_patterns(f"{words} {redirections}", _SHELL_HIGH, _SHELL_MEDIUM))
@@ -162,11 +155,11 @@ def _is_internal(url: str) -> bool:
 
 
 def _assess_recipients(tool_name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> Risk:
-    if not _SENDS_MAIL.search(tool_name):
+    if not sends_mail(tool_name):
         return Risk.LOW
     addresses = {
         address.casefold()
-        for name in ("to", "cc", "bcc", "recipient", "recipients")
+        for name in RECIPIENT_ARGUMENTS
         for text in _texts(arguments, name)
         for address in _MAIL_ADDRESS.findall(text)
     }

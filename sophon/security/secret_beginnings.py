@@ -6,9 +6,9 @@ not safe either. The patterns are written backwards: a text is searched from its
 safe place, however many beginnings stand behind it.
 """
 
-import re
 from typing import Final
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.secret_patterns import STOP
 
 _SPACE = r"[\t-\r ]"
@@ -21,8 +21,8 @@ _WORDS = rf"[\t-\r =]{{0,4}}(?:(?:yb{_SPACE}{{1,4}})?deifitnedi|(?:p-{_SPACE}{{1
 _COMMAND = rf"{_SPACE}{{0,4}}(?:[^\t-\r \"'`;|&]{{1,64}}{_SPACE}{{1,4}}){{0,9}}ilc-sider"
 
 _BEGUN = rf"(?i:{_QUOTE}(?:{_WORDS}|{_ASSIGNMENT}|{_ENTRY}|{_COMMAND}))"
-_BEGUN_BACKWARDS: Final = re.compile(_BEGUN)
-_UNSAFE_BACKWARDS: Final = re.compile(rf"(?:[^{STOP}]++|{_BEGUN})*+")
+_BEGUN_BACKWARDS: Final = lazy_pattern(_BEGUN)
+_UNSAFE_BACKWARDS: Final = lazy_pattern(rf"(?:[^{STOP}]++|{_BEGUN})*+")
 
 MAX_BEGUN_CHARACTERS: Final = 700
 """Maximum length of a beginning: that of a command with its arguments."""

@@ -15,18 +15,19 @@ from functools import cache
 from string import ascii_lowercase, digits
 from typing import Final
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
 from sophon.security.secret_form import SecretForm, at_least_with_digit
 
 STOP: Final = r"\s\x1c-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
-BOUNDARY: Final = re.compile(f"[{STOP}]", re.ASCII)
+BOUNDARY: Final = lazy_pattern(f"[{STOP}]", re.ASCII)
 
 _KEY_HEADER = r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
 _KEY_FOOTER = r"-----END [A-Z0-9 ]{0,32}-----"
-PRIVATE_KEY: Final = re.compile(
+PRIVATE_KEY: Final = lazy_pattern(
     rf"(?P<header>{_KEY_HEADER})(?s:.)*?(?:(?P<footer>{_KEY_FOOTER})|\Z)", re.IGNORECASE | re.ASCII
 )
-KEY_FOOTER: Final = re.compile(_KEY_FOOTER, re.IGNORECASE | re.ASCII)
+KEY_FOOTER: Final = lazy_pattern(_KEY_FOOTER, re.IGNORECASE | re.ASCII)
 MAX_FOOTER_CHARACTERS: Final = 64
 
 _VALUE = rf"[^{STOP}`&,;()<>{{}}\[\]\\$*]"

@@ -7,9 +7,13 @@ of a search for the alternation of all patterns (`secret_pattern`), which takes 
 import re
 from collections.abc import Iterator
 from functools import cache
+from typing import TYPE_CHECKING
 
 from sophon.security.known_secrets import MARKER
 from sophon.security.secret_patterns import SECRET_FORMS
+
+if TYPE_CHECKING:
+    from sophon.security.linear_patterns import LinearPattern
 
 
 def replace_secrets(text: str) -> str:
@@ -25,12 +29,20 @@ def replace_secrets(text: str) -> str:
 
 def find_secrets(text: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `secret_pattern` in the text, in order."""
-    end = 0
-    patterns = patterns_by_head()
-    for start, stop in _find_anchors(text):
-        place = max(start, end)
+    data = text.encode("utf-8", "replace")
+    anchors, patterns = _anchors(), patterns_by_head()
+    is_ascii = len(data) == len(text)
+    end = at = known_byte = known_place = 0
+    while (span := anchors.find_span(data, at)) is not None:
+        start, stop = span
+        if is_ascii:
+            place, last = max(start, end), stop
+        else:
+            known_place += len(data[known_byte:start].decode())
+            place, last = max(known_place, end), known_place + len(data[start:stop].decode())
+            known_byte, known_place = stop, last
         # RE2 does not report an anchor that begins within another one.
-        while place < stop:
+        while place < last:
             pattern = patterns.get(text[place : place + 2])
             match = pattern.match(text, place) if pattern is not None else None
             if match is None:
@@ -38,6 +50,8 @@ def find_secrets(text: str) -> Iterator[re.Match[str]]:
                 continue
             yield match
             place = end = match.end()
+        # Wherever a secret begins there is an anchor, so what lies within this one need not be searched.
+        at = max(stop, end, start + 1) if is_ascii else max(stop, start + 1)
 
 
 @cache
@@ -46,16 +60,12 @@ def secret_pattern() -> re.Pattern[str]:
     return _compile([form.pattern for form in SECRET_FORMS])
 
 
-def _find_anchors(text: str) -> Iterator[tuple[int, int]]:
-    # Lazy: most processes of the command line never make an error.
-    from sophon.security.linear_patterns import compile_linear, find_spans
-
-    return find_spans(compile_linear(_anchor(), ignore_case=True), text)
-
-
 @cache
-def _anchor() -> str:
-    return "|".join(dict.fromkeys(form.anchor for form in SECRET_FORMS))
+def _anchors() -> "LinearPattern":
+    # Lazy: most processes of the command line never make an error.
+    from sophon.security.linear_patterns import compile_linear
+
+    return compile_linear("|".join(dict.fromkeys(form.anchor for form in SECRET_FORMS)), ignore_case=True)
 
 
 @cache

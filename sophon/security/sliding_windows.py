@@ -6,6 +6,7 @@ Reserving is one step without an await, so that concurrent turns cannot exceed a
 
 import asyncio
 import math
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
@@ -22,7 +23,8 @@ MAX_WINDOWS = 10_000
 class RateLimit:
     """At most `count` events of a `scope` within any `seconds`. `rule` names the limit, `what` is what it is set for.
 
-    All limits of one scope have the same number of seconds.
+    All limits of one scope have the same number of seconds. With `since` only events from then on count, as in a
+    calendar day; `seconds` is then at least as long as the period.
     """
 
     rule: str
@@ -30,11 +32,14 @@ class RateLimit:
     count: int
     seconds: float
     what: str = ""
+    since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RateExceeded:
-    """A limit that has no free slot. `retry_after_seconds` is None while only events that have not begun fill it."""
+    """A limit that has no free slot. `retry_after_seconds` is None while only events that have not begun fill it, and
+    for a limit with `since`, whose next period the windows do not know.
+    """
 
     limit: RateLimit
     retry_after_seconds: float | None
@@ -66,6 +71,12 @@ class _Window:
             return
         old = next((index for index, at in enumerate(times) if now - at < self.seconds), len(times))
         del times[:old]
+
+    def count_since(self, now: float, since: datetime | None, time: Time) -> int:
+        """Return the number of events, or of those from a date on."""
+        if since is None:
+            return len(self.times)
+        return len(self.times) - bisect_left(self.times, now - (time.now() - since).total_seconds())
 
 
 class Reservation:
@@ -119,9 +130,10 @@ class SlidingWindows:
         now = time.monotonic()
         windows = [self._get(limit, now) for limit in limits]
         for limit, window in zip(limits, windows, strict=True):
-            missing = len(window.times) + window.reserved - limit.count + 1
+            counted = window.count_since(now, limit.since, time)
+            missing = counted + window.reserved - limit.count + 1
             if missing > 0:
-                known = missing <= len(window.times)
+                known = limit.since is None and missing <= counted
                 self._evict(now)
                 return RateExceeded(limit, window.times[missing - 1] + limit.seconds - now if known else None)
         for window in windows:

@@ -4,6 +4,9 @@ from sophon.security.redaction import redact_piece
 from sophon.security.redaction_pieces import MAX_PIECE, find_cut, find_open_key, stays_uncut
 from sophon.security.secret_patterns import BOUNDARY, KEY_FOOTER, MAX_FOOTER_CHARACTERS
 
+SEARCHED_ALWAYS = 1024
+"""A longer text that is held is searched again only when it has grown by a quarter."""
+
 
 class StreamRedactor:
     """Redacts a text that arrives in chunks: what `feed` and `flush` return, joined, is `redact` of the whole text.
@@ -12,12 +15,15 @@ class StreamRedactor:
     `MAX_PIECE` characters without a space. A private key is held until its end, and then replaced.
     """
 
-    __slots__ = ("_floor", "_footer", "_held", "_key")
+    __slots__ = ("_floor", "_footer", "_held", "_key", "_next_search")
 
     def __init__(self) -> None:
         self._held = ""
         self._floor = 0
         """Up to this length no later text makes a place in `_held` safe; it is not searched again."""
+        self._next_search = 0
+        """Length of `_held` from which it is searched again. Otherwise a text that cannot be cut, of beginnings of keys
+        alone, would be searched with every chunk."""
         self._key: list[str] = []
         """The chunks since a private key began that has not ended; then `_held` is empty."""
         self._footer = ""
@@ -43,12 +49,14 @@ class StreamRedactor:
             # Without a boundary there is no new place to cut, and without a hyphen no private key begins.
             if len(self._held) <= MAX_PIECE and "-" not in text and BOUNDARY.search(text) is None:
                 return ""
+            if len(self._held) < self._next_search:
+                return ""
         return self._release()
 
     def flush(self) -> str:
         """Return the rest, redacted; for the end of the text."""
         held = "".join(self._key) or self._held
-        self._held, self._footer, self._floor = "", "", 0
+        self._held, self._footer, self._floor, self._next_search = "", "", 0, 0
         self._key.clear()
         return redact_piece(held)
 
@@ -60,6 +68,8 @@ class StreamRedactor:
             start += cut
             self._floor = 0
         self._held = held[start:]
+        length = len(self._held)
+        self._next_search = min(length + length // 4, MAX_PIECE) if length > SEARCHED_ALWAYS else 0
         self._floor = len(self._held) if stays_uncut(self._held) else 0
         self._watch_for_footer()
         return "".join(released)

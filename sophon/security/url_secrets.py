@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from sophon.lazy_pattern import lazy_pattern
+
 HIDDEN = "***"
 """Stands for a hidden part of a URL that is shown."""
 
 MIN_UNNAMED_CHARACTERS = 16
 """Length from which the value of a query parameter counts as a secret whatever the name of the parameter."""
 
-_SECRET_PARAMETER = re.compile(
+_SECRET_PARAMETER = lazy_pattern(
     r"pass(?:word|wd|phrase)?$|pwd$|secret|token$|key$|credential|signature$|^sig$|^auth$|^authorization$",
     re.IGNORECASE,
 )

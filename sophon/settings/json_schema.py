@@ -10,6 +10,7 @@ from sophon.settings.redacted_dump import redact_settings
 from sophon.settings.root import Settings
 from sophon.settings.sources.json_files import ROOT_KEY
 from sophon.settings.types.field_types import format_duration
+from sophon.settings.types.section import get_adapter
 
 JsonSchemaObject = dict[str, Any]
 
@@ -19,7 +20,7 @@ def settings_schema() -> JsonSchemaObject:
 
     Every setting has its description, and its default unless it is required.
     """
-    schema = Settings.model_json_schema(by_alias=True, schema_generator=_SettingsSchemaGenerator)
+    schema = get_adapter(Settings).json_schema(by_alias=True, schema_generator=_SettingsSchemaGenerator)
     definitions: dict[str, JsonSchemaObject] = schema.pop("$defs")
     _add_defaults(schema, definitions, redact_settings(Settings()))
     for section in (schema, *definitions.values()):

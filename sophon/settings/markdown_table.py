@@ -69,6 +69,8 @@ def _describe_values(field: JsonSchemaObject) -> str:
         return _escape_cell(" or ".join(_describe_values(each) for each in field["anyOf"]))
     if "enum" in field:
         return ", ".join(f"`{each}`" for each in field["enum"])
+    if "prefixItems" in field:
+        return "[" + ", ".join(_describe_values(each) for each in field["prefixItems"]) + "]"
     if field.get("type") == "array":
         return f"list of {_describe_values(field['items'])}s"
     if "$ref" in field or field.get("type") == "object":

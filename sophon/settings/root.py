@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import Field, ValidationError
-
 from sophon.errors import SettingsError
+from sophon.security.permission_levels import Level
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
@@ -16,8 +15,10 @@ from sophon.settings.sections.host import (
     RetentionSettings,
     StoreSettings,
 )
+from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
@@ -32,7 +33,7 @@ from sophon.settings.sections.turn import (
 from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_credentials
 from sophon.settings.sources.layers import normalize_keys
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.validation_errors import format_problem, problems_from_error, suggest_nearest
 
 
@@ -69,12 +70,22 @@ class Settings(SettingsSection):
     permissions: PermissionsSettings = Field(
         default_factory=PermissionsSettings.defaults, description="Permission levels of people."
     )
+    routing: RoutingSettings = Field(
+        default_factory=RoutingSettings.defaults, description="Which models a turn asks, in which order."
+    )
     vault: dict[str, CredentialSettings] = Field(
-        default={}, description="Credentials that http.request and http.send attach, by a name of your choice."
+        default={},
+        description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
+    embeddings: EmbeddingsSettings = Field(
+        default_factory=EmbeddingsSettings.defaults, description="What turns texts into vectors."
+    )
+    learning: LearningSettings = Field(
+        default_factory=LearningSettings.defaults, description="What is kept of finished turns to learn from."
     )
     queue: QueueSettings = Field(default_factory=QueueSettings.defaults, description="Task queue.")
     store: StoreSettings = Field(default_factory=StoreSettings.defaults, description="Database for all durable data.")
@@ -90,9 +101,23 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for each two credentials that would set the same header of a request."""
+        """Yield a conflict for credentials that would set the same header, and for permissions of no tier."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
+        known = self.routing.tier_names()
+        for path, tier in self.permissions.list_max_tiers():
+            if tier not in known:
+                yield f"Permissions.{path}.MaxTier", describe_unknown_tier(tier, known)
+
+    def list_cost_limits(self) -> Iterator[tuple[str, float]]:
+        """Yield the path and the USD of each cost limit of persons, those that a level has by default included."""
+        yield from self.permissions.list_cost_limits()
+        if self.routing.uses_tiers:
+            for level in Level:
+                found = self.permissions.routing_of("", level, uses_tiers=True)
+                for name, cost in (("DailyCost", found.daily_cost), ("MonthlyCost", found.monthly_cost)):
+                    if cost is not None:
+                        yield f"Permissions.Levels.{level.label}.{name}", cost
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "Settings":
@@ -113,6 +138,8 @@ def validate_settings(values: object) -> tuple[Settings | None, list[tuple[Setti
         return None, [((), f"a mapping ({{...}}) is expected, not {describe_json_type(values)}")]
     if not values:
         return Settings.defaults(), []
+    from pydantic import ValidationError  # lazy: the defaults need no pydantic
+
     normalized = normalize_keys(Settings, values)
     problems = list(_find_cross_section_conflicts(normalized))
     settings = None

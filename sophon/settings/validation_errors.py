@@ -1,12 +1,8 @@
 """Error messages for invalid settings, one line each: path, fact, and a suggestion for a misspelled name."""
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, get_args
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, get_args
 
 from sophon.settings.types.introspection import (
     find_type_at,
@@ -18,6 +14,10 @@ from sophon.settings.types.introspection import (
 )
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import CONFLICTS_ERROR_TYPE, VALUE_ERROR_TYPE, SettingsSection
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 MAX_VALUE_CHARACTERS = 60
 """Maximum number of characters of an invalid value in a message."""
@@ -40,7 +40,7 @@ _BOUNDS = {
 _LENGTHS = {"too_short": "at least {min_length}", "too_long": "at most {max_length}"}
 
 
-def problems_from_error(root: type[SettingsSection], error: ValidationError) -> Iterator[tuple[SettingPath, str]]:
+def problems_from_error(root: type[SettingsSection], error: "ValidationError") -> Iterator[tuple[SettingPath, str]]:
     """Yield (path, sentence) for every error in a ValidationError. A sentence never contains a secret."""
     details = error.errors(include_url=False)
     for detail in details:
@@ -69,24 +69,26 @@ def format_path(path: Iterable[str | int]) -> str:
 
 def suggest_nearest(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` with the most similar name, ignoring case; empty if none is similar."""
+    import difflib  # lazy: for mistakes only
+
     folded = {each.casefold(): each for each in known}
     found = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
     return f"; did you mean {folded[found[0]]}?" if found else ""
 
 
-def _format_sentence(root: type[SettingsSection], detail: ErrorDetails) -> str:
+def _format_sentence(root: type[SettingsSection], detail: "ErrorDetails") -> str:
     problem, path, context = detail["type"], detail["loc"], detail.get("ctx", {})
     if problem == VALUE_ERROR_TYPE:
         return str(context["sentence"])
     if problem == "missing":
         return "is required and missing"
-    if problem == "extra_forbidden":
+    if problem == "unexpected_keyword_argument":
         section = get_section_type(find_type_at(root, path[:-1]))
         return f"unknown setting{suggest_nearest(str(path[-1]), get_field_types(section) if section else ())}"
     return _describe_invalid_value(find_type_at(root, path), detail, context)
 
 
-def _describe_invalid_value(field_type: Any, detail: ErrorDetails, context: Mapping[str, Any]) -> str:
+def _describe_invalid_value(field_type: Any, detail: "ErrorDetails", context: Mapping[str, Any]) -> str:
     problem, value = detail["type"], detail["input"]
     if problem in ("too_short", "too_long"):
         return f"the list has {context['actual_length']} entries; {_LENGTHS[problem].format(**context)} are expected"

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from sophon.risk import Risk
-from sophon.security.action_types import ACTION_TYPES, PATH_ARGUMENTS
+from sophon.security.action_types import ACTION_TYPES, has_path_arguments
 from sophon.security.file_access import READING_ACTIONS, FileAccess, find_file_accesses, read_command_text
 
 MAX_TARGETS: Final = 1001
@@ -26,7 +26,7 @@ def may_write_file(action_type: str, risk: Risk, arguments: Mapping[str, Any]) -
         return True
     if action_type not in ACTION_TYPES and risk < Risk.MEDIUM:
         return False
-    return any(name in arguments for name in PATH_ARGUMENTS) and action_type not in READING_ACTIONS
+    return has_path_arguments(arguments) and action_type not in READING_ACTIONS
 
 
 def find_written_accesses(action_type: str, arguments: Mapping[str, Any], root: str) -> tuple[list[FileAccess], bool]:

@@ -4,29 +4,94 @@ The SQL store is not exported here, because importing it loads SQLAlchemy. Use
 `sophon.stores.factory.store_from_url`, or `sophon.stores.sql_store.SqlStore`.
 """
 
-from sophon.stores.api_tokens.contract import ApiToken, ApiTokenStore
-from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
-from sophon.stores.audit.contract import AuditEvent, AuditFilter, AuditStore, AuditVerification
-from sophon.stores.contract import Store
-from sophon.stores.events.contract import EventLog, LoggedEvent
-from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.memories.contract import MemoryEntry, MemoryStore
-from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus, Outbox
-from sophon.stores.runs.contract import (
-    AcceptResult,
-    BeginResult,
-    FinishResult,
-    InboundKey,
-    Run,
-    RunError,
-    RunOutcome,
-    RunStatus,
-    RunStore,
-)
-from sophon.stores.runs.staged_writes import LogWrite
-from sophon.stores.sessions.contract import Compaction, History, RecordKind, SessionRecord, SessionStore, SessionSummary
-from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageStore, UsageTotal
+from typing import TYPE_CHECKING
+
+from sophon.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from sophon.stores.api_tokens.contract import ApiToken, ApiTokenStore
+    from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
+    from sophon.stores.audit.contract import AuditEvent, AuditFilter, AuditStore, AuditVerification
+    from sophon.stores.contract import Store
+    from sophon.stores.events.contract import EventLog, LoggedEvent
+    from sophon.stores.in_memory_store import InMemoryStore
+    from sophon.stores.memories.contract import MemoryEntry, MemoryStore
+    from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus, Outbox
+    from sophon.stores.runs.contract import (
+        AcceptResult,
+        BeginResult,
+        FinishResult,
+        InboundKey,
+        Run,
+        RunError,
+        RunOutcome,
+        RunStatus,
+        RunStore,
+    )
+    from sophon.stores.runs.staged_writes import LogWrite
+    from sophon.stores.sessions.contract import (
+        Compaction,
+        History,
+        RecordKind,
+        SessionRecord,
+        SessionStore,
+        SessionSummary,
+    )
+    from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
+    from sophon.stores.usage.contract import (
+        Period,
+        ProviderLimits,
+        Reservation,
+        Spending,
+        UsageRow,
+        UsageStore,
+        UsageTotal,
+    )
+
+_HOMES = {
+    "AcceptResult": "sophon.stores.runs.contract",
+    "ApiToken": "sophon.stores.api_tokens.contract",
+    "ApiTokenStore": "sophon.stores.api_tokens.contract",
+    "ApprovalRecord": "sophon.stores.approvals.contract",
+    "ApprovalStore": "sophon.stores.approvals.contract",
+    "AuditEvent": "sophon.stores.audit.contract",
+    "AuditFilter": "sophon.stores.audit.contract",
+    "AuditStore": "sophon.stores.audit.contract",
+    "AuditVerification": "sophon.stores.audit.contract",
+    "BeginResult": "sophon.stores.runs.contract",
+    "Compaction": "sophon.stores.sessions.contract",
+    "EventLog": "sophon.stores.events.contract",
+    "FinishResult": "sophon.stores.runs.contract",
+    "History": "sophon.stores.sessions.contract",
+    "InMemoryStore": "sophon.stores.in_memory_store",
+    "InboundKey": "sophon.stores.runs.contract",
+    "Journal": "sophon.stores.tool_call_journal.contract",
+    "JournalEntry": "sophon.stores.tool_call_journal.contract",
+    "LogWrite": "sophon.stores.runs.staged_writes",
+    "LoggedEvent": "sophon.stores.events.contract",
+    "MemoryEntry": "sophon.stores.memories.contract",
+    "MemoryStore": "sophon.stores.memories.contract",
+    "OutboundEntry": "sophon.stores.outbox.contract",
+    "OutboundStatus": "sophon.stores.outbox.contract",
+    "Outbox": "sophon.stores.outbox.contract",
+    "Period": "sophon.stores.usage.contract",
+    "ProviderLimits": "sophon.stores.usage.contract",
+    "RecordKind": "sophon.stores.sessions.contract",
+    "Reservation": "sophon.stores.usage.contract",
+    "Run": "sophon.stores.runs.contract",
+    "RunError": "sophon.stores.runs.contract",
+    "RunOutcome": "sophon.stores.runs.contract",
+    "RunStatus": "sophon.stores.runs.contract",
+    "RunStore": "sophon.stores.runs.contract",
+    "SessionRecord": "sophon.stores.sessions.contract",
+    "SessionStore": "sophon.stores.sessions.contract",
+    "SessionSummary": "sophon.stores.sessions.contract",
+    "Spending": "sophon.stores.usage.contract",
+    "Store": "sophon.stores.contract",
+    "UsageRow": "sophon.stores.usage.contract",
+    "UsageStore": "sophon.stores.usage.contract",
+    "UsageTotal": "sophon.stores.usage.contract",
+}
 
 __all__ = [
     "AcceptResult",
@@ -72,3 +137,5 @@ __all__ = [
     "UsageStore",
     "UsageTotal",
 ]
+
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -17,14 +17,16 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
-from sophon.stores.quotas.contract import QuotaStore
 from sophon.stores.rate_windows.contract import RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
+from sophon.stores.vectors.contract import VectorStore
 
 
 class Store(Protocol):
@@ -45,17 +47,21 @@ class Store(Protocol):
     @property
     def grants(self) -> GrantStore: ...
     @property
-    def quotas(self) -> QuotaStore: ...
-    @property
     def journal(self) -> Journal: ...
     @property
     def memories(self) -> MemoryStore: ...
     @property
     def rate_windows(self) -> RateWindowStore: ...
     @property
+    def route_averages(self) -> RouteAverageStore: ...
+    @property
     def runs(self) -> RunStore: ...
     @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def trajectories(self) -> TrajectoryStore: ...
+    @property
+    def vectors(self) -> VectorStore: ...
     @property
     def outbox(self) -> Outbox: ...
     @property

@@ -13,16 +13,18 @@ from sophon.stores.maintenance.in_memory import InMemoryMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
-from sophon.stores.quotas.in_memory import InMemoryQuotaStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
+from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
+from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 
 class InMemoryStore:
@@ -50,7 +52,10 @@ class InMemoryStore:
         self.sessions.on_fork(self.data_labels.copy_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
-        self.quotas = InMemoryQuotaStore()
+        self.trajectories = InMemoryTrajectoryStore()
+        self.sessions.on_delete(self.trajectories.forget_session)
+        self.vectors = InMemoryVectorStore()
+        self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
         self.journal = InMemoryJournal(runs)
         self.memories: MemoryStore = InMemoryMemoryStore(clock) if memories is None else memories
@@ -62,6 +67,7 @@ class InMemoryStore:
         self.maintenance = InMemoryMaintenance()
         self.rate_windows = InMemoryRateWindowStore()
         self.snapshots = InMemorySnapshotStore()
+        self.route_averages = InMemoryRouteAverageStore()
         self.outbox = InMemoryOutbox(clock, runs, self.events)
         self.runs = InMemoryRunStore(
             clock,
@@ -75,6 +81,9 @@ class InMemoryStore:
             self.rate_windows,
             self.data_labels,
             self.snapshots,
+            self.trajectories,
+            self.vectors,
+            self.route_averages,
             lambda request, at: self.approvals.add(request, at),
         )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)

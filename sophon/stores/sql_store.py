@@ -14,8 +14,8 @@ from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
-from sophon.stores.quotas.sql import SqlQuotaStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
+from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
@@ -23,8 +23,10 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
+from sophon.stores.trajectories.sql import SqlTrajectoryStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
+from sophon.stores.vectors.sql import SqlVectorStore
 
 LOCK_TIMEOUT_SECONDS = 10.0
 
@@ -62,11 +64,13 @@ class SqlStore:
         self.audit = SqlAuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
         self.grants = SqlGrantStore(self._database)
-        self.quotas = SqlQuotaStore(self._database)
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.trajectories = SqlTrajectoryStore(self._database)
+        self.vectors = SqlVectorStore(self._database)
+        self.route_averages = SqlRouteAverageStore(self._database)
         self.runs = SqlRunStore(self._database, clock)
         self.outbox = SqlOutbox(self._database, clock)
         self.events = SqlEventLog(self._database, clock)

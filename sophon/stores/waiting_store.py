@@ -22,14 +22,16 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
-from sophon.stores.quotas.contract import QuotaStore
 from sophon.stores.rate_windows.contract import RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
+from sophon.stores.vectors.contract import VectorStore
 
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
@@ -55,11 +57,13 @@ class WaitingStore:
         self.audit = cast(AuditStore, self._waiting(store.audit))
         self.data_labels = cast(DataLabelStore, self._waiting(store.data_labels))
         self.grants = cast(GrantStore, self._waiting(store.grants))
-        self.quotas = cast(QuotaStore, self._waiting(store.quotas))
         self.journal = cast(Journal, self._waiting(store.journal))
         self.memories = cast(MemoryStore, self._waiting(store.memories))
         self.rate_windows = cast(RateWindowStore, self._waiting(store.rate_windows))
         self.snapshots = cast(SnapshotStore, self._waiting(store.snapshots))
+        self.trajectories = cast(TrajectoryStore, self._waiting(store.trajectories))
+        self.vectors = cast(VectorStore, self._waiting(store.vectors))
+        self.route_averages = cast(RouteAverageStore, self._waiting(store.route_averages))
         self.runs = cast(RunStore, self._waiting(store.runs))
         self.outbox = cast(Outbox, self._waiting(store.outbox))
         self.events = cast(EventLog, self._waiting(store.events))

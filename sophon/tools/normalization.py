@@ -2,9 +2,11 @@
 
 import re
 
+from sophon.lazy_pattern import lazy_pattern
+
 MASK = "…"
 
-_VOLATILE = re.compile(
+_VOLATILE = lazy_pattern(
     r"""
     \b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b                        # UUID
     | \b\d{4}-\d{2}-\d{2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s?(?:Z|[+-]\d{2}:?\d{2})?)?  # ISO 8601

@@ -28,6 +28,8 @@ class ToolRegistry:
                 )
             self._by_name[tool.name], on_the_wire[wire] = tool, tool.name
         self.relevance = RelevanceIndex(self.tools)
+        self.has_capped_tools = any(tool.max_calls_per_turn is not None for tool in self.tools)
+        """Whether any tool has a `max_calls_per_turn`."""
 
     def get(self, name: str) -> Tool | None:
         """Return the tool of that name, or None."""
@@ -42,6 +44,7 @@ class ToolRegistry:
 
     def suggest_names(self, name: str, tools: Iterable[Tool] | None = None) -> list[str]:
         """Return up to three similar tool names, the most similar first."""
+
         names = [tool.name for tool in (self.tools if tools is None else tools)]
         return difflib.get_close_matches(name, names, n=3, cutoff=0.5)
 

@@ -6,13 +6,14 @@ Source of the scores: reference/sophon.md 5.5 (+1.0 per matching tag, +0.5 per m
 import re
 from collections.abc import Iterable, Sequence
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.tools.tool import Tool
 
 TAG_SCORE = 1.0
 KEYWORD_SCORE = 0.5
 
-_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_WORD = re.compile(r"[^\W_]+")
+_CAMEL_CASE = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = lazy_pattern(r"[^\W_]+")
 _STOP_WORDS = frozenset(
     """a about above after again all also an and any are as at be been before being below between both but by can could
     did do does doing down during each else etc few for from further given gives had has have having he her here hers
@@ -58,6 +59,13 @@ class RelevanceIndex:
             for keyword in dict.fromkeys(split_words(tool.description)):
                 if keyword not in _STOP_WORDS:
                     self._scores.setdefault(keyword, []).append((tool.name, KEYWORD_SCORE))
+
+        phrases = (parts[0] for parts, _ in self._phrases)
+        self._words = frozenset({*self._scores, *self._names, *self._name_words, *phrases})
+
+    def may_match(self, text: str) -> bool:
+        """Return whether a text has the first word of a tag, keyword or name: without one, nothing is found in it."""
+        return not self._words.isdisjoint(split_words(text))
 
     def score_tools(self, text: str) -> dict[str, float]:
         """Return tool name -> score, for the tools with a score above zero."""

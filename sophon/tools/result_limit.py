@@ -6,10 +6,11 @@ It measures the text as the model reads it, because escapes, fences and notes ma
 import re
 
 from sophon.lazy_dataclass import dataclass
+from sophon.lazy_pattern import lazy_pattern
 from sophon.tools.truncation import cut_text, truncate
 from sophon.tools.untrusted_text import FENCE_ELEMENT, fence_text, unfence_text
 
-_TAG = re.compile(
+_TAG = lazy_pattern(
     rf'<{FENCE_ELEMENT}-(?P<opened>[0-9a-f]{{16}}) source="(?P<source>[^"<>\n]*)">\n'
     rf"|\n</{FENCE_ELEMENT}-(?P<closed>[0-9a-f]{{16}})>"
 )

@@ -3,12 +3,12 @@
 import inspect
 import json
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast, overload
 
 import orjson
-from pydantic import BaseModel
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
@@ -16,6 +16,9 @@ from sophon.lazy_dataclass import dataclass
 from sophon.risk import Risk as Risk
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
 from sophon.tools.untrusted_text import ExternalText
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -63,9 +66,8 @@ class Tool:
     normalize_result: ResultNormalizer | None = None
     approval_note: ApprovalNote = ""
     sandboxed: bool = False
-    definition: Mapping[str, Any] = field(init=False, repr=False)
-    """Name, description and JSON Schema of the parameters, in the format of providers; computed once."""
     is_async: bool = field(init=False, repr=False)
+    _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if type(self.risk) is not Risk:
@@ -76,9 +78,17 @@ class Tool:
             value: object = getattr(self, trait)
             if value is not None and (type(value) is not int or value < 1):
                 raise CompositionError(f"tool {self.name!r}: {trait} is {value!r}; it must be a whole number from 1")
-        definition = {"name": self.name, "description": self.description, "parameters": self.schema.json_schema}
-        object.__setattr__(self, "definition", definition)
+        object.__setattr__(self, "_definition", None)
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """Name, description and JSON Schema of the parameters, in the format of providers; computed once."""
+        found = self._definition
+        if found is None:
+            found = {"name": self.name, "description": self.description, "parameters": self.schema.json_schema}
+            object.__setattr__(self, "_definition", found)
+        return found
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -127,6 +137,7 @@ def tool(
     normalize_result: ResultNormalizer | None = None,
     approval_note: ApprovalNote = "",
     sandboxed: bool = False,
+    deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 
 
@@ -136,17 +147,19 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
+    deferred: bool = False,
     **traits: Any,
 ) -> Tool | Callable[[ToolFunction], Tool]:
     """Decorate a typed function as a Tool; usable with or without parentheses.
 
     The name defaults to the function's and may contain dots; the description defaults to the docstring, whose `Args:`
-    section describes the parameters. `traits` are the fields of Tool.
+    section describes the parameters. `traits` are the fields of Tool. If `deferred`, annotations are read, and errors
+    in them found, when the schema is first needed and not now; for the built-in tools, because it needs pydantic.
     """
 
     def make(function: ToolFunction) -> Tool:
         tool_name = name or function.__name__
-        schema, help_text = schema_from_function(function, tool_name)
+        schema, help_text = schema_from_function(function, tool_name, deferred=deferred)
         return Tool(tool_name, description or help_text or tool_name, function, schema, **traits)
 
     return make(function) if function is not None else make
@@ -174,11 +187,16 @@ def to_wire_name(name: str) -> str:
 
 
 def _to_jsonable(value: object) -> object:
-    if isinstance(value, BaseModel):
+    if _is_pydantic_model(value):
         return value.model_dump(mode="json")
     if isinstance(value, set | frozenset):
         return list(cast(Iterable[object], value))
     return str(value)
+
+
+def _is_pydantic_model(value: object) -> "TypeGuard[BaseModel]":
+    pydantic = sys.modules.get("pydantic")  # where it is not loaded, nothing is a model
+    return pydantic is not None and isinstance(value, pydantic.BaseModel)
 
 
 def _with_text_keys(value: object) -> object:

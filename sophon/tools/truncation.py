@@ -5,18 +5,19 @@ result truncation); for text, where nothing is published, it counts characters i
 """
 
 import json
-import re
 import unicodedata
 from bisect import bisect_right
 
 import orjson
 
+from sophon.lazy_pattern import lazy_pattern
+
 DEFAULT_LIMIT = 8000
 """Default limit in characters. Source: reference/sophon.md 5.23."""
 
-_ARRAY = re.compile(r"[ \t\n\r]*\[")
-_SPACE = re.compile(r"[ \t\n\r]*")
-_MARKER = re.compile(r"\n\[\.\.\.truncated, showing \d{1,18}/(\d{1,18}) (items|characters)\]\Z")
+_ARRAY = lazy_pattern(r"[ \t\n\r]*\[")
+_SPACE = lazy_pattern(r"[ \t\n\r]*")
+_MARKER = lazy_pattern(r"\n\[\.\.\.truncated, showing \d{1,18}/(\d{1,18}) (items|characters)\]\Z")
 _MAX_MARKER_CHARACTERS = 80
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -10,6 +10,8 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable
 
+from sophon.lazy_pattern import lazy_pattern
+
 FENCE_ELEMENT = "external"
 """Format: `<external-NONCE source="LABEL">`, a line break, the text, a line break, `</external-NONCE>`."""
 
@@ -29,10 +31,10 @@ SLASHES = "/∕⁄╱⧸／\\＼"
 LOOKALIKES = str.maketrans("еєετтгхχпηаαɑӏıɩ1|", "eeettrxxnnaaallll" + "l")
 """Homoglyphs of the letters in the element's name; wide, bold and accented letters are normalised separately."""
 
-_NONCE = re.compile(r"[0-9a-f]{16}")
-_OPENING = re.compile(rf'<{FENCE_ELEMENT}-([0-9a-f]{{16}}) source="([^"<>\n]*)">\n')
-_CLOSING = re.compile(rf"\n</{FENCE_ELEMENT}-([0-9a-f]{{16}})>")
-_START = re.compile(rf"[{BRACKETS}]|&(?:amp;)*#(?:{'|'.join(str(ord(each)) for each in BRACKETS)});")
+_NONCE = lazy_pattern(r"[0-9a-f]{16}")
+_OPENING = lazy_pattern(rf'<{FENCE_ELEMENT}-([0-9a-f]{{16}}) source="([^"<>\n]*)">\n')
+_CLOSING = lazy_pattern(rf"\n</{FENCE_ELEMENT}-([0-9a-f]{{16}})>")
+_START = lazy_pattern(rf"[{BRACKETS}]|&(?:amp;)*#(?:{'|'.join(str(ord(each)) for each in BRACKETS)});")
 
 
 class ExternalText(str):

@@ -29,6 +29,7 @@ from sophon.events import (
 )
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
+from tests.properties import examples
 
 FINISH = {
     "stop", "tool_calls", "length", "budget_exceeded", "max_iterations", "loop_detected", "cancelled", "rejected",
@@ -299,14 +300,14 @@ async def lived(seed: int) -> World:
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 def test_the_invariants_hold(seed: int) -> None:
     anyio.run(lived, seed)
 
 
 @given(st.integers(0, 10**9))
 @example(30632)  # siblings that are cancelled together end in call order
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 def test_the_same_seed_gives_the_same_event_log(seed: int) -> None:
     first, second = anyio.run(lived, seed), anyio.run(lived, seed)
     assert first.log() == second.log()
@@ -334,7 +335,7 @@ async def cancelled(seed: int, after: int) -> None:
 
 
 @given(st.integers(0, 10**9), st.integers(0, 400))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
 def test_a_cancellation_at_any_moment_leaves_nothing_behind(seed: int, after: int) -> None:
     async def run() -> None:
         with contextlib.suppress(SophonError):

@@ -12,6 +12,7 @@ from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCa
 from sophon.events import StreamChunk, ToolCallCompleted, ToolCallStarted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
+from tests.properties import examples
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
@@ -299,7 +300,7 @@ def outside_fences(text: str) -> str:
 
 
 @given(st.lists(PIECES, max_size=10).map("".join), st.integers(1, 9))
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.too_slow])
 def test_whatever_is_written_the_stream_the_text_and_the_calls_agree(text: str, size: int) -> None:
     import anyio
 

@@ -18,10 +18,13 @@ from tests.bench import (
     guards,
     histories,
     hosted,
+    learning,
     pages,
     prompt_cache,
     queueing,
     resident_memory,
+    start,
+    token_flow,
     webhooks,
 )
 from tests.bench import hubs as hub_servers
@@ -178,7 +181,12 @@ async def hubs() -> None:
     print(f"{'memory of an idle session':<58}{await hosted.session_kilobytes(2000):>10.2f} KB")
 
 
-IMPORTS = ("import sophon", "from sophon import Pipeline", "from sophon import Services; Services()")
+IMPORTS = (
+    "import sophon",
+    "from sophon import Pipeline",
+    "from sophon import Services; Services()",
+    "from sophon import Services; from sophon_middlewares.chains import twelve; twelve(Services())",
+)
 TIME = "import time; print(time.process_time() * 1000)"
 MEMORY = "print(int(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]) / 1024)"
 """The peak of resident memory, as Linux tells it."""
@@ -212,12 +220,15 @@ async def main() -> None:
     await queue()
     await hosts()
     await guards.measure()
+    await learning.measure_all()
     await commits.measure(line)
     await histories.measure()
     await hubs()
+    await token_flow.measure()
     await webhooks.measure()
     await pages.measure()
     await resident_memory.measure()
+    await start.measure(line)
     imports()
 
 

@@ -113,17 +113,27 @@ async def _said(process: asyncio.subprocess.Process) -> str:
     return (await process.stdout.readline()).decode().strip()
 
 
+@asynccontextmanager
+async def hear(url: str, clients: int = 1) -> AsyncIterator[Callable[[], Awaitable[None]]]:
+    """Clients that hear the session `bench`; call what is yielded to wait until they have heard the end of a turn."""
+    process = await _listeners(url, "hear", clients)
+    assert await _said(process) == "ready"
+
+    async def heard() -> None:
+        assert await _said(process) == "done"
+
+    yield heard
+    await process.wait()
+
+
 async def chunk_seconds(kind: Callable[[], Any], clients: int, chunks: int) -> float:
     """CPU seconds of the server per chunk, until every client has heard the end."""
-    async with kind() as (url, emit):
-        process = await _listeners(url, "hear", clients)
-        assert await _said(process) == "ready"
+    async with kind() as (url, emit), hear(url, clients) as heard:
         gc.collect()
         began = time.process_time()
         await emit(chunks)
-        assert await _said(process) == "done"
+        await heard()
         spent = time.process_time() - began
-        await process.wait()
     return spent / chunks
 
 

@@ -1,6 +1,11 @@
-"""An OpenAI-compatible provider in a process of its own that answers every request at once with one word."""
+"""An OpenAI-compatible provider in a process of its own that answers every request at once with one word.
+
+A model named `paced-RATE-COUNT` streams COUNT chunks of four characters, RATE of them a second, one write each; at a
+RATE of 0 as fast as the connection takes them.
+"""
 
 import asyncio
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,10 +44,35 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         while head := await reader.readuntil(b"\r\n\r\n"):
             length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
             body = await reader.readexactly(length)
-            writer.write(_STREAMED if b'"stream":true' in body else _COMPLETE)
+            if paced := _PACED.search(body):
+                await _stream(writer, int(paced[1]), int(paced[2]))
+            else:
+                writer.write(_STREAMED if b'"stream":true' in body else _COMPLETE)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()
+
+
+async def _stream(writer: asyncio.StreamWriter, rate: int, count: int) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+    loop = asyncio.get_running_loop()
+    due = loop.time()
+    for _ in range(count):
+        writer.write(_CHUNK)
+        if rate:
+            due += 1 / rate
+            await asyncio.sleep(max(0.0, due - loop.time()))
+        else:
+            await writer.drain()
+    writer.write(_in_chunk(_EVENTS) + b"0\r\n\r\n")
+
+
+def _in_chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+_PACED = re.compile(rb'"model":"paced-(\d+)-(\d+)"')
+_CHUNK = _in_chunk(b'data: {"choices":[{"index":0,"delta":{"content":"word"},"finish_reason":null}]}\n\n')
 
 
 async def _serve() -> None:

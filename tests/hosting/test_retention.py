@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.learning.trajectories import Trajectory
+from sophon.learning.vectors import to_blob
 from sophon.messages import Message, ToolCall, Usage
 from sophon.settings import Settings
 from sophon.snapshots.archive import ORPHAN_SECONDS, SnapshotArchive
@@ -18,6 +20,8 @@ from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.sql_store import SqlStore
+from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
@@ -184,3 +188,34 @@ async def test_times_of_rate_limits_go_once_no_window_needs_them(store: Store, c
     assert (await sweep(store, clock).sweep())["rate_events"] == 0
     await clock.advance(1)
     assert (await sweep(store, clock).sweep())["rate_events"] == 1
+
+
+async def test_times_of_evaluations_are_kept_for_a_day(store: Store, clock: VirtualClock) -> None:
+    evaluates = Settings.from_mapping({"Guards": {"Shield": {"Tier": 2}}})
+    await store.rate_windows.add([RateEvent("shield.evaluations", clock.now())])
+    await clock.advance(24 * 3600)
+    assert (await RetentionSweep(store, clock, evaluates, Path()).sweep())["rate_events"] == 0
+    await clock.advance(3601)
+    assert (await RetentionSweep(store, clock, evaluates, Path()).sweep())["rate_events"] == 1
+
+
+async def test_what_was_learnt_ages_and_has_bounds(store, clock) -> None:
+    def made(name: str) -> TrajectoryWrite:
+        return TrajectoryWrite(Trajectory(name, "s", "ada", clock.now(), "hi", "ho"), 100)
+
+    async def learn(name: str) -> None:
+        await store.trajectories.add([made(name)])
+        rows = [VectorRow(each, name, "e", 1, to_blob([1.0]), {}, clock.now()) for each in (POLICIES, TRAJECTORIES)]
+        await store.vectors.put(rows)
+
+    settings = Settings.from_mapping({"Learning": {"Days": 10, "PolicyExpiry": "5.00:00:00", "MaxTrajectories": 2}})
+    for name in "abc":
+        await learn(name)
+        await clock.advance(4 * DAY_SECONDS)
+    deleted = await RetentionSweep(store, clock, settings, Path("no-such-folder")).sweep()
+    assert {name: deleted[name] for name in ("trajectories", "routing_policies", "vectors")} == {
+        "trajectories": 1,
+        "routing_policies": 2,
+        "vectors": 1,
+    }
+    assert [each.run_id for each in await store.trajectories.list()] == ["c", "b"]

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 import pytest
@@ -46,7 +47,14 @@ from sophon_middlewares.chains import twelve
 
 PLACES = range(1, 12)
 """Of thirteen places, compose refuses the one in front of SessionEvents and the one behind LlmInvoker."""
-PAIRS = [(retry, failing) for retry in PLACES for failing in PLACES if retry <= failing]
+OUTERMOST, INNERMOST = PLACES[0], PLACES[-1]
+FAILED_LAYER = [(place, place + 1) for place in PLACES[:-1]]
+"""Each middleware is run again alone; for a failure after the chain, with all that is in front of the model."""
+WHOLE_TURN = [(OUTERMOST, failing) for failing in PLACES]
+OTHER_PAIRS = sorted(
+    {(retry, failing) for retry in PLACES for failing in PLACES if retry <= failing} - {*FAILED_LAYER, *WHOLE_TURN}
+)
+"""They run the same middlewares again, others together: each is tried in four of the scenarios."""
 FAILURES = 2
 PLAN = {
     "goal": "all is done",
@@ -188,29 +196,40 @@ SCENARIOS = {
 }
 
 
-def make_tools(observed: Observed, spare: int) -> list[Tool]:
+class Effects:
+    """What the tools of all turns did in the one that runs; a tool, whose schema is dear, is made once."""
+
+    def __init__(self) -> None:
+        self.effects: Counter[str] = Counter()
+
+
+OBSERVED = Effects()
+
+
+@cache
+def make_tools(spare: int) -> list[Tool]:
     @tool
     async def note(word: str) -> str:
         """Note a word."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         return f"noted {word}"
 
     @tool
     async def broken(word: str) -> str:
         """Fail."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         raise RuntimeError("broken")
 
     @tool(risk=Risk.HIGH)
     async def grave(word: str) -> str:
         """Do something grave."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         return f"did {word}"
 
     @tool(group="spare")
     async def spare_tool(word: str) -> str:
         """Wait to be loaded."""
-        observed.effects[word] += 1
+        OBSERVED.effects[word] += 1
         return f"spared {word}"
 
     async def other(word: str) -> str:
@@ -223,6 +242,7 @@ def make_tools(observed: Observed, spare: int) -> list[Tool]:
 
 async def observe(scenario: Scenario, inserted: Sequence[tuple[int, Middleware]] = ()) -> Observed:
     observed = Observed()
+    OBSERVED.effects = observed.effects
 
     async def answer(request: ModelRequest) -> str | ModelResponse:
         assert_valid_transcript(request.messages)
@@ -237,7 +257,7 @@ async def observe(scenario: Scenario, inserted: Sequence[tuple[int, Middleware]]
 
     services = Services(
         models=FunctionModel(answer, function_calling=scenario.function_calling, stream=4),
-        tools=make_tools(observed, scenario.tools),
+        tools=make_tools(scenario.tools),
         approvals=Gate(),
         events=observed.events,
         clock=VirtualClock(),
@@ -293,6 +313,20 @@ def check(seen: Observed, expected: Observed) -> None:
     assert streamed.endswith(seen.text)
 
 
+def pairs_of(name: str, when: str) -> list[tuple[int, int]]:
+    """Return where next is called again and where it fails, the outer place first."""
+    number = list(SCENARIOS).index(name) + (when == "after")
+    return [*FAILED_LAYER, *WHOLE_TURN, *OTHER_PAIRS[number % 4 :: 4]]
+
+
+def test_every_pair_of_places_is_tried() -> None:
+    tried = Counter(pair for name in SCENARIOS for when in ("before", "after") for pair in set(pairs_of(name, when)))
+    assert len(tried) == len(PLACES) * (len(PLACES) + 1) // 2
+    assert min(tried.values()) == 4
+    for when in ("before", "after"):
+        assert {pair for name in SCENARIOS for pair in pairs_of(name, when)} == set(tried)
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", SCENARIOS)
 async def test_a_turn_in_which_a_middleware_fails_twice_is_the_same_turn(
@@ -301,7 +335,7 @@ async def test_a_turn_in_which_a_middleware_fails_twice_is_the_same_turn(
     scenario = SCENARIOS[name]
     expected = await observe(scenario)
     wrong: list[str] = []
-    for retry, failing in PAIRS:
+    for retry, failing in pairs_of(name, when):
         try:
             check(await observe(scenario, [(retry, again), (failing, FailingTwice(when))]), expected)
         except Exception as error:  # all places are reported at once
@@ -342,18 +376,18 @@ async def test_a_turn_whose_end_is_recorded_is_not_run_again() -> None:
 
 async def test_a_suspended_turn_that_is_run_again_as_it_is_continues() -> None:
     decisions = [Decision.suspend(), Decision.approve()]
-    observed = Observed()
+    OBSERVED.effects = Counter()
 
     class Gate:
         async def request(self, request: ApprovalRequest) -> Decision:
             return decisions.pop(0)
 
     model = ScriptedModel([[ToolCall("one", "grave", {"word": "one"})], "done"])
-    services = Services(models=model, tools=make_tools(observed, 0), approvals=Gate(), clock=VirtualClock())
+    services = Services(models=model, tools=make_tools(0), approvals=Gate(), clock=VirtualClock())
     ctx = services.turn("go", session_id="s")
     assert (await twelve(services).run(ctx)).finish_reason == "suspended"
     assert (await twelve(services).run(ctx)).text == "done"
-    assert observed.effects == {"one": 1}
+    assert OBSERVED.effects == {"one": 1}
     assert [m.role for m in await services.history("s")] == ["user", "assistant", "tool", "assistant"]
 
 

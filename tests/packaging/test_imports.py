@@ -65,15 +65,72 @@ def test_a_chain_with_its_own_model_loads_no_kinds_of_providers_and_no_plug_ins(
     assert not [name for name in loaded if name.startswith(("sophon.models.providers.openai", "sophon.plugins."))]
 
 
-def test_services_without_settings_build_no_schema_of_settings() -> None:
-    code = """
-from sophon import Services
-from sophon_middlewares.chains import twelve
-twelve(Services())
-from sophon.settings import AgentExecutionSettings, Settings
-assert not Settings.__pydantic_complete__ and not AgentExecutionSettings.__pydantic_complete__
+CHAIN_UNUSED = frozenset(
+    {
+        *HEAVY,
+        *("pydantic", "pydantic_core", "annotated_types", "yaml", "re2", "tree_sitter", "tiktoken"),
+        *("decimal", "fractions", "shutil", "lzma", "email", "http"),
+    }
+)
+"""What the default chain does not load before its first turn: what validates given values, the parsers of the guards,
+and parts of the standard library that single tools need.
 """
-    assert loaded_by(code).isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sophon",
+        "from sophon import Pipeline\nasync def answer(ctx, next): ...\nPipeline.compose(answer)",
+        "from sophon import Services\nfrom sophon_middlewares.chains import twelve\ntwelve(Services())",
+    ],
+    ids=["sophon", "a pipeline", "the default chain"],
+)
+def test_a_chain_loads_nothing_that_only_few_turns_need(code: str) -> None:
+    assert loaded_by(code) & CHAIN_UNUSED == set()
+
+
+def test_the_default_chain_loads_no_guard_and_nothing_that_a_program_of_a_tool_needs() -> None:
+    loaded = modules_loaded_by(
+        "from sophon import Services\nfrom sophon_middlewares.chains import twelve\ntwelve(Services())"
+    )
+    unused = ("sophon_middlewares.guards", "sophon.security.policy", "sophon.processes", "sophon.settings.json_schema")
+    assert [name for name in loaded if name.startswith(unused)] == []
+
+
+def test_what_is_loaded_late_is_loaded_when_it_is_used() -> None:
+    """The counterpart of the rules above: pydantic does validate settings and arguments."""
+    code = """
+import sys
+from sophon import Services
+from sophon.errors import InvalidArguments, SettingsError
+services = Services()
+assert "pydantic" not in sys.modules
+try:
+    services.registry.find("calculator").schema.validate("calculator", {"expression": 1})
+    raise AssertionError
+except InvalidArguments:
+    pass
+try:
+    Services(settings={"Hub": {"Port": "x"}})
+    raise AssertionError
+except SettingsError:
+    pass
+"""
+    assert "pydantic" in loaded_by(code)
+
+
+def test_a_provider_with_an_adapter_loads_no_litellm_and_no_openai(tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+from sophon.services import Services
+import sophon_hosting.cli.commands.serve, sophon_hosting.host_server
+provider = {{"Id": "p", "Type": "openai_compatible", "BaseUrl": "http://127.0.0.1:9/v1", "Models": ["m"]}}
+from sophon.settings import Settings
+settings = Settings.from_mapping({{"Providers": [provider]}})
+Services.from_settings(settings, environment={{}}, folder=Path({str(tmp_path)!r}))
+"""
+    assert loaded_by(code).isdisjoint({*HOST_UNUSED, "re2"})
 
 
 def test_a_host_that_is_ready_and_has_answered_has_loaded_only_what_it_uses(tmp_path: Path) -> None:

@@ -96,3 +96,12 @@ def test_fields_that_providers_leave_null_are_read_as_empty() -> None:
 def test_two_responses_share_nothing() -> None:
     assert Response().tool_calls is not Response().tool_calls
     assert Message("user").tool_calls is not Message("user").tool_calls
+
+
+@given(CALLS, st.text())
+def test_a_call_under_another_id_keeps_its_keys(call: ToolCall, call_id: str) -> None:
+    canonical = call.canonical_arguments()
+    object.__setattr__(call, "identity", "key")
+    other = call.with_id(call_id)
+    assert other == ToolCall(call_id, call.name, call.arguments, call.malformed)
+    assert (other.canonical_arguments() is canonical, other.identity) == (True, "key")

@@ -109,3 +109,21 @@ def test_services_take_the_secrets_from_the_environment_of_the_host(tmp_path: Pa
     services = Services.from_settings(settings, environment={"T": TOKEN}, folder=tmp_path)
     assert headers(services.vault) == {"authorization": f"Bearer {TOKEN}"}
     assert services.vault.has_header("AUTHORIZATION")
+
+
+@pytest.mark.parametrize(
+    ("url", "principal", "names"),
+    [
+        ("https://api.example.com/x", "anna", ["github"]),
+        ("https://api.example.com/x", "ben", []),
+        ("http://api.example.com/x", "anna", []),
+        ("https://api.example.com:444/x", "anna", []),
+        ("https://other.example.com/x", "anna", []),
+        ("https://[", "anna", []),
+        ("", "anna", []),
+    ],
+)
+def test_the_names_for_a_request_are_those_of_the_credentials_that_it_gets(
+    url: str, principal: str, names: list[str]
+) -> None:
+    assert vault(Users=["anna"]).list_names(url, principal=principal, data_owner=principal, group=False) == names

@@ -60,6 +60,7 @@ MESSAGE_KINDS = build_kinds(
 
 UPDATE_KINDS = build_kinds(
     ("read", "a message, or a press of a button", "message callback_query"),
+    ("read", "feedback on an answer, by its emoji; in a group the bot must be an administrator", "message_reaction"),
     (
         "ignored",
         "an edit: the run that the first version started cannot be undone",
@@ -74,7 +75,7 @@ UPDATE_KINDS = build_kinds(
     (
         "ignored",
         "not requested from Telegram",
-        "message_reaction message_reaction_count inline_query chosen_inline_result shipping_query pre_checkout_query "
+        "message_reaction_count inline_query chosen_inline_result shipping_query pre_checkout_query "
         "purchased_paid_media poll poll_answer my_chat_member chat_member chat_join_request chat_boost "
         "removed_chat_boost managed_bot subscription stopped_message_generation",
     ),

@@ -1,8 +1,8 @@
 """Parsing of Telegram updates into inbound events (Bot API 10.3, Update).
 
-Only `message` and `callback_query` are handled. Edited messages are ignored: Telegram also reports invisible changes,
-and a run that was started by the first version cannot be undone. Channel posts and messages on behalf of a chat are
-ignored: they have no person whose rights could be checked.
+Only `message`, `callback_query` and `message_reaction` are handled. Edited messages are ignored: Telegram also reports
+invisible changes, and a run that was started by the first version cannot be undone. Channel posts and messages on
+behalf of a chat are ignored: they have no person whose rights could be checked.
 
 The `external_id` of an event is not its `get_update_id`: after a week without updates Telegram continues from a random
 number, which might repeat one of the previous month, and a new message would be dropped as a duplicate. A message is
@@ -13,8 +13,16 @@ describe the same migration.
 
 from datetime import UTC, datetime, timedelta
 
-from sophon_channels.contract import ButtonPress, ChatLocation, ChatMigrated, InboundEvent, InboundMessage, Person
-from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text
+from sophon_channels.contract import (
+    ButtonPress,
+    ChatLocation,
+    ChatMigrated,
+    InboundEvent,
+    InboundMessage,
+    MessageReaction,
+    Person,
+)
+from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 from sophon_channels.telegram.attachments import parse_attachments
 from sophon_channels.telegram.mentions import BotIdentity, is_mentioned, strip_mention
 from sophon_channels.telegram.message_content import describe_shared, read_rich_message, read_wordless_content
@@ -35,6 +43,8 @@ def parse_update(update: JsonObject, bot: BotIdentity, now: datetime) -> list[In
     event: InboundEvent | None = None
     if query:
         event = _parse_press(query)
+    elif reaction := get_object(update, "message_reaction"):
+        event = _parse_reaction(reaction)
     elif message:
         event = _parse_migration(message) or _parse_message(message, get_int(update, "update_id"), bot, now)
     return [] if event is None else [event]
@@ -93,6 +103,23 @@ def _parse_press(query: JsonObject) -> ButtonPress | None:
         data=data,
         press_id=press_id,
         prompt_message_id=None if prompt_id is None else str(prompt_id),
+    )
+
+
+def _parse_reaction(reaction: JsonObject) -> MessageReaction | None:
+    """Return a reaction of a person; anonymous ones, of a chat, are those of nobody."""
+    person, place = _parse_person(get_object(reaction, "user")), _parse_location(reaction)
+    message_id = get_int(reaction, "message_id")
+    if person is None or place is None or message_id is None:
+        return None
+    emojis = tuple(get_text(each, "emoji") for each in get_objects(reaction, "new_reaction"))
+    return MessageReaction(
+        external_id=f"reaction:{place.chat}:{message_id}:{person.id}:{get_int(reaction, 'date')}",
+        person=person,
+        location=place,
+        message_id=str(message_id),
+        emojis=tuple(filter(None, emojis)),
+        chat=place.chat,
     )
 
 

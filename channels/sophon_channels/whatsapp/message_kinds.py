@@ -24,7 +24,8 @@ MESSAGE_KINDS = build_kinds(
     ("answered", "events", "event"),
     ("answered", "group invitations", "group_invite"),
     ("answered", UNKNOWN_KIND, "unsupported unknown errors"),
-    ("ignored", "no message to the bot", "reaction poll_update interactive/call_permission_reply"),
+    ("read", "feedback on an answer, by its emoji", "reaction"),
+    ("ignored", "no message to the bot", "poll_update interactive/call_permission_reply"),
     ("ignored", "a change of a message that was read before", "edit revoke"),
     ("ignored", "a new number or user id is recorded", "system"),
 )

@@ -16,6 +16,7 @@ from sophon_channels.contract import (
     IdentityChanged,
     InboundEvent,
     InboundMessage,
+    MessageReaction,
     Person,
 )
 from sophon_channels.json_fields import (
@@ -78,6 +79,8 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
     person, chat = _sender_and_chat(message, contacts)
     if not (person.id and chat and external_id):
         return None
+    if kind == "reaction":
+        return _parse_reaction(get_object(message, "reaction"), external_id, person, chat)
     callback_data = _parse_callback_data(message, kind)
     if callback_data is not None:
         prompt_id = get_text(get_object(message, "context"), "id") or None
@@ -103,6 +106,14 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
         shared=content.shared,
         unreadable=content.unreadable,
     )
+
+
+def _parse_reaction(reaction: JsonObject, external_id: str, person: Person, chat: str) -> MessageReaction | None:
+    """Return a reaction; one that was taken back has no emoji."""
+    message_id, emoji = get_text(reaction, "message_id"), get_text(reaction, "emoji")
+    if not message_id:
+        return None
+    return MessageReaction(external_id, person, ChatLocation(chat), message_id, (emoji,) if emoji else ())
 
 
 def _is_forwarded(context: JsonObject) -> bool:

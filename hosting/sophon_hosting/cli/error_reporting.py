@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import sys
 import traceback
 
@@ -72,6 +73,8 @@ def _usage_error_line(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "sophon"
     sentence = f"{message[:1].lower()}{message[1:].rstrip('.')}"
+    for pattern, plain in _PLAIN_SENTENCES:
+        sentence = pattern.sub(plain, sentence)
     sentence, separator, near = sentence.partition(". Did you mean ")
     sentence = sentence.replace("no such command", "there is no command", 1)
     if separator:
@@ -79,6 +82,19 @@ def _usage_error_line(error: Exception) -> str:
     if sentence == "missing command" and context is not None:
         sentence += f"; commands: {', '.join(context.command.list_commands(context))}"
     return f"{sentence} (see {path} --help)" if sentence.endswith("?") else f"{sentence}; see {path} --help"
+
+
+_PLAIN_SENTENCES = (
+    (
+        re.compile(r"Input should be a valid integer.*|'.*' is not a valid int(?:eger)?(?: range)?"),
+        "it must be a whole number",
+    ),
+    (re.compile(r"Input should be a valid number.*|'.*' is not a valid float(?: range)?"), "it must be a number"),
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"it must be at least \1"),
+    (re.compile(r"Input should be less than or equal to (\S+)"), r"it must be at most \1"),
+    (re.compile(r"Input should be "), "it must be "),
+)
+"""Sentences of typer's own checks, and what is written instead."""
 
 
 def _discard_stdout() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sophon.settings import DangerousSetting, Settings, find_dangerous_settings, has_several_users
+from sophon.vault import CredentialVault
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.migration.principal_migration import has_shared_data
 
@@ -27,11 +28,47 @@ def report_startup_warnings(settings: Settings, options: GlobalOptions, environm
     Each of them goes to the log, too, because a service has no other reader.
     """
     warnings, notice = find_settings_warnings(settings, options, environment), find_migration_notice(settings, options)
+    missing = find_missing(settings, options, environment)
     for each in warnings:
         log.warning("dangerous setting: %s; %s", each, each.fix)
-    if notice:
-        log.warning("%s", notice)
-    return [*warning_lines(warnings), *([f"  {notice}"] if notice else [])]
+    for line in (*missing, *([notice] if notice else [])):
+        log.warning("%s", line)
+    return [*warning_lines(warnings), *missing_lines(missing), *([f"  {notice}"] if notice else [])]
+
+
+def find_missing(settings: Settings, options: GlobalOptions, environment: Mapping[str, str]) -> list[str]:
+    """Return a line for each path of the sandbox and each secret of the vault that is missing."""
+    secrets = [
+        f"Vault.{each.name}.Secret: {settings.vault[each.name].secret.source_description}: {each.problem}; "
+        "requests to its hosts fail"
+        for each in CredentialVault(settings.vault, environment).credentials
+        if each.problem
+    ]
+    return [*find_missing_paths(settings, options), *secrets]
+
+
+def find_missing_paths(settings: Settings, options: GlobalOptions) -> list[str]:
+    """Return a line for each path that the sandbox shows to commands and that does not exist."""
+    sandbox = settings.guards.sandbox
+    chosen = (("Readable", sandbox.readable), ("Writable", sandbox.writable)) if sandbox.enabled else ()
+    return [
+        f"Guards.Sandbox.{name}[{index}]: {path} does not exist; every command fails until it does"
+        for name, found in chosen
+        for index, path in enumerate(found)
+        if not _exists(options.settings_folder / path.expanduser())
+    ]
+
+
+def missing_lines(missing: Sequence[str]) -> list[str]:
+    """Return what is missing as lines of the terminal."""
+    return [f"  WARNING {each}" for each in missing]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def warning_lines(warnings: Sequence[DangerousSetting]) -> list[str]:

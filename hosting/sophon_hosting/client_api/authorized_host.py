@@ -1,19 +1,23 @@
 """Authorized host: the operations of one user on a host. Socket.IO and HTTP use it, so each permission exists once."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from sophon.approvals import Decision
 from sophon.errors import InputError, NotFound, SessionTaken
+from sophon.learning.feedback import Feedback
 from sophon.models.gateway.provider import ProviderStatistics
+from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
+from sophon.tools.tool import Tool
+from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
@@ -24,6 +28,7 @@ from sophon_hosting.client_api.conversation_mode import (
     by_session,
     by_task,
 )
+from sophon_hosting.client_api.history_view import HistoryView, find_own_text
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
@@ -57,7 +62,7 @@ class AuthorizedHost:
     the rights of an operator.
 
     `rights` limit both by the user's permission level, and by the scopes of the token: operations raise LevelNeeded
-    and ScopeNeeded.
+    and ScopeNeeded. Who lacks the permission FullHistory reads conversations, events, tasks and approvals redacted.
     """
 
     def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
@@ -74,6 +79,15 @@ class AuthorizedHost:
             is_operator=user.operator or knows_all,
             scopes=user.scopes,
         )
+        self.view = (
+            None
+            if self.rights.sees_full_history
+            else HistoryView(
+                shows_approvals=self.rights.allows("Approvals"),
+                hides_streams=not host.services.settings.guards.redaction.enabled,
+            )
+        )
+        """What of histories the user sees; None: everything."""
         self.sessions = UserSessions(
             self._store.sessions, user, knows_all=knows_all or user.operator, channels=host.channel_names
         )
@@ -172,6 +186,7 @@ class AuthorizedHost:
                 max_iterations=message.max_iterations,
                 trace=message.trace or new_trace_id(),
                 instructions=message.instructions,
+                images=message.images,
                 session_owner=self.user.id,
             )
         )
@@ -181,7 +196,22 @@ class AuthorizedHost:
         """Cancel a task; a finished task stays unchanged. Raises NotFound."""
         self.rights.require("Chat")
         await self.get_task(task_id)
-        return self.sessions.to_client_run(await self._host.cancel(task_id))
+        return self._to_client_run(await self._host.cancel(task_id))
+
+    @by_task
+    async def send_feedback(self, task_id: str, value: float, *, text: str = "", source: str = "api") -> None:
+        """Record what the user thinks of the answer of a task. Raises NotFound, InputError."""
+        self.rights.require("Chat")
+        await self.get_task(task_id)
+        run = await self._store.runs.get(task_id)
+        await self._host.feedback.record(run, self.user.id, value, text=text, source=source)
+
+    @by_task
+    async def find_feedback(self, task_id: str) -> Feedback | None:
+        """Return what the user said about the answer of a task; None if nothing. Raises NotFound."""
+        await self.get_task(task_id)
+        given = await self._store.trajectories.list_feedback(task_id)
+        return next((each for each in given if each.principal == self.user.id), None)
 
     @by_approval
     async def decide_approval(
@@ -235,7 +265,7 @@ class AuthorizedHost:
     async def get_session(self, session_id: str) -> SessionSummary:
         """Return a session. Raises NotFound."""
         self.rights.require_scope("Read")
-        return self.sessions.to_client_session(await self.sessions.find(session_id))
+        return self._to_client_session(await self.sessions.find(session_id))
 
     async def list_sessions(
         self,
@@ -251,10 +281,15 @@ class AuthorizedHost:
         With `all_users` (operators only) those of all users. Raises InputError for an invalid cursor.
         """
         self.rights.require_scope("Read")
-        page = await self._store.sessions.list_page(
-            self._owner_filter(all_users), search=search, limit=limit, offset=offset, cursor=cursor
-        )
-        return replace(page, items=[self.sessions.to_client_session(session) for session in page.items])
+        owner = self._owner_filter(all_users)
+        if owner is None and search:
+            self.rights.require(FULL_HISTORY)  # it searches in titles, which are hidden
+        page = await self._store.sessions.list_page(owner, search=search, limit=limit, offset=offset, cursor=cursor)
+        return replace(page, items=[self._to_client_session(session) for session in page.items])
+
+    def _to_client_session(self, session: SessionSummary) -> SessionSummary:
+        shown = session if self.view is None else self.view.session(session, is_own=session.owner == self.user.id)
+        return self.sessions.to_client_session(shown)
 
     @by_session
     async def list_records(
@@ -268,13 +303,14 @@ class AuthorizedHost:
     ) -> list[SessionRecord]:
         """Return records of a session as `SessionStore.list_records` does. Raises NotFound."""
         self.rights.require_scope("Read")
-        return await self._store.sessions.list_records(
-            await self.sessions.find_stored_id(session_id),
-            after_seq,
-            before=before_seq,
-            limit=limit,
-            max_bytes=max_bytes,
+        session = await self.sessions.find(session_id)
+        records = await self._store.sessions.list_records(
+            session.id, after_seq, before=before_seq, limit=limit, max_bytes=max_bytes
         )
+        if self.view is None:
+            return records
+        is_own = session.owner == self.user.id
+        return [self.view.record(record, is_own=is_own) for record in records]
 
     async def get_record(self, session_id: str, seq: int) -> SessionRecord:
         """Return one record of a session. Raises NotFound."""
@@ -285,9 +321,18 @@ class AuthorizedHost:
 
     @by_session
     async def get_text(self, session_id: str, text_id: str) -> str:
-        """Return a large text of a session, to which an event refers. Raises NotFound."""
+        """Return a large text of a session, to which an event refers. Raises NotFound.
+
+        Without FullHistory, only the text of a message in one of the user's own sessions.
+        """
         self.rights.require_scope("Read")
-        text = await self._store.texts.get(await self.sessions.find_stored_id(session_id), text_id)
+        session = await self.sessions.find(session_id)
+        if self.view is None:
+            text = await self._store.texts.get(session.id, text_id)
+        elif session.owner == self.user.id:
+            text = find_own_text(await self._store.sessions.list_records(session.id), text_id)
+        else:
+            text = None
         if text is None:
             raise NotFound("text", text_id)
         return text
@@ -299,6 +344,8 @@ class AuthorizedHost:
         Raises NotFound for an unknown task.
         """
         run = await self.get_task(task_id)
+        if self.view is not None and (self.view.hides_streams or run.owner != self.user.id):
+            return None
         for stored_id in self.sessions.possible_stored_ids(run.session_id):
             text = self._host.event_bus.find_streamed_text(stored_id, task_id, epoch)
             if text is not None:
@@ -317,18 +364,22 @@ class AuthorizedHost:
     async def list_events(self, session_id: str, after_seq: int = 0, limit: int = 1000) -> list[LoggedEvent]:
         """Return the stored events of a session after a seq; old ones are trimmed. Raises NotFound."""
         self.rights.require_scope("Read")
-        stored_id = await self.sessions.find_stored_id(session_id)
-        rows = await self._store.events.list_after(stored_id, after_seq, limit)
-        cut = [await cut_stored_event(row, stored_id, self._store.texts) for row in rows]
-        return [to_client_logged_event(row, stored_id, self.user.id) for row in cut]
+        session = await self.sessions.find(session_id)
+        rows = await self._store.events.list_after(session.id, after_seq, limit)
+        cut = [await cut_stored_event(row, session.id, self._store.texts) for row in rows]
+        return self._to_client_logged_events(session, cut)
 
     @by_session
     async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
         """Return the traces of a task in one of the user's sessions. Raises NotFound."""
         self.rights.require_scope("Read")
-        stored_id = await self.sessions.find_stored_id(session_id)
-        rows = await self._store.events.list_traces(stored_id, task_id)
-        return [to_client_logged_event(row, stored_id, self.user.id) for row in rows]
+        session = await self.sessions.find(session_id)
+        return self._to_client_logged_events(session, await self._store.events.list_traces(session.id, task_id))
+
+    def _to_client_logged_events(self, session: SessionSummary, rows: Sequence[LoggedEvent]) -> list[LoggedEvent]:
+        view, is_own = self.view, session.owner == self.user.id
+        shown = rows if view is None else [view.logged_event(row, is_own=is_own) for row in rows]
+        return [to_client_logged_event(row, session.id, self.user.id) for row in shown]
 
     @by_session
     async def rename_session(self, session_id: str, title: str) -> SessionSummary:
@@ -370,13 +421,17 @@ class AuthorizedHost:
         """Return the run of a task. Raises NotFound."""
         self.rights.require_scope("Read")
         if self.user.operator:
-            return await self._store.runs.get(task_id)
+            return self._to_client_run(await self._store.runs.get(task_id))
         run = await self._store.runs.find(task_id)
         if run is None:
             raise NotFound("task", task_id)
         if run.owner != self.user.id:
             self.sessions.refuse("task", task_id)
-        return self.sessions.to_client_run(run)
+        return self._to_client_run(run)
+
+    def _to_client_run(self, run: Run) -> Run:
+        shown = run if self.view is None else self.view.run(run, is_own=run.owner == self.user.id)
+        return self.sessions.to_client_run(shown)
 
     async def list_tasks(
         self,
@@ -404,7 +459,7 @@ class AuthorizedHost:
         runs = await self._store.runs.list(
             session_id=stored_id, owner=owner, status=status, limit=limit, whole=False, before=before
         )
-        return [self.sessions.to_client_run(run) for run in runs]
+        return [self._to_client_run(run) for run in runs]
 
     @by_approval
     async def get_approval(self, approval_id: str) -> ApprovalRecord:
@@ -416,7 +471,10 @@ class AuthorizedHost:
             raise NotFound("approval", approval_id)
         if not self.user.operator and (run is None or run.owner != self.user.id):
             self.sessions.refuse("approval", approval_id)
-        return self.sessions.to_client_approval(record)
+        return self._to_client_approval(record)
+
+    def _to_client_approval(self, record: ApprovalRecord) -> ApprovalRecord:
+        return self.sessions.to_client_approval(record if self.view is None else self.view.approval(record))
 
     async def list_approvals(
         self, *, session_id: str | None = None, open_only: bool = True, all_users: bool = False
@@ -427,7 +485,7 @@ class AuthorizedHost:
         stored_id = await self.sessions.filter_id(session_id)
         records = await self._store.approvals.list(open_only=open_only, session_id=stored_id)
         found = [
-            self.sessions.to_client_approval(record)
+            self._to_client_approval(record)
             for record in records
             if owner is None or await self._owner_of_task(record) == owner
         ]
@@ -448,6 +506,16 @@ class AuthorizedHost:
             tool, arguments, settings=services.settings, folder=services.folder, principal=self.user.id
         ).to_json()
         return {**trial, **describe_access(services, tool, self.user.id)}
+
+    def list_tools(self) -> list[Tool]:
+        """Return the tools that the user may use; all of them while the guard Authorization is off."""
+        services = self._host.services
+        if not services.settings.guards.authorization.enabled:
+            return list(services.registry)
+        allowed = build_tool_permissions(
+            services.settings, self.user.id, level=self.rights.level, at=services.clock.now(), channel=HUB_CHANNEL
+        )
+        return allowed.filter(services.registry)
 
     def list_providers(self) -> list[ProviderStatistics]:
         """Return the providers as this process knows them, by priority. Operators only. Raises Forbidden."""
@@ -472,6 +540,21 @@ class AuthorizedHost:
             before.circuit,
         )
         return gateway.find_provider(provider_id).statistics(clock.monotonic())
+
+    async def list_route_averages(self) -> list[dict[str, Any]]:
+        """Return the moving averages of routing. Operators only. Raises Forbidden."""
+        self.require_operator()
+        return [asdict(each) for each in await self._store.route_averages.list_all()]
+
+    async def reset_routing(self) -> int:
+        """Forget the averages and demotions of routing; return how many averages there were. Operators only; logged.
+
+        Raises Forbidden.
+        """
+        self.require_operator()
+        count = await self._host.services.router.reset(self._store)
+        log.info("routing was reset by %s: %d averages were deleted", self.user.id, count)
+        return count
 
     def now(self) -> datetime:
         """Return the host's time."""

@@ -1,8 +1,12 @@
 """Message that a client sends to the agent."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from sophon.images import Image
 
 MAX_CONTENT_CHARACTERS = 200_000
 """Maximum length of one message; longer texts belong in files."""
@@ -17,7 +21,7 @@ class ClientMessage:
 
     `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
     hexadecimal digits). `instructions` apply to this turn only and follow those of the host. `mode` must be that of the
-    session.
+    session. `images` belong to the text.
     """
 
     content: str
@@ -30,3 +34,4 @@ class ClientMessage:
     trace: str | None = None
     instructions: str | None = None
     mode: Mode = "normal"
+    images: "Sequence[Image]" = ()

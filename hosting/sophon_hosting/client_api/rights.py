@@ -5,13 +5,14 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from sophon.errors import SophonError
 from sophon.lazy_dataclass import dataclass
-from sophon.security.permission_levels import Feature, Level
+from sophon.security.permission_levels import FULL_HISTORY, Feature, Level
 from sophon.settings.sections.permissions import LevelsSettings, PermissionsSettings
 
 Scope: TypeAlias = Literal["Read", "Operator"] | Feature
 """What an API token may be used for: to read, for one feature, or for what operators may do."""
 
-SCOPES: Final[tuple[str, ...]] = ("Read", *get_args(Feature), "Operator")
+SCOPES: Final[tuple[str, ...]] = ("Read", *(each for each in get_args(Feature) if each != FULL_HISTORY), "Operator")
+"""Scopes of tokens. What a person sees of a history follows from the level alone: no token adds or takes it."""
 
 OPERATOR_SCOPE: Final = "Operator"
 
@@ -82,7 +83,12 @@ class ClientRights:
 
     def allows(self, feature: Feature) -> bool:
         """Return whether level and token let the client use a feature."""
-        return self.levels.allows(self.level, feature) and self.has_scope(feature)
+        return self.levels.allows(self.level, feature) and (feature == FULL_HISTORY or self.has_scope(feature))
+
+    @property
+    def sees_full_history(self) -> bool:
+        """Whether the level lets the client see histories unredacted."""
+        return self.allows(FULL_HISTORY)
 
     def require(self, feature: Feature) -> None:
         """Raise LevelNeeded, or ScopeNeeded, if the client may not use a feature."""

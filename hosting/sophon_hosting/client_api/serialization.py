@@ -134,6 +134,7 @@ def grant_to_json(grant: StandingGrant) -> dict[str, Any]:
         "scope": grant.scope,
         "user": grant.principal,
         "session_id": grant.session_id or None,
+        "chat": grant.chat or None,
         "tool": grant.tool,
         "covers": grant.description,
         "granted_by": grant.granted_by,

@@ -11,13 +11,25 @@ from sophon.lazy_dataclass import dataclass
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
 from sophon.stores.snapshots.contract import SnapshotEvent
+from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.vectors.contract import VectorRow
 
 log = logging.getLogger("sophon")
 
 StagedWrite: TypeAlias = (
-    CheckpointWrite | CallWrite | ApprovalWrite | AuditEvent | RateEvent | LabelWrite | SnapshotEvent
+    CheckpointWrite
+    | CallWrite
+    | ApprovalWrite
+    | AuditEvent
+    | RateEvent
+    | LabelWrite
+    | SnapshotEvent
+    | TrajectoryWrite
+    | VectorRow
+    | RouteObservation
 )
 
 OnSettled: TypeAlias = Callable[[BaseException | None], None]
@@ -108,4 +120,7 @@ def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
         [write for write in writes if isinstance(write, RateEvent)],
         [write for write in writes if isinstance(write, LabelWrite)],
         [write for write in writes if isinstance(write, SnapshotEvent)],
+        [write for write in writes if isinstance(write, TrajectoryWrite)],
+        [write for write in writes if isinstance(write, VectorRow)],
+        [write for write in writes if isinstance(write, RouteObservation)],
     )

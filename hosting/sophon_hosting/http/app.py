@@ -20,8 +20,10 @@ from sophon_hosting.http.api.memory import memory_routes
 from sophon_hosting.http.api.policy import policy_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
+from sophon_hosting.http.api.routing import routing_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
+from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
@@ -51,8 +53,10 @@ API_ROUTES = (
     grant_routes,
     memory_routes,
     usage_routes,
+    trajectory_routes,
     host_info_routes,
     policy_routes,
+    routing_routes,
 )
 """Route factories of the JSON API that need no options."""
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sophon.errors import InputError
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
+from sophon_hosting.client_api.validation_sentences import describe_error
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
 
@@ -114,7 +115,7 @@ def _validate(model: type[M], data: object, source: str) -> M:
         return model.model_validate(data)
     except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, each['loc'])) or source}: {each['msg'].removeprefix('Value error, ')}"
+            f"{'.'.join(map(str, each['loc'])) or source}: {describe_error(each)}"
             for each in error.errors()[:MAX_REPORTED_PROBLEMS]
         ]
         raise InputError("; ".join(problems)) from None

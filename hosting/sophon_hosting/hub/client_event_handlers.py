@@ -27,6 +27,7 @@ from sophon_hosting.hub.client_event_payloads import (
     ListApprovalsPayload,
     ListSessionsPayload,
     ListTasksPayload,
+    SendFeedbackPayload,
     SendMessagePayload,
     parse_payload,
 )
@@ -107,6 +108,13 @@ async def _decide_approval(client: HubClient, request: DecideApprovalPayload) ->
     }
 
 
+async def _send_feedback(client: HubClient, request: SendFeedbackPayload) -> AckPayload:
+    await client.authorized_host.send_feedback(
+        request.task_id, request.value, text=request.text or "", source=request.source
+    )
+    return {"task_id": request.task_id, "value": request.value}
+
+
 async def _list_approvals(client: HubClient, _request: ListApprovalsPayload) -> AckPayload:
     records = await client.authorized_host.list_approvals(all_users=client.is_operator)
     items = [await _approval_item(client, record) for record in records[:MAX_LIST_ITEMS]]
@@ -157,6 +165,7 @@ _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {
     "leave_session": _leave_session,
     "cancel_task": _cancel_task,
     "decide_approval": _decide_approval,
+    "send_feedback": _send_feedback,
     "list_approvals": _list_approvals,
     "list_sessions": _list_sessions,
     "list_tasks": _list_tasks,

@@ -8,6 +8,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sophon.errors import InputError
 from sophon_hosting.client_api.client_message import Mode
+from sophon_hosting.client_api.validation_sentences import describe_error
 
 MAX_ARGUMENT_DEPTH = 32
 """Maximum nesting of lists and objects in the arguments of a tool call."""
@@ -89,6 +90,17 @@ class DecideApprovalPayload(EventPayload):
         return self
 
 
+class SendFeedbackPayload(EventPayload):
+    """Say what you think of the answer of a task: `value` is -1 (bad) to 1 (good), `text` a correction; 0 without a
+    text takes it back.
+    """
+
+    task_id: str
+    value: float
+    text: str | None = None
+    source: Literal["api", "page"] = "api"
+
+
 class ListApprovalsPayload(EventPayload):
     """List the open approvals, oldest first."""
 
@@ -114,6 +126,7 @@ PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
     "leave_session": LeaveSessionPayload,
     "cancel_task": CancelTaskPayload,
     "decide_approval": DecideApprovalPayload,
+    "send_feedback": SendFeedbackPayload,
     "list_approvals": ListApprovalsPayload,
     "list_sessions": ListSessionsPayload,
     "list_tasks": ListTasksPayload,
@@ -161,6 +174,6 @@ def _describe_problems(errors: Sequence[ErrorDetails]) -> str:
 
 def _describe_problem(error: ErrorDetails) -> str:
     if not error["loc"]:
-        return error["msg"]
+        return describe_error(error)
     path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])
-    return f"{path!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+    return f"{path!r}: {describe_error(error)}"

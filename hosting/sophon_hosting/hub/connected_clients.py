@@ -65,6 +65,8 @@ class HubClient:
         self.connection, self.namespace, self.authorized_host = connection, namespace, authorized_host
         self._event_bus, self._encoder = event_bus, encoder
         self.sessions: set[str] = set()
+        self._own_sessions: set[str] = set()
+        """Stored ids of the sessions among them that belong to the user."""
         off = authorized_host.off_the_record
         self._off_the_record = None if off is None else HubClient(connection, namespace, off, off.event_bus, encoder)
         """The same client on the host of conversations off the record, which has subscriptions of its own."""
@@ -80,7 +82,9 @@ class HubClient:
         """Send an event to the client; never waits. A deleted session is no longer subscribed to."""
         if event.name == SessionDeleted.wire_name:
             self.sessions.discard(event.session_id)
-        encoded = self._encoder.encode(event, self.authorized_host.user.id)
+        view = self.authorized_host.view
+        is_own = view is not None and event.session_id in self._own_sessions
+        encoded = self._encoder.encode(event, self.authorized_host.user.id, view, is_own=is_own)
         self.connection.send_buffer.send_event(encoded, self.namespace)
 
     def send_operator_event(self, event: WireEvent) -> None:
@@ -110,6 +114,9 @@ class HubClient:
         finally:
             self._joining = ()
         self._add_session(session.id)
+        if (view := self.authorized_host.view) is not None:
+            is_own = session.owner == self.authorized_host.user.id
+            joined = replace(joined, events=[view.wire_event(event, is_own=is_own) for event in joined.events])
         return to_client_replay(joined, self.authorized_host.user.id)
 
     async def has_session(self, session_id: str) -> bool:
@@ -119,10 +126,18 @@ class HubClient:
     async def _find_and_join(self, session_id: str, last_seq: int) -> tuple[SessionSummary, SessionReplay]:
         for _ in range(SESSION_TRIES):
             session = await self._find_session(session_id)
+            self._note_owner(session.id, session.owner)
             with suppress(SessionTaken):  # deleted meanwhile, and now somebody else's: the id names another session
                 joined = await self._event_bus.join_session(session.id, last_seq, self.send_event, session.owner)
                 return session, joined
         raise SessionTaken(session_id)
+
+    def _note_owner(self, stored_id: str, owner: str) -> None:
+        """Note whether the user owns a session, before its first event arrives."""
+        if owner == self.authorized_host.user.id:
+            self._own_sessions.add(stored_id)
+        else:
+            self._own_sessions.discard(stored_id)
 
     async def _find_session(self, session_id: str) -> SessionSummary:
         """Return the session to join; only those who may write create one."""
@@ -174,6 +189,7 @@ class HubClient:
     async def _subscribe(self, session_id: str) -> None:
         """Subscribe to a session; `authorized_host` has authorized it already."""
         self.sessions.add(session_id)
+        self._note_owner(session_id, self.authorized_host.user.id)
         try:
             await self._event_bus.subscribe(session_id, self.send_event, self.authorized_host.user.id)
         except BaseException:
@@ -184,6 +200,7 @@ class HubClient:
     def _unsubscribe(self, stored_id: str) -> None:
         if stored_id in self.sessions:
             self.sessions.discard(stored_id)
+            self._own_sessions.discard(stored_id)
             self._event_bus.unsubscribe(stored_id, self.send_event)
 
     def _add_session(self, session_id: str) -> None:

@@ -73,6 +73,7 @@ class OffTheRecordHost(Host):
         view.store = build_off_the_record_store(services.store, services.clock)
         reading = ToolRegistry(tool for tool in services.registry if is_offered_off_the_record(tool.name))
         view.toolbox = Toolbox(reading, accepts=is_offered_off_the_record)
+        view.learns = False
         view.instructions = "\n".join(part for part in (services.instructions, INSTRUCTIONS) if part)
         view.set_event_sink(events if events is not None else NullEventSink())
         chain = add_off_the_record(build_configured_chain(view))

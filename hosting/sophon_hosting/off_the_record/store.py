@@ -13,6 +13,8 @@ from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryStore
 from sophon.stores.usage.contract import (
+    PayerLimits,
+    PayerSpending,
     Period,
     ProviderLimits,
     Reservation,
@@ -40,10 +42,15 @@ class NamelessUsage:
         self._usage = usage
 
     async def reserve(
-        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
-    ) -> Reservation | Spending:
+        self,
+        provider: str,
+        period: Period,
+        worst_case: Usage,
+        limits: ProviderLimits,
+        payer: PayerLimits | None = None,
+    ) -> Reservation | Spending | PayerSpending:
         """See `UsageStore.reserve`."""
-        return await self._usage.reserve(provider, period, worst_case, limits)
+        return await self._usage.reserve(provider, period, worst_case, limits, payer)
 
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """See `UsageStore.settle`."""
@@ -69,6 +76,14 @@ class NamelessUsage:
     async def get_reserved(self, provider: str, period: Period) -> Spending:
         """See `UsageStore.get_reserved`."""
         return await self._usage.get_reserved(provider, period)
+
+    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+        """See `UsageStore.get_payer_spending`. A person's limits hold for both kinds of conversations together."""
+        return await self._usage.get_payer_spending(payer, period)
+
+    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+        """See `UsageStore.get_payer_reserved`."""
+        return await self._usage.get_payer_reserved(payer, period)
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
         """See `UsageStore.mark_alerted`."""

@@ -27,9 +27,17 @@ def find_unknown_prices(services: Services) -> Iterator[UnknownPrice]:
     """Yield the models of active providers that cost an unknown amount, or that a limit on the cost refuses."""
     providers: tuple[Provider, ...] = services.gateway.providers
     for model in (info for provider in providers if provider.active for info in provider.model_infos()):
-        limit = find_blind_cost_limit(model, services.settings.budget)
+        limit = find_blind_cost_limit(model, services.settings.budget) or _find_blind_person_limit(model, services)
         if limit is not None or model.is_cost_unknown:
             yield UnknownPrice(model, limit)
+
+
+def _find_blind_person_limit(model: ModelInfo, services: Services) -> CostLimit | None:
+    """Return the limit of a person's cost under which a model of unknown price is refused, the lowest one."""
+    if model.prices is not None or model.hosting == "local":
+        return None
+    found = list(services.settings.list_cost_limits())
+    return CostLimit(*min(found, key=lambda each: each[1])) if found else None
 
 
 def list_price_warnings(services: Services) -> list[str]:

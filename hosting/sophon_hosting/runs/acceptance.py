@@ -1,11 +1,11 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sophon.errors import InputError, QueueFull, SophonError
 from sophon.lazy_dataclass import dataclass
@@ -13,13 +13,16 @@ from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
 from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Run
 from sophon.stores.runs.staged_writes import StagedWrites
-from sophon.turn_options import check_max_iterations, parse_planning_mode
+from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
+
+if TYPE_CHECKING:
+    from sophon.images import Image
 
 MAX_RESERVATION_ATTEMPTS = 20
 """Attempts to get a slot while other messages are being stored; a full queue must refuse soon."""
@@ -35,7 +38,7 @@ class RunRequest:
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
-    `sent_at` is the time at which a platform got the message.
+    `sent_at` is the time at which a platform got the message. `images` belong to the text.
     """
 
     text: str
@@ -53,6 +56,7 @@ class RunRequest:
     instructions: str | None = None
     session_owner: str | None = None
     sent_at: datetime | None = None
+    images: "Sequence[Image]" = ()
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -203,6 +207,7 @@ class MessageAcceptance:
             raise InputError("the message is empty")
         if message.model is not None:
             self._services.gateway.find(message.model)
+        check_image_count(message.images)
         options: dict[str, Any] = {
             "stream": message.stream,
             "model": message.model,
@@ -210,6 +215,7 @@ class MessageAcceptance:
             "max_iterations": check_max_iterations(message.max_iterations, self._services.settings),
             "trace": message.trace,
             **({"instructions": message.instructions} if message.instructions else {}),
+            **({"images": [image.to_json() for image in message.images]} if message.images else {}),
         }
         return Run(
             id=self._services.clock.new_id(),

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from sophon.errors import SophonError
+from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
@@ -45,9 +46,16 @@ class SessionDeletion:
                         raise _busy(run)
             await self._wait_for_workers(session_id)
             await self._event_bus.delete_session(session_id, store.sessions.delete)
+            self._forget_routes(session_id)
             for letter in await self._queue.list_dead_letters():
                 if letter.entry.session_id == session_id:
                     await self._queue.remove(letter.entry.task_id)
+
+    def _forget_routes(self, session_id: str) -> None:
+        """Forget the routes of the session's messages, which the store has deleted with it."""
+        policies = self._services.policies
+        if isinstance(policies, VectorPolicyCache):
+            policies.forget(session_id=session_id)
 
     async def _wait_for_workers(self, session_id: str) -> None:
         """Wait until the workers have emitted the last events of the session's runs, which follow their outcomes."""

@@ -3,7 +3,7 @@
 from sophon.context import Context
 from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
-from sophon.messages import Message
+from sophon.messages import Message, images_from_json
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
@@ -26,6 +26,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     options = run.options
     ctx = services.turn(
         run.text,
+        images=images_from_json(options["images"]) if options.get("images") else (),
         session_id=run.session_id,
         stream=bool(options.get("stream")),
         model=options.get("model"),

@@ -13,16 +13,19 @@ from sophon.stores.audit.contract import AuditEvent, AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import DataLabelStore, LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
+from sophon.stores.route_averages.contract import RouteAverageStore, RouteObservation
 from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
+from sophon.stores.trajectories.contract import TrajectoryStore, TrajectoryWrite
+from sophon.stores.vectors.contract import VectorRow, VectorStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staging import StagedPart, StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
 
 
 class TurnStore:
-    """The store of one turn, which stages journal, audit log, rate windows, data labels, snapshots and approvals."""
+    """The store of one turn: what it writes about its calls and itself is staged."""
 
     def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store) -> None:
         self._store = store
@@ -31,6 +34,9 @@ class TurnStore:
         self.rate_windows = TurnRateWindows(writes, store.rate_windows)
         self.data_labels = TurnDataLabels(writes, store.data_labels)
         self.snapshots = TurnSnapshots(writes, store.snapshots)
+        self.trajectories = TurnTrajectories(writes, store.trajectories)
+        self.vectors = TurnVectors(writes, store.vectors)
+        self.route_averages = TurnRouteAverages(writes, store.route_averages)
         self.journal = TurnJournal(active_run, session_id, event_bus, store.journal, writes)
         self.approvals = TurnApprovals(active_run, session_id, event_bus, store.approvals)
 
@@ -158,6 +164,48 @@ class TurnSnapshots:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._snapshots, name)
+
+
+class TurnTrajectories:
+    """Trajectories of a turn, which are staged: stored with its outcome."""
+
+    def __init__(self, writes: StagedCallWrites, trajectories: TrajectoryStore) -> None:
+        self._writes, self._trajectories = writes, trajectories
+
+    async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
+        """See `TrajectoryStore.add`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(writes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._trajectories, name)
+
+
+class TurnVectors:
+    """Vectors of a turn, which are staged."""
+
+    def __init__(self, writes: StagedCallWrites, vectors: VectorStore) -> None:
+        self._writes, self._vectors = writes, vectors
+
+    async def put(self, rows: Sequence[VectorRow]) -> None:
+        """See `VectorStore.put`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(rows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._vectors, name)
+
+
+class TurnRouteAverages:
+    """Moving averages of routing of a turn, whose observations are staged."""
+
+    def __init__(self, writes: StagedCallWrites, route_averages: RouteAverageStore) -> None:
+        self._writes, self._route_averages = writes, route_averages
+
+    async def add(self, observations: Sequence[RouteObservation]) -> None:
+        """See `RouteAverageStore.add`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(observations)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._route_averages, name)
 
 
 class TurnApprovals:

@@ -37,6 +37,12 @@ test("a restarted reply replaces the text, and late chunks of the old epoch are 
   assert.deepEqual(turn.items.map((item) => item.kind), ["note"]);
 });
 
+test("the last feedback counts, and 0 takes it back", () => {
+  const said = (value: number): WireEvent => event("feedback_recorded", { value, source: "page" });
+  assert.equal(after(said(1), said(-1)).rating, -1);
+  assert.equal(after(said(1), said(0)).rating, 0);
+});
+
 test("the final answer replaces the streamed text", () => {
   const end = event("task_completed", { text: "all of it", finish_reason: "stop", usage: USAGE, duration_ms: 12 });
   const turn = after(chunk(1, "all", 0), end, chunk(1, "late", 3));

@@ -9,12 +9,14 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security import describe_error
 from sophon.security.action_types import find_action_type
-from sophon.security.redaction import redact_and_cut
+from sophon.security.redaction import cut_redacted, redact_and_cut
 from sophon.stores.audit.contract import AuditEvent, AuditKind
 from sophon.tools.untrusted_text import unfence_text
 from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, apply_judgement
+from sophon_middlewares.guards.redacted_texts import is_redacted
 from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
 from sophon_middlewares.inner.call_journal import find_earlier_run
+from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -55,8 +57,7 @@ class Audit:
             return
         collect_verdicts(ctx)
         calls = list(ctx.pending)
-        ended = {call.id for call in calls if not await _propose(ctx, call)}
-        recorder = _OutcomeRecorder(ended)
+        recorder = _OutcomeRecorder(await _propose(ctx, calls))
         with ctx.tool_check(_append_evaluations), ctx.result_hook(recorder.record):
             try:
                 await next(ctx)
@@ -92,25 +93,43 @@ class _OutcomeRecorder:
                 await _append_evaluations(ctx, call)
 
 
-async def _propose(ctx: Context, call: ToolCall) -> bool:
-    """Append a call as proposed, once; return whether its outcome is still to come."""
-    earlier = await find_earlier_run(ctx, call)
-    if earlier is not None:
-        return earlier.result is None
+async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
+    """Append the calls as proposed, each once; return the ids of those whose outcome is known already."""
+    ended = set[str]()
     appended = _get_appended(ctx)
-    if call.id in appended:
-        return True
+    new: list[ToolCall] = []
+    for call in calls:
+        earlier = await find_earlier_run(ctx, call) if ctx.resumed else None
+        if earlier is not None and earlier.result is not None:
+            ended.add(call.id)
+        elif earlier is None and call.id not in appended:
+            new.append(call)
+    if not new:
+        return ended
     try:
-        await ctx.services.store.audit.append([build_event(ctx, call, "proposed", input=_format_arguments(call))])
+        await ctx.services.store.audit.append(
+            [
+                build_event(
+                    ctx,
+                    call,
+                    "proposed",
+                    input=_summarize_arguments(call),
+                    raised_risk=_find_raised_risk(ctx, call),
+                )
+                for call in new
+            ]
+        )
     except Exception as error:
-        log.exception("a call of %s could not be audited, and is blocked", call.name)
+        log.exception("calls of %s could not be audited, and are blocked", ", ".join(call.name for call in new))
         reason = f"it could not be written to the audit log: {describe_error(error)}"
-        apply_judgement(ctx, call, "Audit", Judgement("block", GUARD_FAILED, reason))
-        take_verdicts(ctx, call.id)
-        return False
+        for call in new:
+            apply_judgement(ctx, call, "Audit", Judgement("block", GUARD_FAILED, reason))
+            take_verdicts(ctx, call.id)
+        return ended | {call.id for call in new}
     forget_earlier_rounds(ctx, appended)
-    appended[call.id] = []
-    return True
+    for call in new:
+        appended[call.id] = []
+    return ended
 
 
 async def _append_evaluations(ctx: Context, call: ToolCall) -> None:
@@ -121,7 +140,7 @@ async def _append_evaluations(ctx: Context, call: ToolCall) -> None:
     if grant is not None and grant.decided_by and call.id not in ctx.awaiting_approval:
         rule = grant.standing or ("edited" if grant.edited else "approved")
         by_person = Verdict("Approval", "allow", rule, grant.decided_by)
-        events += _build_evaluations(ctx, call, [by_person], input=_format_arguments(call) if grant.edited else "")
+        events += _build_evaluations(ctx, call, [by_person], input=_summarize_arguments(call) if grant.edited else None)
     if events:
         await ctx.services.store.audit.append(events)
 
@@ -134,9 +153,11 @@ async def _try_to_append(ctx: Context, calls: Sequence[ToolCall], recorder: _Out
 
 
 def _build_evaluations(
-    ctx: Context, call: ToolCall, verdicts: Sequence[Verdict], *, input: str = ""
+    ctx: Context, call: ToolCall, verdicts: Sequence[Verdict], *, input: str | None = None
 ) -> list[AuditEvent]:
     """Return the entries of the verdicts that the log does not have yet."""
+    if not verdicts:
+        return []
     known = _get_appended(ctx).setdefault(call.id, [])
     new = [each for each in verdicts if each.identity not in known]
     known += [each.identity for each in new]
@@ -148,7 +169,7 @@ def _build_evaluations(
             guard=each.guard,
             rule=each.rule,
             outcome=each.decision,
-            reason=each.reason,
+            reason=redact_and_cut(each.reason, MAX_SUMMARY_CHARACTERS) if each.reason else None,
             input=input,
         )
         for each in new
@@ -165,7 +186,7 @@ def build_outcome(ctx: Context, call: ToolCall, result: ToolResult, block: Verdi
         rule=block.rule if block else "",
         outcome=result.outcome,
         duration_ms=result.duration_ms,
-        output=unfence_text(result.text),
+        output=_summarize_result(ctx, result),
     )
 
 
@@ -185,16 +206,16 @@ def build_event(
     rule: str = "",
     outcome: str = "",
     duration_ms: int = 0,
-    **texts: str,
+    **summaries: str | None,
 ) -> AuditEvent:
-    """Return an entry about a call; `texts` are redacted and cut, and an empty one is left out."""
+    """Return an entry about a call; `summaries` are its texts, redacted and cut; None is left out."""
     tool = ctx.services.registry.get(call.name)
     return AuditEvent(
-        at=ctx.services.clock.now(),
-        event=kind,
-        session_id=ctx.session_id,
-        run_id=ctx.run_id,
-        call_id=call.id,
+        ctx.services.clock.now(),
+        kind,
+        ctx.session_id,
+        ctx.run_id,
+        call.id,
         principal=ctx.principal,
         tool=call.name,
         capability=find_action_type(call.name),
@@ -203,12 +224,28 @@ def build_event(
         rule=rule,
         outcome=outcome,
         duration_ms=duration_ms,
-        texts={name: redact_and_cut(text, MAX_SUMMARY_CHARACTERS) for name, text in texts.items() if text},
+        texts={name: text for name, text in summaries.items() if text is not None},
     )
 
 
-def _format_arguments(call: ToolCall) -> str:
-    return call.canonical_arguments().decode("utf-8", "replace")
+def _summarize_arguments(call: ToolCall) -> str:
+    return redact_and_cut(call.canonical_arguments().decode("utf-8", "replace"), MAX_SUMMARY_CHARACTERS)
+
+
+def _summarize_result(ctx: Context, result: ToolResult) -> str | None:
+    if not result.text:
+        return None
+    text = unfence_text(result.text)
+    return (cut_redacted if is_redacted(ctx, text) else redact_and_cut)(text, MAX_SUMMARY_CHARACTERS)
+
+
+def _find_raised_risk(ctx: Context, call: ToolCall) -> str:
+    """Return the risk to which the arguments raise that of the tool; "" if they do not."""
+    tool = ctx.services.registry.get(call.name)
+    if tool is None:
+        return ""
+    risk = find_call_risk(ctx, call, tool)
+    return risk.label if risk > tool.risk else ""
 
 
 def _get_appended(ctx: Context) -> dict[str, list[str]]:

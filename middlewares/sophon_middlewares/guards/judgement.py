@@ -45,9 +45,12 @@ async def judge_pending(ctx: Context, guard: str, judge: Judge) -> None:
     A guard that fails blocks the call: nothing fails open. A call that an earlier process has run is not judged again.
     """
     for call in list(ctx.pending):
-        if await find_earlier_run(ctx, call) is not None:
+        if ctx.resumed and await find_earlier_run(ctx, call) is not None:
             continue
-        judgement = await _judge_safely(ctx, call, guard, judge)
+        try:
+            judgement = await judge(ctx, call)
+        except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
+            judgement = _judge_failure(call, guard, error)
         if judgement is not None:
             apply_judgement(ctx, call, guard, judgement)
 
@@ -70,19 +73,20 @@ async def _check_edited(ctx: Context, call: ToolCall, *, guard: str, judge: Judg
     grant = ctx.grants.get(call.id)
     if grant is None or not grant.edited:
         return None
-    judgement = await _judge_safely(ctx, call, guard, judge)
+    judgement: Judgement | None
+    try:
+        judgement = await judge(ctx, call)
+    except Exception as error:  # noqa: BLE001 - as above
+        judgement = _judge_failure(call, guard, error)
     if judgement is None or judgement.verdict != "block":
         return None
     return block_at_execution(ctx, call, guard, judgement)
 
 
-async def _judge_safely(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> Judgement | None:
-    """Return the judgement of a guard, which blocks the call if it fails."""
-    try:
-        return await judge(ctx, call)
-    except Exception as error:
-        log.exception("%s failed on a call of %s, which is blocked", guard, call.name)
-        return Judgement("block", GUARD_FAILED, f"the check failed: {describe_error(error)}")
+def _judge_failure(call: ToolCall, guard: str, error: Exception) -> Judgement:
+    """Log the failure of a guard, and return the judgement that blocks the call."""
+    log.exception("%s failed on a call of %s, which is blocked", guard, call.name)
+    return Judgement("block", GUARD_FAILED, f"the check failed: {describe_error(error)}")
 
 
 def apply_judgement(ctx: Context, call: ToolCall, guard: str, judgement: Judgement) -> None:

@@ -1,32 +1,46 @@
 """Call layer of guard Redaction: secrets in what a model is sent, and in what it writes."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from sophon.context import Context
+from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
 from sophon.security import KNOWN_SECRETS, redact
 from sophon.security.stream_redactor import StreamRedactor
+from sophon_middlewares.guards.redacted_texts import RedactedTexts
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS
 
+_MESSAGES: Key["RedactedMessages"] = Key("redaction.messages")
 
-@contextmanager
-def redact_turn(ctx: Context) -> Generator[None]:
+
+def redact_turn(ctx: Context) -> AbstractContextManager[None]:
     """Redact the results of tools and the model calls of a turn within the block; within another block nothing more."""
-    if ctx.redactor is not None:
-        yield
-        return
-    layer = RedactionLayer(ctx)
-    ctx.redactor = redact
-    # Outermost: a layer that reads tool calls from the text must read it as it is.
-    ctx.call_layers.insert(0, layer)
-    try:
-        yield
-    finally:
-        ctx.redactor = None
-        ctx.call_layers.remove(layer)
+    return nullcontext() if ctx.redactor is not None else _RedactedTurn(ctx)
+
+
+class _RedactedTurn:
+    __slots__ = ("_ctx", "_layer")
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+
+    def __enter__(self) -> None:
+        ctx = self._ctx
+        messages = ctx.get(_MESSAGES)
+        if messages is None:
+            messages = RedactedMessages()
+            ctx.put(_MESSAGES, messages)
+        self._layer = RedactionLayer(ctx, messages)
+        ctx.redactor = messages.results
+        # Outermost: a layer that reads tool calls from the text must read it as it is.
+        ctx.call_layers.insert(0, self._layer)
+
+    def __exit__(self, *error: object) -> None:
+        self._ctx.redactor = None
+        self._ctx.call_layers.remove(self._layer)
 
 
 class RedactionLayer:
@@ -34,10 +48,10 @@ class RedactionLayer:
     person may have given a secret for exactly this call.
     """
 
-    __slots__ = ("_ctx",)
+    __slots__ = ("_ctx", "_messages")
 
-    def __init__(self, ctx: Context) -> None:
-        self._ctx = ctx
+    def __init__(self, ctx: Context, messages: "RedactedMessages") -> None:
+        self._ctx, self._messages = ctx, messages
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
         """Make the call, and return its response redacted."""
@@ -53,9 +67,9 @@ class RedactionLayer:
         return redact_response(response)
 
     async def _prepare(self, messages: list[Message]) -> list[Message]:
-        if sum(len(each.content) for each in messages if each.redacted is None) > MAX_INLINE_CHARACTERS:
-            return await self._ctx.services.clock.run_in_thread(lambda: redact_messages(messages))
-        return redact_messages(messages)
+        if self._messages.count_new_characters(messages) > MAX_INLINE_CHARACTERS:
+            return await self._ctx.services.clock.run_in_thread(lambda: self._messages.redact(messages))
+        return self._messages.redact(messages)
 
 
 class _Listener:
@@ -99,31 +113,53 @@ def redact_response(response: ModelResponse) -> ModelResponse:
     return response.copy_with(text=text, reasoning=reasoning, reasoning_fields=fields)
 
 
-def redact_messages(messages: list[Message]) -> list[Message]:
-    """Return the messages as a model may read them; the same list if nothing in it is replaced.
+class RedactedMessages:
+    """The messages of a turn as models may read them.
 
     In results of tools and in summaries every secret is replaced, in other messages those that the settings hold: what
-    a person has written, and what models have answered, stays as it is. Each message is looked at once.
+    a person has written, and what models have answered, stays as it is. Each message is looked at once, and of the
+    messages of an earlier round only whether they are the same ones.
     """
-    known = KNOWN_SECRETS.snapshot()
-    sent: list[Message] | None = None
-    for position, message in enumerate(messages):
-        cached = message.redacted
-        if cached is None or cached[0] is not known:
-            cached = (known, _redact_message(message))
-            object.__setattr__(message, "redacted", cached)
-        if cached[1] is not None:
-            sent = list(messages) if sent is None else sent
-            sent[position] = cached[1]
-    return messages if sent is None else sent
 
+    __slots__ = ("_begun", "_known", "_sent", "results")
 
-def _redact_message(message: Message) -> Message | None:
-    """Return the message to send instead, or None for the same one."""
-    by_form = message.role == "tool" or message.origin == "compaction"
-    content = redact(message.content) if by_form else KNOWN_SECRETS.replace(message.content)
-    if content == message.content:
-        return None
-    return Message(
-        message.role, content, message.tool_calls, message.tool_call_id, message.origin, reasoning=message.reasoning
-    )
+    def __init__(self) -> None:
+        self.results = RedactedTexts()
+        """Redacts the results of tools; a message that is one of them needs no second search."""
+        self._known: object = None
+        self._begun: list[Message] = []
+        self._sent: list[Message] = []
+
+    def count_new_characters(self, messages: list[Message]) -> int:
+        """Return how many characters `redact` would search."""
+        return sum(len(each.content) for each in messages[self._count_known(messages) :] if each.redacted is None)
+
+    def redact(self, messages: list[Message]) -> list[Message]:
+        """Return the messages as a model may read them; the same list if nothing in it is replaced."""
+        known, start = KNOWN_SECRETS.snapshot(), self._count_known(messages)
+        sent = self._sent[:start]
+        for message in messages[start:]:
+            cached = message.redacted
+            if cached is None or cached[0] is not known:
+                cached = (known, self._redact_message(message))
+                object.__setattr__(message, "redacted", cached)
+            sent.append(message if cached[1] is None else cached[1])
+        self._known, self._begun, self._sent = known, messages.copy(), sent
+        return messages if sent == messages else sent.copy()
+
+    def _count_known(self, messages: list[Message]) -> int:
+        """Return how many messages are those of the last call, which costs little: the same objects are equal."""
+        count = len(self._begun)
+        if self._known is KNOWN_SECRETS.snapshot() and messages[:count] == self._begun:
+            return count
+        return 0
+
+    def _redact_message(self, message: Message) -> Message | None:
+        """Return the message to send instead, or None for the same one."""
+        if message.role == "tool" or message.origin == "compaction":
+            content = message.content if self.results.has_returned(message.content) else redact(message.content)
+        else:
+            content = KNOWN_SECRETS.replace(message.content)
+        if content == message.content:
+            return None
+        return replace(message, content=content)

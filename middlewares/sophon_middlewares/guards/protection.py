@@ -1,6 +1,7 @@
 """Protection: keeps tools from the files that define and control the agent."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from sophon.builtin_tools.files import resolve_files_root
@@ -8,7 +9,15 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
-from sophon.security.file_access import FileAccess, add_files_in_folders, find_file_accesses, may_access_files
+from sophon.security.file_access import (
+    FileAccess,
+    add_files_in_folders,
+    check_number,
+    find_file_accesses,
+    find_unlisted_accesses,
+    may_access_files,
+    may_name_unlisted_files,
+)
 from sophon.security.protection import PROTECTED_NAMES, ProtectionLevel, level_within_root, protection_level
 from sophon.services import Services
 from sophon.tools.truncation import truncate
@@ -20,7 +29,8 @@ class Protection:
     """Blocks or escalates calls whose arguments name a protected file (`sophon.security.protection`).
 
     Protected are named files and folders directly in the files folder and in the host's own folder. The files of a
-    shell command are found by parsing it. A level that asks for a tier of Shield escalates to a person.
+    shell command are found by parsing it, those of an archive or patch by reading its list of names. A level that asks
+    for a tier of Shield escalates to a person, and so does a command whose files are not known.
     """
 
     zone = "inner"
@@ -60,6 +70,10 @@ async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
         return None
     roots = _find_roots(ctx)
     accesses = add_files_in_folders(find_file_accesses(action_type, call.arguments, roots[0]))
+    if may_name_unlisted_files(action_type, call.arguments, roots[0]):
+        read = partial(find_unlisted_accesses, action_type, call.arguments, roots[0])
+        accesses = [*accesses, *await ctx.services.clock.run_in_thread(read)]
+        check_number(len(accesses))
     return judge_accesses(accesses, roots) if accesses else None
 
 
@@ -86,6 +100,9 @@ def judge_level(level: ProtectionLevel, access: FileAccess) -> Judgement | None:
     if level in ("blocked", "read_only"):
         what = "is not for tools" if level == "blocked" else "can only be read"
         return Judgement("block", f"protected_{level}", f"{name} {what}")
+    if access.operation == "fill":
+        reason = f"it could write protected files in {name}: which files it writes is not known"
+        return Judgement("escalate", "protected_unknown", reason)
     return Judgement("escalate", f"protected_{level}", f"it would {access.operation} {name}, a protected file")
 
 

@@ -19,16 +19,18 @@ from sophon.security.shield.evaluation import (
     read_evaluation,
     render_action,
 )
-from sophon.security.shield.evaluation_budget import find_start_of_day
+from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS, find_start_of_day
 from sophon.security.shield.tiers import EVALUATOR, Action, TierVerdict
 from sophon.security.shield.verdict_cache import VerdictCache
+from sophon.security.sliding_windows import RateLimit
 from sophon.visible_text import escape_invisible
+from sophon_middlewares.guards.shield_limits import take_slot
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
 
-QUOTA = "shield.evaluations"
-"""Quota of the evaluations of all users in a day."""
+SCOPE = "shield.evaluations"
+"""Rate window of the evaluations of all users."""
 
 MAX_REASON_CHARACTERS = 300
 
@@ -85,7 +87,7 @@ async def _try_to_evaluate(ctx: Context, action: str) -> Evaluation | TierVerdic
     since = find_start_of_day(now, settings.budget.time_zone)
     limit = settings.guards.shield.daily_budget
     try:
-        if not await ctx.services.store.quotas.take(QUOTA, at=now, since=since, limit=limit):
+        if not await take_slot(ctx, RateLimit("evaluation_budget", SCOPE, limit, LONGEST_DAY_SECONDS, since=since)):
             return _decide_without(ctx, "evaluation_budget", f"the {limit} evaluations of this day are used up")
         async with ctx.services.clock.timeout(TIMEOUT_SECONDS):
             return await _ask(ctx, action)

@@ -3,32 +3,30 @@
 Who is asked again and again approves without reading. Questions that the risk of a tool asks anyway are not counted.
 """
 
-from datetime import timedelta
-
 from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.security.shield.tiers import PERSON, TierVerdict
+from sophon.security.sliding_windows import RateLimit
 from sophon_middlewares.guards.judgement import Judgement
+from sophon_middlewares.guards.shield_limits import take_slot
 from sophon_middlewares.inner.approval import is_asked_by_risk
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.escalations import find_escalation
 
-QUOTA = "shield.questions"
-"""Quota of the questions to one user in an hour that only Shield asks."""
+SCOPE = "shield.questions"
+"""Beginning of the rate window of the questions to one user that only Shield asks; `:` and the user follow."""
 
-_HOUR = timedelta(hours=1)
+HOUR_SECONDS = 3600.0
 
 
 async def ask_person(ctx: Context, call: ToolCall, verdict: TierVerdict) -> Judgement:
     """Return the judgement that a person must decide, or the denial if they were asked too often."""
     limit = ctx.services.settings.guards.shield.questions_per_hour
-    if _is_only_question(ctx, call):
-        now = ctx.services.clock.now()
-        quota = f"{QUOTA}:{ctx.principal}"
-        if not await ctx.services.store.quotas.take(quota, at=now, since=now - _HOUR, limit=limit):
-            reason = f"{verdict.reason}; a person was asked {limit} times in the last hour, and is asked no more"
-            return Judgement("block", "questions_per_hour", reason, PERSON)
+    per_hour = RateLimit("questions_per_hour", f"{SCOPE}:{ctx.principal}", limit, HOUR_SECONDS)
+    if _is_only_question(ctx, call) and not await take_slot(ctx, per_hour):
+        reason = f"{verdict.reason}; a person was asked {limit} times in the last hour, and is asked no more"
+        return Judgement("block", per_hour.rule, reason, PERSON)
     return Judgement("escalate", verdict.rule, verdict.reason, PERSON)
 
 

@@ -142,9 +142,10 @@ async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls:
 
 
 async def _run_settling_pass(ctx: Context, next: Next, judged: RoundVerdict) -> None:
-    # What an earlier process has started is counted already.
     usable = [call for call in ctx.pending if call.id not in judged.unusable]
-    reserve_calls(ctx, [call for call in usable if await find_earlier_run(ctx, call) is None])
+    if ctx.resumed:  # what an earlier process has started is counted already
+        usable = [call for call in usable if await find_earlier_run(ctx, call) is None]
+    reserve_calls(ctx, usable)
     if ctx.has_listeners:
         ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
     ctx.settling = True

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compute_call_digest
@@ -61,7 +60,7 @@ class Approval:
 
 async def _decide(ctx: Context, call: ToolCall) -> None:
     tool = ctx.services.registry.get(call.name)
-    if tool is None or await find_earlier_run(ctx, call) is not None:
+    if tool is None or (ctx.resumed and await find_earlier_run(ctx, call) is not None):
         return
     escalation = find_escalation(ctx, call)
     risk = find_call_risk(ctx, call, tool)
@@ -86,12 +85,12 @@ async def _decide(ctx: Context, call: ToolCall) -> None:
 
 def is_asked_by_risk(ctx: Context, tool: Tool, risk: Risk) -> bool:
     """Return whether a person is asked about a call of the tool in this turn because of the risk of the call."""
-    return ctx.services.operator_policy.needs_operator(risk, ctx.principal) or requires_approval(
-        risk,
-        ctx.services.settings.approval,
-        ctx.step.approved_risk if ctx.step else None,
-        named=ctx.step is not None and names_tool(ctx.step, tool.name),
-    )
+    services, step = ctx.services, ctx.step
+    if services.operator_policy.needs_operator(risk, ctx.principal):
+        return True
+    if step is None:
+        return requires_approval(risk, services.settings.approval, None)
+    return requires_approval(risk, services.settings.approval, step.approved_risk, named=names_tool(step, tool.name))
 
 
 def requires_approval(
@@ -103,13 +102,13 @@ def requires_approval(
     about calls of this risk only one whose tool the step names (`named`). In an approved plan, a Medium risk that the
     plan did not declare needs approval too.
     """
-    asks_from = _parse_risk(settings.ask_from)
+    asks_from, approves_up_to = settings.risks
     visible = risk < Risk.CRITICAL and (named or risk < asks_from)
     if approved_risk is not None and risk <= approved_risk and visible:
         return False
     if risk < (asks_from if approved_risk is None else min(asks_from, Risk.MEDIUM)):
         return False
-    return settings.auto_approve_up_to is None or risk > _parse_risk(settings.auto_approve_up_to)
+    return approves_up_to is None or risk > approves_up_to
 
 
 def names_tool(step: Step, tool: str) -> bool:
@@ -149,7 +148,21 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
 
 def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
     note = tool.approval_note
-    return note if isinstance(note, str) else note(ctx, call.arguments)
+    text = note if isinstance(note, str) else note(ctx, call.arguments)
+    return "\n".join(part for part in (text, _describe_credentials(ctx, call)) if part)
+
+
+def _describe_credentials(ctx: Context, call: ToolCall) -> str:
+    """Return which credentials of the vault the host would attach to the request; never their values."""
+    url = call.arguments.get("url")
+    if call.name not in HTTP_TOOLS or not isinstance(url, str):
+        return ""
+    names = ctx.services.vault.list_names(url, principal=ctx.principal, data_owner=ctx.data_owner, group=ctx.group)
+    return f"The host adds the credential {', '.join(map(repr, names))} of its vault to the request." if names else ""
+
+
+HTTP_TOOLS = ("http.request", "http.send")
+"""Tools to whose requests the host attaches credentials."""
 
 
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
@@ -229,12 +242,6 @@ def _edit(ctx: Context, call: ToolCall, tool: Tool, decision: Decision) -> None:
     edited = replace(call, arguments=arguments)
     ctx.pending = [edited if other.id == call.id else other for other in ctx.pending]
     ctx.grants[call.id] = Grant(compute_call_digest(ctx.run_id, edited), edited=True, decided_by=decision.decided_by)
-
-
-@cache
-def _parse_risk(label: str) -> Risk:
-    """Cache the parsed risk: the settings have five labels, and every call needs one."""
-    return Risk.parse(label)
 
 
 def _format_duration(time: timedelta) -> str:

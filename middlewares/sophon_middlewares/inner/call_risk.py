@@ -4,6 +4,7 @@ from sophon.context import Context
 from sophon.context.provenance import list_person_texts
 from sophon.messages import ToolCall
 from sophon.risk import Risk
+from sophon.security.assessed_arguments import has_assessed_arguments
 from sophon.settings import ApprovalSettings
 from sophon.settings.autonomy import DANGEROUS_TOOLS
 from sophon.tools.tool import Tool
@@ -18,7 +19,8 @@ def find_tool_risk(tool: Tool, settings: ApprovalSettings) -> Risk:
 def find_call_risk(ctx: Context, call: ToolCall, tool: Tool) -> Risk:
     """Return the risk by which a call is asked about. Who was named by people is no stranger to write a mail to."""
     risk = find_tool_risk(tool, ctx.services.settings.approval)
-    if risk >= Risk.HIGH:  # the patterns raise to High
+    # The patterns raise to High.
+    if risk >= Risk.HIGH or not has_assessed_arguments(tool.name, call.arguments):
         return risk
     # Lazy: the patterns need RE2 and the grammar of the shell.
     from sophon.security.risk_assessment import assess_risk, find_mail_addresses

@@ -24,10 +24,13 @@ class EarlierTextSize:
         """Return the bytes, in UTF-8, of `collect_earlier_texts(messages)`."""
         seen, length = self._seen, len(messages)
         if not 0 < seen <= length or messages[seen - 1] is not self._last:
-            self._bytes = sum(map(count_utf8_bytes, collect_earlier_texts(messages)))
+            earlier = collect_earlier_texts(messages)
+            self._bytes = sum(map(count_utf8_bytes, earlier)) if earlier else 0
         else:
             for index in range(seen, length):
                 message = messages[index]
+                if message.role == "tool":  # every second one in a long turn
+                    continue
                 if begins_turn(message):
                     self._bytes = 0
                 elif is_earlier_text(message):

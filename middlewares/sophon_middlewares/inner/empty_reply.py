@@ -18,14 +18,18 @@ RETRY_HINT = Message("user", "[Your last reply was empty. Write your answer as t
 """Ends the request of a retry, and is not stored: a model that is asked the same gives the same."""
 
 
-async def complete_reply(
-    ctx: Context, build_request: Callable[[], ModelRequest], *, calls_allowed: bool, before_retry: Callable[[], None]
+async def retry_empty_reply(
+    ctx: Context,
+    response: ModelResponse,
+    build_request: Callable[[], ModelRequest],
+    *,
+    calls_allowed: bool,
+    before_retry: Callable[[], None],
 ) -> ModelResponse:
-    """Make a model call, and again while its reply is empty, `EMPTY_REPLY_RETRIES` times at most; return the last.
+    """Make a model call again while its reply is empty, `EMPTY_REPLY_RETRIES` times at most; return the last reply.
 
     A reply that is empty because the output limit was reached is not requested again: the limit would be the same.
     """
-    response = await ctx.complete(build_request())
     for _ in range(EMPTY_REPLY_RETRIES):
         if not is_empty_reply(response, calls_allowed=calls_allowed) or response.finish_reason == "length":
             break
@@ -40,7 +44,7 @@ async def complete_reply(
 
 def is_empty_reply(response: ModelResponse, *, calls_allowed: bool) -> bool:
     """Return whether a reply has nothing for the user or the loop; calls count only where they may be made."""
-    return is_blank(response.text) and not (calls_allowed and response.tool_calls)
+    return not (calls_allowed and response.tool_calls) and is_blank(response.text)
 
 
 def build_empty_response(response: ModelResponse) -> Response:

@@ -1,7 +1,6 @@
 """LLM invoker: the terminal of the chain, which requests one reply from the model."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
@@ -15,7 +14,7 @@ from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.earlier_text_size import EarlierTextSize
-from sophon_middlewares.inner.empty_reply import build_empty_response, complete_reply, is_empty_reply
+from sophon_middlewares.inner.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
 from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply
 from sophon_middlewares.inner.reply_reasoning import (
     build_reasoning_listener,
@@ -77,15 +76,17 @@ class LlmInvoker:
         turn_state.round = ctx.iteration
         turn_state.is_asking = True
         try:
-            response = await complete_reply(
-                ctx,
-                partial(_build_request, ctx, turn_state),
-                calls_allowed=ctx.tools_allowed,
-                before_retry=partial(reset_stream, ctx),
-            )
+            response = await ctx.complete(_build_request(ctx, turn_state))
+            is_empty = is_empty_reply(response, calls_allowed=ctx.tools_allowed)
+            if is_empty:
+                response = await _retry_empty_reply(ctx, response, turn_state)
+                is_empty = is_empty_reply(response, calls_allowed=ctx.tools_allowed)
         finally:
             turn_state.is_asking = False
-        _apply_response(ctx, response, turn_state)
+        if is_empty:
+            _apply_empty_response(ctx, response)
+        else:
+            _apply_response(ctx, response, turn_state)
 
 
 def _clear_streamed(ctx: Context, turn_state: _InvokerState, withdrawn: Message | None) -> None:
@@ -109,6 +110,16 @@ def reset_stream(ctx: Context) -> None:
         restart_stream(ctx, "the reply was restarted")
 
 
+async def _retry_empty_reply(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> ModelResponse:
+    return await retry_empty_reply(
+        ctx,
+        response,
+        partial(_build_request, ctx, turn_state),
+        calls_allowed=ctx.tools_allowed,
+        before_retry=partial(reset_stream, ctx),
+    )
+
+
 def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
     streams = ctx.stream and not ctx.depth
     # A copy, because a model may keep its request while the turn appends to the list.
@@ -129,21 +140,25 @@ def _remaining_reply_bytes(ctx: Context, turn_state: _InvokerState) -> int:
     )
 
 
+def _apply_empty_response(ctx: Context, response: ModelResponse) -> None:
+    ctx.pending = []
+    ctx.response = build_empty_response(response)
+    append_reply(ctx, Message("assistant", ctx.response.text))
+
+
 def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:
-    if is_empty_reply(response, calls_allowed=ctx.tools_allowed):
-        ctx.pending = []
-        ctx.response = build_empty_response(response)
-        append_reply(ctx, Message("assistant", ctx.response.text))
-        return
     calls = _with_unique_ids(ctx, response.tool_calls, turn_state) if ctx.tools_allowed and response.tool_calls else []
     reply = Message("assistant", response.text, calls, reasoning=reasoning_from_response(response, calls))
     append_reply(ctx, reply)
-    emit_reasoning(ctx, response)
+    if response.reasoning:
+        emit_reasoning(ctx, response)
+    ctx.pending = calls.copy()
     if calls:
         _announce_text(ctx, response.text)
-    # A repeated call stays in the transcript, and does not run: AgenticLoop gives it the result of the first.
-    repeated = find_repeated_calls(response.tool_calls) if len(calls) > 1 else ()
-    ctx.pending = [call for position, call in enumerate(calls) if position not in repeated]
+    if len(calls) > 1:
+        # A repeated call stays in the transcript, and does not run: AgenticLoop gives it the result of the first.
+        repeated = find_repeated_calls(response.tool_calls)
+        ctx.pending = [call for position, call in enumerate(calls) if position not in repeated]
     reason = response.finish_reason if calls or response.finish_reason != "tool_calls" else "stop"
     ctx.response = Response(response.text, reason, tool_calls=calls)
 
@@ -169,7 +184,7 @@ def _with_unique_ids(ctx: Context, calls: list[ToolCall], turn_state: _InvokerSt
     own: list[ToolCall] = []
     for call in calls:
         if not call.id or call.id in used:
-            call = replace(call, id=f"call_{ctx.services.clock.new_id()}")
+            call = call.with_id(f"call_{ctx.services.clock.new_id()}")
         used.add(call.id)
         own.append(call)
     return own

@@ -93,7 +93,7 @@ class LoopDetector:
         self._first_refusal = find_lowest_refusal(self._limits)
         self._calls: deque[ObservedCall] = deque()
         self._counts: dict[str, int] = {}
-        self._pending: dict[str, deque[ObservedCall]] = {}
+        self._pending: dict[str, list[ObservedCall]] = {}
         self._warned: dict[str, None] = {}
         self._tripped = False
         self._repeats = 0  # calls in a row that repeated an earlier call and its result
@@ -115,7 +115,7 @@ class LoopDetector:
         if problem is not None and verdict.message:
             verdict = replace(verdict, message=unusable_text(problem, f"{verdict.count} times"))
         if verdict.may_run:
-            self._pending.setdefault(entry.key, deque()).append(entry)
+            self._add_pending(entry)
             return verdict
         entry.outcome = VETO
         self._repeats += 1
@@ -132,7 +132,7 @@ class LoopDetector:
         waiting = self._pending.get(key)
         if waiting is None:
             return
-        entry = waiting.popleft()
+        entry = waiting.pop(0)
         entry.outcome = "=" if cannot_run else "=" + fingerprint(result_text)
         # Compared only once the call is repeated.
         is_repeat = self._counts.get(key, 0) > 1 and repeats_result(self._calls, entry)
@@ -160,12 +160,20 @@ class LoopDetector:
             call = ObservedCall(fingerprint(key), outcome and outcome[:1] + fingerprint(outcome[1:]))
             detector._append(call)
             if outcome is None:
-                detector._pending.setdefault(key, deque()).append(call)
+                detector._add_pending(call)
         detector._warned.update(dict.fromkeys(data["warned"]))
         detector.refused_count = data["criticals"]
         detector._tripped = data["tripped"]
         detector._repeats = data.get("repeats", 0)  # missing in states stored before it existed
         return detector
+
+    def _add_pending(self, call: ObservedCall) -> None:
+        # A list, not a deque, which takes 600 bytes: nearly always it holds one call.
+        waiting = self._pending.get(call.key)
+        if waiting is None:
+            self._pending[call.key] = [call]
+        else:
+            waiting.append(call)
 
     def _append(self, call: ObservedCall) -> None:
         counts = self._counts

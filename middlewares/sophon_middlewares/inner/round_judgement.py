@@ -6,6 +6,7 @@ from sophon.context import Context
 from sophon.events import LoopWarning
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
+from sophon.slotted_dataclass import new_list
 from sophon_middlewares.inner.call_checks import find_call_error
 from sophon_middlewares.inner.loop_detector import LoopDetector
 from sophon_middlewares.inner.tool_limits import count_capped_calls, find_capped_calls
@@ -18,7 +19,7 @@ class RoundVerdict:
     iteration: int
     warnings: dict[str, str]
     refusal: str = ""
-    unusable: list[str] = field(default_factory=lambda: [])
+    unusable: list[str] = field(default_factory=new_list)
 
 
 ROUND_VERDICT: Key[RoundVerdict] = Key(
@@ -34,9 +35,10 @@ def judge_round(ctx: Context, detector: LoopDetector) -> RoundVerdict:
     if judged is not None and judged.iteration == ctx.iteration:
         return judged
     judged = RoundVerdict(ctx.iteration, {})
-    capped = find_capped_calls(ctx, ctx.pending)
+    registry = ctx.services.registry
+    capped = find_capped_calls(ctx, ctx.pending) if registry.has_capped_tools else {}
     for call in list(ctx.pending):
-        problem = capped.get(call.id) or find_call_error(ctx, call, ctx.services.registry.get(call.name))
+        problem = capped.get(call.id) or find_call_error(ctx, call, registry.get(call.name))
         if problem is not None:
             judged.unusable.append(call.id)
         verdict = detector.check(call, problem=problem)
@@ -58,6 +60,7 @@ def judge_round(ctx: Context, detector: LoopDetector) -> RoundVerdict:
         else:
             judged.refusal = verdict.message
             ctx.settle(call, f"error: {verdict.message}", "denied")
-    count_capped_calls(ctx, [call for call in ctx.pending if call.id not in judged.unusable])
+    if registry.has_capped_tools:
+        count_capped_calls(ctx, [call for call in ctx.pending if call.id not in judged.unusable])
     ctx.put(ROUND_VERDICT, judged)
     return judged

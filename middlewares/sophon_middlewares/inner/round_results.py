@@ -8,25 +8,25 @@ from sophon.tools.result_limit import append_note, limit_result
 from sophon_middlewares.inner.call_identity import call_key, comparable_result
 from sophon_middlewares.inner.loop_detector import LoopDetector
 from sophon_middlewares.inner.round_judgement import RoundVerdict
-from sophon_middlewares.inner.tool_limits import max_result_characters
 
 
 def append_results(ctx: Context, detector: LoopDetector, calls: Sequence[ToolCall], judged: RoundVerdict) -> None:
     """Append the results of all calls of a reply to the messages, and record them in the detector.
 
     A call that is still pending is discarded. A warning of the detector follows the result; both together are at most
-    `max_result_characters`.
+    the tool's `max_result` or Tools.MaxResultCharacters.
     """
     for call in ctx.pending:
         ctx.settle(call, "error: not run, because the turn ended", "discarded")
+    registry, default_limit = ctx.services.registry, ctx.services.settings.tools.max_result_characters
     for call in calls:
         if call.id not in ctx.results:
             _settle_repeated_call(ctx, call, calls)
         result = ctx.results[call.id]
         text = result.text
-        tool = ctx.services.registry.get(call.name)
+        tool = registry.get(call.name)
         detector.record(call, comparable_result(tool, text), cannot_run=call.id in judged.unusable)
-        limit = max_result_characters(ctx, call)
+        limit = (tool.max_result if tool is not None else None) or default_limit
         if call.id in judged.warnings:
             text = append_note(text, f"\n\nwarning: {judged.warnings[call.id]}", limit)
         else:

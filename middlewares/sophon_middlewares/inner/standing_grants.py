@@ -11,6 +11,7 @@ from sophon.messages import ToolCall
 from sophon.security.grant_patterns import build_grant_pattern, describe_grant_pattern, fits_grant_pattern
 from sophon.stores.grants.contract import StandingGrant
 from sophon.tools.tool import Risk, Tool
+from sophon.turn_permissions import chat_of_turn
 
 _FORBIDDEN_RISK = Risk.CRITICAL
 """Risk from which each call is a question of its own."""
@@ -43,6 +44,7 @@ async def store_standing_grant(ctx: Context, request: ApprovalRequest, decision:
         granted_by=decision.decided_by,
         granted_at=now,
         expires_at=now + ctx.services.settings.approval.grant_expiry,
+        chat=chat_of_turn(ctx),
     )
     await ctx.services.store.grants.add(grant)
 
@@ -57,7 +59,7 @@ async def find_standing_grant(ctx: Context, call: ToolCall, tool: Tool) -> Stand
     now, policy = ctx.services.clock.now(), ctx.services.operator_policy
     for grant in await ctx.services.store.grants.list_for_tool(now, principal=ctx.principal, tool=call.name):
         if (
-            grant.covers_session(ctx.session_id)
+            grant.covers(ctx.session_id, chat_of_turn(ctx))
             and grant.risk == tool.risk.label
             and policy.counts(tool.risk, asker=ctx.principal, decider=grant.granted_by)
             and fits_grant_pattern(grant.pattern, call.arguments)
@@ -70,6 +72,7 @@ def use_standing_grant(ctx: Context, call: ToolCall, grant: StandingGrant, diges
     """Approve a call by a grant, and say so: the event and the audit log name the grant."""
     ctx.grants[call.id] = Grant(digest, decided_by=grant.granted_by, standing=grant.id)
     if ctx.has_listeners:
-        scope = "this conversation" if grant.scope == "session" else "all conversations"
+        everywhere = f"all conversations of {grant.chat}" if grant.chat else "all conversations outside of groups"
+        scope = "this conversation" if grant.scope == "session" else everywhere
         reason = f"{grant.granted_by or 'a person'} has allowed it for {scope}: {grant.description}"
         ctx.emit(GuardVerdict(call_id=call.id, guard="Approval", verdict="allow", rule=grant.id, reason=reason))

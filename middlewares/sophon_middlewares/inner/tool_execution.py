@@ -5,7 +5,6 @@ import logging
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, cast
 
 from sophon.approvals import compute_call_digest
@@ -27,7 +26,7 @@ from sophon.tools.untrusted_text import ExternalText
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
-from sophon_middlewares.inner.tool_limits import keep_reserved_call, max_result_characters, start_reserved_call
+from sophon_middlewares.inner.tool_limits import keep_reserved_call, start_reserved_call
 
 log = logging.getLogger("sophon.tools")
 
@@ -84,8 +83,7 @@ class ToolExecution:
 
 
 async def _settle(ctx: Context, call: ToolCall) -> None:
-    earlier = await find_earlier_run(ctx, call)
-    if earlier is not None:
+    if ctx.resumed and (earlier := await find_earlier_run(ctx, call)) is not None:
         _settle_from_journal(ctx, call, earlier)
         return
     tool = ctx.services.registry.get(call.name)
@@ -155,7 +153,8 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     except BaseException as error:
         ctx.settle(call, f"error: {describe_error(error)}", "failed", duration_ms=_ms(clock.monotonic() - started))
         raise
-    text, outcome = await redact_result(ctx, text, outcome)
+    if ctx.redactor is not None:
+        text, outcome = await redact_result(ctx, text, outcome)
     ctx.settle(call, _format_result(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - started))
     for hook in ctx.result_hooks:
         await hook(ctx, call, ctx.results[call.id])
@@ -172,13 +171,14 @@ async def _redact_arguments(ctx: Context, call: ToolCall, arguments: Mapping[str
 
 
 async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCallOutcome]:
-    tools = ctx.services.settings.tools
-    seconds = call_timeout_seconds(tool.timeout_seconds, tools.timeout, tools.max_timeout)
-    limit = TaskTimeout(ctx.services.clock, seconds)
+    services = ctx.services
+    default, maximum = services.settings.tools.call_seconds
+    seconds = call_timeout_seconds(tool.timeout_seconds, default, maximum)
+    limit = TaskTimeout(services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
     try:
         with limit:
-            text, outcome = await tool.invoke(call.arguments, ctx, clock=ctx.services.clock), "completed"
+            text, outcome = await tool.invoke(call.arguments, ctx, clock=services.clock), "completed"
     except BudgetExceeded:
         raise
     except asyncio.CancelledError:
@@ -194,9 +194,9 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     return text, outcome
 
 
-def call_timeout_seconds(own_seconds: float | None, default: timedelta, maximum: timedelta) -> float:
-    """Return the timeout of a call: the tool's own or the default, and never more than the maximum."""
-    return min(own_seconds or default.total_seconds(), maximum.total_seconds())
+def call_timeout_seconds(own_seconds: float | None, default: float, maximum: float) -> float:
+    """Return the timeout of a call in seconds: the tool's own or the default, and never more than the maximum."""
+    return min(own_seconds or default, maximum)
 
 
 def _error_text(call: ToolCall, error: Exception) -> str:
@@ -208,8 +208,8 @@ def _error_text(call: ToolCall, error: Exception) -> str:
 
 def _format_result(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
     """Return the text that the model reads: with its note and fence at most `max_result_characters`."""
-    limit = max_result_characters(ctx, call)
-    note = truncate(_edit_note(ctx, call), limit // 2)
+    limit = tool.max_result or ctx.services.settings.tools.max_result_characters
+    note = truncate(_edit_note(ctx, call), limit // 2) if call.id in ctx.grants else ""
     room = limit - len(note)
     if tool.external or isinstance(text, ExternalText):
         note_untrusted_source(ctx, describe_source(call))
@@ -220,8 +220,7 @@ def _format_result(ctx: Context, call: ToolCall, tool: Tool, text: str) -> str:
 
 def _edit_note(ctx: Context, call: ToolCall) -> str:
     """Return a note about edited arguments, because the transcript shows the original ones."""
-    grant = ctx.grants.get(call.id)
-    if grant is None or not grant.edited:
+    if not ctx.grants[call.id].edited:
         return ""
     arguments = truncate(redact_text(ctx, call.canonical_arguments().decode()), MAX_NOTE_CHARACTERS)
     return f"note: a person changed the arguments before approving; it ran with {arguments}\n"

@@ -8,17 +8,25 @@ from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
 from sophon.models.model import ModelInfo
+from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.settings import BudgetSettings
-from sophon.stores.usage.contract import ProviderLimits
+from sophon.stores.usage.contract import PayerLimits, ProviderLimits
 from sophon_middlewares.outer.budget_meter import (
     UNLIMITED,
     TurnMeter,
     exceeded_budget,
     find_price_error,
     limits_for_provider,
+    report_payer_refusal,
 )
 from sophon_middlewares.outer.budget_notices import report_exclusion
 from sophon_middlewares.outer.budget_periods import budget_period
+from sophon_middlewares.outer.payer_budget import (
+    MICROS,
+    exceeded_payer_limit,
+    find_payer_limits,
+    find_remaining_micros,
+)
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
 
@@ -28,8 +36,10 @@ class Budget:
     On the way in, providers over `Budget.Providers` (DailyTokens; MonthlyCost in USD) are excluded from routing, and so
     are those whose models have an unknown price while a cost is limited; if none is left, the turn ends as
     `budget_exceeded` before any call. Each exclusion is a ProviderExcluded event. The meter on the context reserves the
-    worst case before each attempt and settles with the real usage. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool
-    calls, 30 minutes of active time) limits the turn, its plan steps included. A plan step shares the turn's meter.
+    worst case before each attempt and settles with the real usage. `DailyCost` and `MonthlyCost` of the person
+    (`Permissions`) are reserved and settled with it; if they are spent, only free models are asked. `Budget.Turn`
+    (1,000,000 tokens, 5 USD, 500 tool calls, 30 minutes of active time) limits the turn, its plan steps included. A
+    plan step shares the turn's meter.
     Waiting for a person is no active time, and a call that runs is not interrupted: a host's `MaxExecutionTime` does
     that.
     """
@@ -50,8 +60,11 @@ class Budget:
             await next(ctx)
             return
         meter, excluded = ctx.meter, ctx.excluded_providers
+        payer = find_payer_limits(ctx)
         try:
-            ctx.excluded_providers = await _exclude_providers(ctx)
+            if payer is not None:
+                await _check_payer(ctx, payer)
+            ctx.excluded_providers = await _exclude_providers(ctx, payer)
             ctx.meter = TurnMeter(ctx)
             await next(ctx)
         except BudgetExceeded as error:
@@ -67,7 +80,27 @@ class Budget:
             await record_usage(ctx)
 
 
-async def _exclude_providers(ctx: Context) -> dict[str, str]:
+async def _check_payer(ctx: Context, payer: PayerLimits) -> None:
+    """Note what the limits of the person leave. Raises BudgetExceeded if that is nothing and no model is free."""
+    now, time_zone = ctx.services.clock.now(), ctx.services.settings.budget.time_zone
+    period = budget_period(now, time_zone)
+    spent = await ctx.services.store.usage.get_payer_spending(payer.payer, period)
+    ctx.put(REMAINING_COST, find_remaining_micros(spent, payer) / MICROS)
+    error = exceeded_payer_limit(spent, payer, now, time_zone)
+    if error is None:
+        return
+    await report_payer_refusal(ctx, payer, period)
+    providers = [provider for provider in ctx.services.gateway.providers if provider.active]
+    if not any(is_free(info) for provider in providers for info in provider.model_infos()):
+        raise error
+
+
+def is_free(info: ModelInfo) -> bool:
+    """Return whether the calls of a model cost nothing."""
+    return info.hosting == "local" if info.prices is None else not any(info.prices)
+
+
+async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[str, str]:
     """Return the turn's excluded providers and those that a budget refuses, with the reason.
 
     Raises BudgetExceeded of the first one if none is left.
@@ -80,7 +113,7 @@ async def _exclude_providers(ctx: Context) -> dict[str, str]:
     excluded, now = dict(excluded), ctx.services.clock.now()
     for provider in active:
         infos = provider.model_infos()
-        error = find_provider_price_error(infos, budget)
+        error = find_provider_price_error(infos, budget, payer)
         limits = limits_for_models(infos, budget)
         if error is None and limits is not UNLIMITED:
             spent = await ctx.services.store.usage.get_spending(provider.id, budget_period(now, budget.time_zone))
@@ -94,11 +127,13 @@ async def _exclude_providers(ctx: Context) -> dict[str, str]:
     return excluded
 
 
-def find_provider_price_error(models: Sequence[ModelInfo], settings: BudgetSettings) -> BudgetExceeded | None:
+def find_provider_price_error(
+    models: Sequence[ModelInfo], settings: BudgetSettings, payer: PayerLimits | None = None
+) -> BudgetExceeded | None:
     """Return the error of the provider's first model if a limit on the cost refuses every one of its models."""
     first: BudgetExceeded | None = None
     for model in models:
-        error = find_price_error(model, settings)
+        error = find_price_error(model, settings, payer)
         if error is None:
             return None
         first = first or error

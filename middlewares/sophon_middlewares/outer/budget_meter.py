@@ -1,5 +1,6 @@
 """The meter of one turn: reserves budget before each attempt and settles it afterwards."""
 
+import logging
 from datetime import datetime
 
 from sophon.context import Context
@@ -11,7 +12,15 @@ from sophon.messages import Usage
 from sophon.models.cost_limits import find_blind_cost_limit
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.settings import BudgetSettings
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow
+from sophon.stores.usage.contract import (
+    PayerLimits,
+    PayerSpending,
+    Period,
+    ProviderLimits,
+    Reservation,
+    Spending,
+    UsageRow,
+)
 from sophon_middlewares.outer.budget_notices import (
     DAILY_TOKENS,
     MICROS,
@@ -21,6 +30,14 @@ from sophon_middlewares.outer.budget_notices import (
     send_alerts,
 )
 from sophon_middlewares.outer.budget_periods import budget_period, end_of_day, end_of_month
+from sophon_middlewares.outer.payer_budget import (
+    build_payer_alerts,
+    describe_payer_limit,
+    exceeded_payer_limit,
+    find_payer_limits,
+)
+
+log = logging.getLogger("sophon")
 
 UNLIMITED = ProviderLimits()
 
@@ -38,23 +55,37 @@ class AttemptReservation:
 class TurnMeter:
     """Enforces `Budget.Turn` and `Budget.Providers` for one turn; shared with the turn's plan steps.
 
-    An attempt with a provider that has a limit is reserved and settled in the store. The others are only counted, and
-    handed over together at the end of the turn (usage_recording.py); until then the counts are part of its state.
+    An attempt with a provider that has a limit, and one that costs a person something who has a limit, is reserved and
+    settled in the store. The others are only counted, and handed over together at the end of the turn
+    (usage_recording.py); until then the counts are part of its state.
 
     Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset; PriceUnknown for a model
     whose cost a limit could not see. A provider that refuses is reported once in a turn.
     """
 
-    __slots__ = ("_alerted", "_ctx", "_has_limits", "_reported", "_reserved_micros", "_reserved_tokens", "_settings")
+    __slots__ = (
+        "_alerted",
+        "_ctx",
+        "_has_limits",
+        "_limits",
+        "_payer",
+        "_reported",
+        "_reserved_micros",
+        "_reserved_tokens",
+        "_settings",
+    )
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._settings = ctx.services.settings.budget
         self._has_limits = self._settings.has_provider_limits
+        self._limits = self._settings.turn.limits
+        self._payer = find_payer_limits(ctx)
         self._reserved_tokens = 0
         self._reserved_micros = 0
-        self._reported: set[tuple[str | None, str]] = set()
-        self._alerted: set[tuple[str, str, float, Period]] = set()
+        # Replaced by larger ones when there is something to remember.
+        self._reported: frozenset[tuple[str | None, str]] = frozenset()
+        self._alerted: frozenset[tuple[str, str, float, Period]] = frozenset()
 
     async def reserve(self, request: ModelRequest, input_tokens: int) -> AttemptReservation:
         """Reserve the worst case of an attempt; see `Meter`."""
@@ -62,20 +93,20 @@ class TurnMeter:
         if (
             model.prices is None
             and model.hosting != "local"
-            and (error := find_price_error(model, self._settings)) is not None
+            and (error := find_price_error(model, self._settings, self._payer)) is not None
         ):
             await self._report(error)
             raise error
         reservation = AttemptReservation(
             input_tokens + max_tokens,
-            model.worst_cost_micros(input_tokens, max_tokens),
+            0 if model.prices is None else model.worst_cost_micros(input_tokens, max_tokens),
             limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
         )
         self._check_turn(reservation)
         # Before the first await: concurrent plan steps share the turn's ceiling.
         self._reserved_tokens += reservation.tokens
         self._reserved_micros += reservation.micros
-        if reservation.limits is not UNLIMITED:
+        if reservation.limits is not UNLIMITED or (self._payer is not None and reservation.micros):
             try:
                 reservation.provider_reservation = await self._reserve(
                     model.provider, Usage(input_tokens, max_tokens, reservation.micros), reservation.limits
@@ -89,7 +120,8 @@ class TurnMeter:
 
     async def settle(self, reservation: AttemptReservation, request: ModelRequest, usage: Usage) -> None:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
-        self._release_turn(reservation)
+        self._reserved_tokens -= reservation.tokens
+        self._reserved_micros -= reservation.micros
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
         ctx.tally.metered.add(usage)
         now = ctx.services.clock.now()
@@ -100,6 +132,8 @@ class TurnMeter:
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
         spent = await ctx.services.store.usage.settle(claimed, row)
         await self._send_alerts(model.provider, spent, reservation.limits, period)
+        if claimed.payer and self._payer is not None:
+            await self._send_payer_alerts(self._payer, period)
 
     async def release(self, reservation: AttemptReservation) -> None:
         """Release the reservation without usage."""
@@ -109,7 +143,7 @@ class TurnMeter:
 
     def reserve_tool_call(self) -> None:
         """Check the limits for a tool call that is about to run."""
-        used, allowed = self._ctx.tally.tool_calls, self._settings.turn.tool_calls
+        used, allowed = self._ctx.tally.tool_calls, self._limits.tool_calls
         if allowed is not None and used >= allowed:
             raise _turn_limit_error("ToolCalls", used, allowed, 1)
         self._check_time()
@@ -124,9 +158,14 @@ class TurnMeter:
 
     async def _reserve(self, provider: str, worst: Usage, limits: ProviderLimits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone
-        result = await self._ctx.services.store.usage.reserve(provider, budget_period(now, time_zone), worst, limits)
+        period, payer = budget_period(now, time_zone), self._payer if worst.cost_micros else None
+        result = await self._ctx.services.store.usage.reserve(provider, period, worst, limits, payer)
         if isinstance(result, Reservation):
             return result
+        if isinstance(result, PayerSpending):
+            assert payer is not None, "only its limits refuse it"
+            refused = exceeded_payer_limit(result, payer, now, time_zone, needed_micros=worst.cost_micros)
+            raise refused or BudgetExceeded(*describe_payer_limit(payer), 0)
         error = exceeded_budget(provider, result, limits, now, time_zone, worst_case=worst)
         raise error or BudgetExceeded("Budget.Providers", 0, 0, provider=provider)
 
@@ -138,29 +177,42 @@ class TurnMeter:
         used = Spending(spent.tokens - open_now.tokens, spent.micros - open_now.micros)
         alerts = self._new_alerts(provider, used, limits, period)
         await send_alerts(self._ctx, alerts, period)
-        self._alerted.update((each.provider, each.name, each.share, period) for each in alerts)
+        self._alerted |= {(each.provider, each.name, each.share, period) for each in alerts}
+
+    async def _send_payer_alerts(self, payer: PayerLimits, period: Period) -> None:
+        usage = self._ctx.services.store.usage
+        spent = await usage.get_payer_spending(payer.payer, period)
+        if not self._filter_new(build_payer_alerts(spent, payer, self._settings.alert_shares), period):
+            return
+        open_now = await usage.get_payer_reserved(payer.payer, period)
+        used = PayerSpending(spent.daily_micros - open_now.daily_micros, spent.monthly_micros - open_now.monthly_micros)
+        alerts = self._filter_new(build_payer_alerts(used, payer, self._settings.alert_shares), period)
+        await send_alerts(self._ctx, alerts, period)
+        self._alerted |= {(each.provider, each.name, each.share, period) for each in alerts}
 
     def _new_alerts(self, provider: str, spent: Spending, limits: ProviderLimits, period: Period) -> list[BudgetAlert]:
+        return self._filter_new(build_alerts(provider, spent, limits, self._settings.alert_shares), period)
+
+    def _filter_new(self, alerts: list[BudgetAlert], period: Period) -> list[BudgetAlert]:
         """Return the alerts that this turn has not sent: the store knows them all, but every question is a write."""
-        return [
-            each
-            for each in build_alerts(provider, spent, limits)
-            if (each.provider, each.name, each.share, period) not in self._alerted
-        ]
+        return [each for each in alerts if (each.provider, each.name, each.share, period) not in self._alerted]
 
     async def _report(self, error: BudgetExceeded) -> None:
         key = (error.provider, error.limit)
         if key not in self._reported:
-            self._reported.add(key)
-            now = self._ctx.services.clock.now()
-            await report_exclusion(self._ctx, error, budget_period(now, self._settings.time_zone))
+            self._reported |= {key}
+            period = budget_period(self._ctx.services.clock.now(), self._settings.time_zone)
+            if error.provider is None and self._payer is not None:
+                await report_payer_refusal(self._ctx, self._payer, period)
+            else:
+                await report_exclusion(self._ctx, error, period)
 
     def _release_turn(self, reservation: AttemptReservation) -> None:
         self._reserved_tokens -= reservation.tokens
         self._reserved_micros -= reservation.micros
 
     def _check_turn(self, reservation: AttemptReservation) -> None:
-        turn, metered = self._settings.turn, self._ctx.tally.metered
+        turn, metered = self._limits, self._ctx.tally.metered
         tokens = metered.input_tokens + metered.output_tokens + self._reserved_tokens
         if turn.tokens is not None and tokens + reservation.tokens > turn.tokens:
             raise _turn_limit_error("Tokens", tokens, turn.tokens, reservation.tokens)
@@ -171,13 +223,27 @@ class TurnMeter:
         self._check_time()
 
     def _check_time(self) -> None:
-        allowed = self._settings.turn.active_time
-        if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed.total_seconds():
-            raise _turn_limit_error("ActiveTime", seconds, allowed.total_seconds(), 0, "seconds of work")
+        allowed = self._limits.active_seconds
+        if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed:
+            raise _turn_limit_error("ActiveTime", seconds, allowed, 0, "seconds of work")
 
 
-def find_price_error(model: ModelInfo, settings: BudgetSettings) -> PriceUnknown | None:
+async def report_payer_refusal(ctx: Context, payer: PayerLimits, period: Period) -> None:
+    """Emit the alert that a limit of the turn's person refuses calls, once in its day or month; log it."""
+    spent = await ctx.services.store.usage.get_payer_spending(payer.payer, period)
+    alerts = build_payer_alerts(spent, payer, (), refused=True)
+    # The limit that leaves the least is the one that refuses.
+    alert = max(alerts, key=lambda each: each.used - each.limit)
+    log.info("%s of %s refuses a call: %g of %g USD used", alert.name, payer.payer, alert.used, alert.limit)
+    await send_alerts(ctx, [alert], period)
+
+
+def find_price_error(
+    model: ModelInfo, settings: BudgetSettings, payer: PayerLimits | None = None
+) -> PriceUnknown | None:
     """Return the error for a model whose unknown price would keep a limit on the cost from ever being reached."""
+    if payer is not None and model.prices is None and model.hosting != "local":
+        return PriceUnknown(model.id, model.provider, *describe_payer_limit(payer))
     limit = find_blind_cost_limit(model, settings)
     return PriceUnknown(model.id, model.provider, *limit) if limit is not None else None
 

@@ -1,33 +1,36 @@
 """Notices of a budget: alerts at shares of a limit and at a refusal, and the exclusion of a provider from a turn."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.events import BudgetAlert, ProviderExcluded
 from sophon.extensions import Key
-from sophon.stores.usage.contract import Period, ProviderLimits, Spending
+from sophon.stores.usage.contract import Period, ProviderLimits, Spending, payer_account
+from sophon_middlewares.outer.payer_budget import DAILY_COST
 
 log = logging.getLogger("sophon")
 
 DAILY_TOKENS, MONTHLY_COST = "DailyTokens", "MonthlyCost"
 MICROS = 1_000_000
 ALERT_SHARES = (0.8, 1.0)
-"""Shares of a limit at which a BudgetAlert is emitted. Source: design.md 4, Budget."""
+"""Default shares of a limit at which a BudgetAlert is emitted. Source: design.md 4, Budget."""
 
 REPORTED_EXCLUSIONS: Key[set[str]] = Key("budget.reported_exclusions", dump=sorted, load=set)
 """Reasons of the exclusions that the turn has reported, so that a pass which is repeated does not report them again."""
 
 
-def build_alerts(provider: str, spent: Spending, limits: ProviderLimits) -> list[BudgetAlert]:
+def build_alerts(
+    provider: str, spent: Spending, limits: ProviderLimits, shares: Sequence[float] = ALERT_SHARES
+) -> list[BudgetAlert]:
     """Return an alert for each share of a limit that is reached."""
     found: list[BudgetAlert] = []
     for name, used, limit, unit in (
         (DAILY_TOKENS, spent.tokens, limits.daily_tokens, 1),
         (MONTHLY_COST, spent.micros, limits.monthly_micros, MICROS),
     ):
-        for share in ALERT_SHARES if limit else ():
+        for share in shares if limit else ():
             if limit and used >= share * limit:
                 found.append(
                     BudgetAlert(provider=provider, name=name, limit=limit / unit, used=used / unit, share=share)
@@ -56,10 +59,9 @@ async def send_alerts(ctx: Context, alerts: Iterable[BudgetAlert], period: Perio
     The value of the limit is part of what was sent, so that a limit that was raised alerts again.
     """
     for alert in alerts:
-        span = period.day if alert.name == DAILY_TOKENS else period.month
-        if await ctx.services.store.usage.mark_alerted(
-            alert.provider, span, f"{alert.name}:{alert.share:g}:{alert.limit:.12g}"
-        ):
+        span = period.day if alert.name in (DAILY_TOKENS, DAILY_COST) else period.month
+        whose = payer_account(alert.principal) if alert.principal else alert.provider
+        if await ctx.services.store.usage.mark_alerted(whose, span, f"{alert.name}:{alert.share:g}:{alert.limit:.12g}"):
             ctx.emit(alert)
 
 

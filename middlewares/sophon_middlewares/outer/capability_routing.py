@@ -1,15 +1,22 @@
 """Capability routing: chooses the candidate models of a turn and their order."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
-from sophon.lazy_dataclass import dataclass
-from sophon.models.capabilities import find_capable
+from sophon.events import RouteChosen
+from sophon.messages import Message, Response
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
+from sophon.routing.contract import RouteDecision, RouteRequest, RoutingStrategy
+from sophon.routing.remaining_cost import REMAINING_COST
+from sophon.routing.strategies.priority import PriorityRouting
+from sophon.turn_permissions import find_routing_permissions
+
+if TYPE_CHECKING:
+    from sophon.routing.router import Routed
 
 HEALTH_REASONS: Mapping[ProviderHealth, str] = {
     "active": "eligible",
@@ -19,61 +26,25 @@ HEALTH_REASONS: Mapping[ProviderHealth, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RouteRequest:
-    """Routing request: message text, the session's chosen model, and the capability hint of a plan step."""
-
-    text: str
-    session_choice: Candidate | None = None
-    capability: str | None = None
-
-
-class RoutingStrategy(Protocol):
-    """Routing rule; `eligible` holds the default models of the eligible providers, in priority order."""
-
-    def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> list[Candidate]:
-        """Return the candidates, first choice first; only eligible providers, never empty if `eligible` is not."""
-        ...
-
-
-class PriorityRouting:
-    """Default strategy: the session's choice, else the first model with the capability, else by priority; then
-    fallbacks.
-
-    A fallback provider uses its first model with the capability, else its default one. A capability that no model has
-    is ignored; case, space, dash and underscore in its name do not count. Source: reference/sophon.md 5.3, 5.12.
-    """
-
-    def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> list[Candidate]:
-        """See `RoutingStrategy`."""
-        if request.session_choice is not None:
-            return _put_first(request.session_choice, eligible)
-        if request.capability is None:
-            return list(eligible)
-        capable = [
-            found for candidate in eligible if (found := find_capable(request.capability, candidate)) is not None
-        ]
-        if not capable:
-            return list(eligible)
-        able = {found.provider.id: found for found in capable}
-        return _put_first(capable[0], [able.get(candidate.provider.id, candidate) for candidate in eligible])
-
-
 class CapabilityRouting:
     """Sets the turn's route: eligible providers (active, within budget, circuit breaker closed), ordered by `strategy`.
 
-    Raises NoProvider if no provider is eligible.
+    Without a `strategy` it is that of the settings, `Routing.Strategy`; then what was decided and why is on the context
+    (`sophon.routing.turn_keys.ROUTE`) and in the trace, and the model calls of the turn are observed
+    (route_observation.py). A booster of the strategy Intelligent answers in place of the rest of the chain.
+
+    Raises NoProvider if no provider is eligible, or no model is permitted.
     """
 
     zone = "outer"
     unique = True
     calls_next = True
-    after = ("SessionEvents", "Budget")
+    after = ("SessionEvents", "Budget", "Classification")
     before = ("ContextWindow", "ToolFilter", "Planning")
     acts = {"turn": "orders the models to ask: the session's choice, a plan step's hint, then priority"}
 
     def __init__(self, *, strategy: RoutingStrategy | None = None) -> None:
-        self._strategy = strategy or PriorityRouting()
+        self._strategy = strategy
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         gateway = ctx.services.gateway
@@ -82,11 +53,66 @@ class CapabilityRouting:
             eligible = [candidate for candidate in eligible if candidate.provider.id not in excluded]
         if not eligible:
             raise NoProvider(explain_no_provider(gateway, ctx.excluded_providers))
-        hint = ctx.step.model_hint if ctx.step else None
-        ctx.route = self._strategy.route(
-            RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible
+        strategy = self._strategy or (PRIORITY if ctx.settings.routing.is_default else None)
+        if strategy is not None:
+            hint = ctx.step.model_hint if ctx.step else None
+            decided = strategy.route(RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
+            ctx.route = decided.candidates if isinstance(decided, RouteDecision) else decided
+            await next(ctx)
+            return
+        # Lazy: only settings of routing need it.
+        from sophon_middlewares.outer.route_observation import observe_calls
+
+        routed = await route_turn(ctx, eligible)
+        if routed.decision.answer is not None:
+            ctx.messages.append(Message("assistant", routed.decision.answer))
+            ctx.response = Response(routed.decision.answer, "stop")
+            return
+        async with observe_calls(ctx, routed):
+            await next(ctx)
+
+
+PRIORITY = PriorityRouting()
+
+
+async def route_turn(ctx: Context, eligible: Sequence[Candidate]) -> "Routed":
+    """Ask the router and set the turn's route, its record on the context, and the trace. Raises NoProvider."""
+    from sophon.routing.router import RouteQuery  # lazy, as above
+    from sophon.routing.turn_keys import MESSAGE_VECTOR, ROUTE, TASK_PROFILE
+
+    services = ctx.services
+    router = services.router
+    query = RouteQuery(
+        ctx.text,
+        _session_choice(ctx, services.gateway, eligible),
+        ctx.step.model_hint if ctx.step else None,
+        find_routing_permissions(ctx, uses_tiers=router.uses_tiers),
+        ctx.get(REMAINING_COST),
+        ctx.get(TASK_PROFILE),
+        may_boost=not ctx.depth and not ctx.iteration and not ctx.resumed,
+    )
+    routed = await router.route(query, eligible, services.store)
+    record, decision = routed.record, routed.decision
+    ctx.put(TASK_PROFILE, routed.profile)
+    ctx.put(ROUTE, record)
+    if routed.vector is not None:
+        ctx.put(MESSAGE_VECTOR, routed.vector)
+    if ctx.has_listeners and record.strategy != "Priority":
+        ctx.emit(
+            RouteChosen(
+                model=record.model,
+                strategy=record.strategy,
+                reason=record.reason,
+                tier=record.tier,
+                task_type=record.task_type,
+                complexity=routed.profile.complexity,
+                flags=record.flags,
+            )
         )
-        await next(ctx)
+    if not decision.candidates and decision.answer is None:
+        raise NoProvider(f"no permitted model is available now ({decision.reason or 'Routing.Allow and Routing.Deny'})")
+    ctx.route = decision.candidates
+    return routed
 
 
 def explain_no_provider(gateway: ModelGateway, excluded: dict[str, str]) -> str:
@@ -106,7 +132,3 @@ def _session_choice(ctx: Context, gateway: ModelGateway, eligible: Sequence[Cand
     except NotFound:
         return None
     return wanted if any(candidate.provider is wanted.provider for candidate in eligible) else None
-
-
-def _put_first(chosen: Candidate, eligible: Sequence[Candidate]) -> list[Candidate]:
-    return [chosen, *(candidate for candidate in eligible if candidate.provider is not chosen.provider)]

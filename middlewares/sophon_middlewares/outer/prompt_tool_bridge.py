@@ -46,7 +46,7 @@ class BridgeLayer:
     __slots__ = ("_dialect",)
 
     def __init__(self) -> None:
-        self._dialect = HistoryRenderer()
+        self._dialect: HistoryRenderer | None = None
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
         # Returned without await: the bridge costs nothing for a model with function calling.
@@ -56,6 +56,8 @@ class BridgeLayer:
         listener = VisibleTextListener(request.on_text) if request.on_text is not None else None
         messages = request.messages
         if needs_rendering(request):
+            if self._dialect is None:
+                self._dialect = HistoryRenderer()
             messages = self._dialect.render(messages, build_tool_prompt(tuple(request.tools)))
         bridged = request.copy_with(messages=messages, tools=(), tool_choice="none", on_text=listener)
         response = parse_response(await call(bridged))

@@ -11,7 +11,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.context.reply_stream import shown_text
-from sophon.context.turn_log import TurnEnd
+from sophon.context.turn_log import TurnEnd, no_events
 from sophon.errors import ChainError, SophonError, StoreError, StoreUnavailable
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
@@ -21,7 +21,7 @@ from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.reply_reasoning import without_provider_fields
-from sophon_middlewares.outer.turn_start import STORED_COVERS, start_turn
+from sophon_middlewares.outer.turn_start import REDACTED_HISTORY, STORED_COVERS, start_turn
 from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
@@ -56,13 +56,7 @@ class SessionEvents:
             raise ChainError("this turn has ended, and its end is recorded: create a new one with services.turn(...)")
         ctx.has_end_recorder = True
         try:
-            async with ctx.cancellation.enforce(whole_turn=True):
-                if not ctx.resumed:
-                    await start_turn(ctx)
-                await next(ctx)
-                # Before the end is recorded, which a later cancellation does not change.
-                await ctx.cancellation.checkpoint()
-                await _finish_turn(ctx, ctx.conclude())
+            await _run_turn(ctx, next)
         except asyncio.CancelledError:
             await _record_cancellation(ctx)
             raise
@@ -86,6 +80,21 @@ class SessionEvents:
             await _record_cancellation(ctx)
 
 
+async def _run_turn(ctx: Context, next: Next) -> None:
+    try:
+        if not ctx.resumed:
+            await start_turn(ctx)
+        await next(ctx)
+        # Before the end is recorded, which a later cancellation does not change.
+        await ctx.cancellation.checkpoint()
+        await _finish_turn(ctx, ctx.conclude())
+    except (Exception, asyncio.CancelledError) as error:
+        await ctx.cancellation.enforce_after(error, whole_turn=True)
+        raise
+    if not ctx.cancellation.is_end_recorded:
+        await ctx.cancellation.enforce_after(None, whole_turn=True)
+
+
 def error_to_json(error: Exception, run_id: str) -> dict[str, str]:
     """Return the error payload of an event; `id` finds the error in the log."""
     code = error.code if isinstance(error, SophonError) else "internal"
@@ -97,14 +106,15 @@ def collect_new_records(ctx: Context) -> list[SessionRecord]:
     start = ctx.count_recorded()
     if not is_valid_transcript(ctx.messages, start):
         ctx.messages[start:] = repair_transcript(ctx.messages, start)
+    added = ctx.messages[start:]
     # An assistant message without content is refused by some providers, and would end the session.
-    ctx.messages[start:] = [each for each in ctx.messages[start:] if each.role != "assistant" or has_content(each)]
-    records = [
-        SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in ctx.messages[start:]
-    ]
+    kept = [each for each in added if each.role != "assistant" or has_content(each)]
+    if len(kept) < len(added):
+        ctx.messages[start:] = kept
+    records = [SessionRecord("message", ctx.run_id, without_provider_fields(message)) for message in kept]
     if records and ctx.tally.untrusted_sources:
         records[-1].data = {SOURCES_FIELD: list(ctx.tally.untrusted_sources)}
-    compaction = ctx.compaction
+    compaction = None if ctx.get(REDACTED_HISTORY) else ctx.compaction
     if compaction is not None and (ctx.get(STORED_COVERS) or 0) < compaction.covers <= ctx.stored_count + len(records):
         records.append(SessionRecord("compaction", ctx.run_id, compaction.summary, data={"covers": compaction.covers}))
     return records
@@ -130,13 +140,12 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
     if response.finish_reason in ("budget_exceeded", "rejected"):
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
-    await _conclude(ctx, records, TurnEnd("completed", response, events=partial(_final_events, ctx, response, records)))
+    events = partial(_final_events, ctx, response, records) if ctx.has_listeners else no_events
+    await _conclude(ctx, records, TurnEnd("completed", response, events=events))
 
 
 def _final_events(ctx: Context, response: Response, records: Sequence[SessionRecord], seq: int) -> list[Event]:
     """Return the events of the reply, if there is one, and of the outcome; `seq` is that of the last record."""
-    if not ctx.has_listeners:
-        return []
     end = TaskCompleted(
         text=response.full_text,
         finish_reason=response.finish_reason,

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Mapping
 from typing import ClassVar
 
 from sophon.builtin_tools.skill_scripts import create_script_tools
+from sophon.builtin_tools.skills import skill_tools
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
@@ -65,8 +66,9 @@ class Skills:
             self._registered = skills
             has_all = ctx.tools is ctx.services.registry.tools
             disabled = ctx.settings.tools.disabled
-            scripts = [tool for skill in skills.enabled.values() for tool in create_script_tools(skill)]
-            ctx.services.toolbox.replace(SOURCE, [tool for tool in scripts if tool.name not in disabled])
+            tools = skill_tools() if skills.enabled else []
+            tools += [tool for skill in skills.enabled.values() for tool in create_script_tools(skill)]
+            ctx.services.toolbox.replace(SOURCE, [tool for tool in tools if tool.name not in disabled])
             if has_all:
                 ctx.tools = ctx.services.registry.tools
         return skills

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.tools.relevance import RelevanceIndex
 from sophon.tools.tool import Tool
@@ -47,23 +47,20 @@ class ToolFilter:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         top = ctx.services.settings.tool_filter.top
         if len(ctx.tools) > top and not _has_selection(ctx):
-            relevance = ctx.services.registry.relevance
             hints = ctx.step.tool_hints if ctx.step else ()
-            asked = [*relevance.find_named_tools(ctx.text), *hints, *list_called_tools(ctx.messages[ctx.recorded :])]
+            asked = (*hints, *list_called_tools(ctx.messages[ctx.recorded :]))
             last = last_turn(ctx.messages, ctx.count_recorded())
-            ranking = Ranking(
-                tuple(relevance.score_tools(ctx.text).items()),
-                tuple(relevance.count_name_words(ctx.text).items()),
-                tuple(reversed(list_called_tools(last))),
-                tuple(list_tools_of_interest(relevance, last)),
-            )
+            ranking = NO_RANKING
+            relevance = ctx.services.registry.relevance
+            if last or relevance.may_match(ctx.text):
+                asked = (*relevance.find_named_tools(ctx.text), *asked)
+                ranking = rank_tools(relevance, ctx.text, last)
             ctx.put(SELECTED, True)
-            ctx.tools = list(_cached_selection(tuple(filter_permitted(ctx, ctx.tools)), ranking, tuple(asked), top))
+            ctx.tools = list(_cached_selection(tuple(filter_permitted(ctx, ctx.tools)), ranking, asked, top))
         await next(ctx)
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(NamedTuple):
     """What decides which tools are offered, as plain pairs and names: hashable, so that the selection is cached.
 
     `called` are the tools that the last turn called, latest first; `of_interest` those that it was about, best first.
@@ -73,6 +70,20 @@ class Ranking:
     name_words: tuple[tuple[str, int], ...] = ()
     called: tuple[str, ...] = ()
     of_interest: tuple[str, ...] = ()
+
+
+NO_RANKING = Ranking()
+"""Ranking of a first turn whose text has nothing to do with any tool: registration order decides."""
+
+
+def rank_tools(relevance: RelevanceIndex, text: str, last: Sequence[Message]) -> Ranking:
+    """Return the ranking of the tools for a text that follows the turn `last`, which is empty for a first text."""
+    return Ranking(
+        tuple(relevance.score_tools(text).items()),
+        tuple(relevance.count_name_words(text).items()),
+        tuple(reversed(list_called_tools(last))),
+        tuple(list_tools_of_interest(relevance, last)),
+    )
 
 
 def select_tools(tools: Sequence[Tool], ranking: Ranking, required: Sequence[str], top: int) -> list[Tool]:

@@ -3,12 +3,15 @@
 from functools import partial
 
 from sophon.context import Context
+from sophon.context.turn_log import no_events
 from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
+from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon.turn_permissions import may_read_full_history
 from sophon_middlewares.outer.history_preparation import VALIDATED_PREFIX, prepare_history
 
 STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
@@ -19,6 +22,10 @@ STARTED_STAGES: Key[set[str]] = Key("session_events.started")
 
 RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
 """Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
+
+
+REDACTED_HISTORY: Key[bool] = Key("session_events.redacted", dump=bool, load=bool)
+"""Set on a turn whose person may not read the whole history: the model has it redacted, and no summary is stored."""
 
 
 async def start_turn(ctx: Context) -> None:
@@ -39,6 +46,9 @@ async def start_turn(ctx: Context) -> None:
         if ctx.get(RECORDED_SEQ):
             history.messages.pop()
             history.prefix_cache.clear()
+        if history.messages and not may_read_full_history(ctx):
+            history = History(redact_history_for_reader(history.messages), None, history.model)
+            ctx.put(REDACTED_HISTORY, True)
         await prepare_history(ctx, history)
         stages.add("loaded")
         _insert_history(ctx, history)
@@ -58,18 +68,17 @@ async def _record_user_message(ctx: Context) -> None:
     """
     user, seq = ctx.messages[-1], ctx.get(RECORDED_SEQ) or 0
     records = [] if seq else [SessionRecord("message", ctx.run_id, user)]
+    events = partial(_message_events, ctx, user, seq) if ctx.has_listeners else no_events
     before = ctx.count_recorded()
     ctx.mark_recorded(len(ctx.messages))
     try:
-        await ctx.services.turn_log.begin(ctx, records, partial(_message_events, ctx, user, seq), ctx.emit)
+        await ctx.services.turn_log.begin(ctx, records, events, ctx.emit)
     except Exception:
         ctx.mark_recorded(before)
         raise
 
 
 def _message_events(ctx: Context, user: Message, recorded_seq: int, last_record_seq: int) -> list[Event]:
-    if not ctx.has_listeners:
-        return []
     message_id = f"{ctx.session_id}:{recorded_seq or last_record_seq}"
     return [MessageAdded(message_id=message_id, role="user", content=user.content)]
 
@@ -86,7 +95,8 @@ def _insert_history(ctx: Context, history: History) -> None:
     known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
     if is_valid_transcript(messages, known):
         history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
-        ctx.history = messages
+        if not ctx.get(REDACTED_HISTORY):  # a checkpoint refers to the stored messages, which are the whole ones
+            ctx.history = messages
     else:
         messages = repair_transcript(messages)
         history.prefix_cache.clear()

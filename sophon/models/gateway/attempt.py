@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from sophon.cancellation import Cancellation
 from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
@@ -69,12 +69,15 @@ class AttemptRunner:
         if self._meter is not None:
             await accounting.reserve(self._meter)
         candidate.provider.attempts += 1
+        output = accounting.output
         try:
             with self._deadline(candidate, accounting):
                 response = await candidate.model.complete(accounting.request)
-            _note_answer(accounting.request, response)
+            if isinstance(cast(object, response), ModelResponse):
+                # Noted before the checks: an answer was paid for, also if it turns out to be of no use.
+                output.has_begun, output.usage = True, response.usage
             response = check_response(response)
-            check_reply_size(response, self._max_reply_bytes(request))
+            check_reply_size(response, output.size.max_bytes)
         except asyncio.CancelledError as error:
             stopped_by_listener = accounting.tap is not None and accounting.tap.listener_error is error
             if self._cancellation.is_requested or stopped_by_listener:
@@ -89,42 +92,47 @@ class AttemptRunner:
             if failure is error:
                 raise
             raise failure from error
-        return await self._settle_success(candidate, accounting, response)
+        return self._complete_success(candidate, accounting, response, await accounting.settle(response))
 
     def _open_accounting(self, request: ModelRequest, key: str | None) -> AttemptAccounting:
-        tap, output = None, AttemptOutput(size=ReplySize(self._max_reply_bytes(request)))
+        most = self._context.options.max_reply_bytes
+        if request.max_reply_bytes is not None and request.max_reply_bytes < most:
+            most = request.max_reply_bytes
+        tap, output = None, AttemptOutput(size=ReplySize(most))
         if self._output_latch is not None:
             self._output_latch.restart()
         if request.on_text is not None:
-            streamed = ReplySize(output.size.max_bytes)
+            streamed = ReplySize(most)
             tap = StreamTap(request.on_text, self._check, streamed)
             reasoning_tap = None
             if request.on_reasoning is not None:
                 reasoning_tap = StreamTap(request.on_reasoning, self._check, streamed)
                 tap.reasoning = reasoning_tap
             request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=output)
+        elif request.output is None:
+            request.key, request.output = key, output
         else:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
         context = self._context
-        return AttemptAccounting(request, tap, context.clock.monotonic(), context.tokens, self._meter)
+        return AttemptAccounting(request, output, tap, context.clock.monotonic(), context.tokens, self._meter)
 
     def _deadline(self, candidate: Candidate, accounting: AttemptAccounting) -> AttemptDeadline:
-        request, output = accounting.request, accounting.request.output
-        assert output is not None
-        is_streamed = request.on_text is not None and candidate.info.streaming
-        limits, clock = self._context.limits_of(candidate.provider), self._context.clock
-        return AttemptDeadline(clock, limits, output, accounting.tap, is_streamed=is_streamed)
+        tap, context = accounting.tap, self._context
+        return AttemptDeadline(
+            context.clock,
+            context.limits_of(candidate.provider),
+            accounting.output,
+            tap,
+            accounting.started_at,
+            is_streamed=tap is not None and candidate.info.streaming,
+        )
 
-    def _max_reply_bytes(self, request: ModelRequest) -> int:
-        most = self._context.options.max_reply_bytes
-        return most if request.max_reply_bytes is None else min(most, request.max_reply_bytes)
-
-    async def _settle_success(
-        self, candidate: Candidate, accounting: AttemptAccounting, response: ModelResponse
+    def _complete_success(
+        self, candidate: Candidate, accounting: AttemptAccounting, response: ModelResponse, usage: Usage
     ) -> ModelResponse:
+        """Return the response as a new object, because the model may return the same one again; record the success."""
         request, tap, keys = accounting.request, accounting.tap, candidate.provider.keys
-        usage = await accounting.settle(response)
         if keys is not None and request.key is not None:
             keys.end_cooldown(request.key, request.model.name)
         if self._emit is not None or self.records:
@@ -135,8 +143,11 @@ class AttemptRunner:
                 tap.reasoning(response.reasoning)
             if not tap.pieces:
                 tap(response.text)
-        # A new object, because the model may return the same one again.
-        return response.copy_with(usage=usage, finish_reason=normalise_finish_reason(response), model=request.model)
+        reason = normalise_finish_reason(response)
+        if type(response) is not ModelResponse:
+            return response.copy_with(usage=usage, finish_reason=reason, model=request.model)
+        reasoning, fields = response.reasoning, response.reasoning_fields
+        return ModelResponse(response.text, response.tool_calls, usage, reason, request.model, reasoning, fields)
 
     def _classify(self, candidate: Candidate, error: Exception, tap: StreamTap | None) -> Exception:
         """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""
@@ -197,10 +208,3 @@ def _own_cancellation_error(candidate: Candidate, visible: bool) -> ModelError:
     )
     error.visible = visible
     return error
-
-
-def _note_answer(request: ModelRequest, response: object) -> None:
-    """Note the usage of an answer, which was paid for, also if it turns out to be of no use."""
-    if request.output is not None and isinstance(response, ModelResponse):
-        request.output.has_begun = True
-        request.output.usage = response.usage

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
 
 from sophon.clock import Clock
 from sophon.errors import ModelTimeout
@@ -36,22 +35,24 @@ class AttemptDeadline(TaskTimeout):
     )
 
     def __init__(
-        self, clock: Clock, limits: AttemptLimits, output: AttemptOutput, tap: StreamTap | None, *, is_streamed: bool
+        self,
+        clock: Clock,
+        limits: AttemptLimits,
+        output: AttemptOutput,
+        tap: StreamTap | None,
+        started_at: float,
+        *,
+        is_streamed: bool,
     ) -> None:
-        super().__init__(clock, None)
         self._limits = limits
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
         self._output, self._tap = output, tap
         self._progress: _Progress | None = None
-        self._started_at = self._silent_since = 0.0
+        self._started_at = self._silent_since = started_at
         self._failure: ModelTimeout | None = None
-
-    def __enter__(self) -> Self:
-        super().__enter__()
-        if self._waits_for_pieces or self._limits.attempt_timeout_seconds is not None:
-            self._started_at = self._silent_since = self._clock.monotonic()
-            self._start_timer(self._started_at)
-        return self
+        super().__init__(
+            clock, self._seconds_to_next_check(started_at) if self._waits_for_pieces else limits.attempt_timeout_seconds
+        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -63,16 +64,13 @@ class AttemptDeadline(TaskTimeout):
         if self._failure is not None and (error is None or _is_consequence(error)):
             raise self._failure from error
 
-    def _start_timer(self, now: float) -> None:
-        self._timer = self._clock.call_later(self._seconds_to_next_check(now), self._check)
-
-    def _check(self) -> None:
+    def _on_timer(self) -> None:
         now = self._clock.monotonic()
         if self._waits_for_pieces and self._has_grown():
             self._silent_since = now
         self._failure = self._find_passed_limit(now)
         if self._failure is None:
-            self._start_timer(now)
+            self._timer = self._clock.call_later(self._seconds_to_next_check(now), self._on_timer)
         else:
             self.expire()
 

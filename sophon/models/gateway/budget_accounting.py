@@ -1,6 +1,5 @@
 """Budget accounting of one attempt: reservation, settlement or release, and the usage with its cost."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from sophon.messages import Usage
 from sophon.models.gateway.attempt_cost import has_cost
 from sophon.models.gateway.reported_usage import read_reported_usage, usage_with_cost
 from sophon.models.gateway.streaming import StreamTap
-from sophon.models.model import Meter, ModelRequest, ModelResponse
+from sophon.models.model import AttemptOutput, Meter, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 
 
@@ -22,12 +21,19 @@ class AttemptAccounting:
     computed.
     """
 
-    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "request", "started_at", "tap")
+    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "output", "request", "started_at", "tap")
 
     def __init__(
-        self, request: ModelRequest, tap: StreamTap | None, started_at: float, tokens: TokenCounter, meter: Meter | None
+        self,
+        request: ModelRequest,
+        output: AttemptOutput,
+        tap: StreamTap | None,
+        started_at: float,
+        tokens: TokenCounter,
+        meter: Meter | None,
     ) -> None:
         self.request = request
+        self.output = output
         self.tap = tap
         self.started_at = started_at
         self._tokens = tokens
@@ -45,7 +51,7 @@ class AttemptAccounting:
         What the report lacks, also half of it, is estimated; a report that cannot be true counts as none.
         """
         try:
-            usage = self._usage(response.usage, lambda: self._tokens.count_response(response))
+            usage = self._usage(response.usage, response)
         except BaseException:
             await self.release()
             raise
@@ -55,8 +61,7 @@ class AttemptAccounting:
 
     async def charge(self) -> Usage:
         """Settle an interrupted attempt with what was reported, else its input and all that it produced."""
-        output = self.request.output
-        usage = self._usage(output.usage if output is not None else None, self._produced_tokens)
+        usage = self._usage(self.output.usage, None)
         # Shielded, because the turn may already be cancelled.
         with anyio.CancelScope(shield=True):
             if self._meter is not None:
@@ -66,7 +71,7 @@ class AttemptAccounting:
     async def end_failed(self, failure: Exception) -> Usage:
         """Charge a failed attempt if it has cost something, else release its reservation; return the usage."""
         produced = self.tap.produced_text if self.tap is not None else ""
-        return await (self.charge() if has_cost(failure, self.request.output, produced) else self.release())
+        return await (self.charge() if has_cost(failure, self.output, produced) else self.release())
 
     async def release(self) -> Usage:
         """Release the reservation of a failed attempt, which cost nothing; return an empty usage."""
@@ -74,28 +79,32 @@ class AttemptAccounting:
             await self._meter.release(self._reservation)
         return Usage()
 
-    def _usage(self, report: object, count_output: Callable[[], int]) -> Usage:
+    def _usage(self, report: object, response: ModelResponse | None) -> Usage:
+        """Return the usage of an answer, or without a `response` of what was produced before the attempt ended."""
         reported, model = read_reported_usage(report), self.request.model
         if reported is None:
-            return usage_with_cost(model, self._input_tokens(), count_output())
+            return usage_with_cost(model, self._input_tokens(), self._output_tokens(response))
         if reported.input_tokens and self._estimated:
             self._tokens.update_calibration(model.id, self._estimated, reported.input_tokens)
-        if self.request.output is not None and self.request.output.is_half_usage:
+        if self.output.is_half_usage:
             reported = replace(
                 reported,
                 input_tokens=reported.input_tokens or self._input_tokens(),
-                output_tokens=reported.output_tokens or count_output(),
+                output_tokens=reported.output_tokens or self._output_tokens(response),
             )
-        if reported.cost_micros or (model.prices is None and not model.is_cost_unknown):
+        if reported.cost_micros or (model.prices is None and model.hosting != "hosted"):
             return reported
         priced = usage_with_cost(model, reported.input_tokens, reported.output_tokens, reported.cached_input_tokens)
         return replace(priced, reasoning_tokens=reported.reasoning_tokens)
 
-    def _produced_tokens(self) -> int:
-        """Return the tokens of what was streamed, or of what the model noted, which contains the calls, if more."""
-        output = self.request.output
+    def _output_tokens(self, response: ModelResponse | None) -> int:
+        """Return the tokens of the response; without one those of what was streamed, or of what the model noted, which
+        contains the calls, if more.
+        """
+        if response is not None:
+            return self._tokens.count_response(response)
         streamed = self._tokens.count_text(self.tap.produced_text) if self.tap is not None else 0
-        return max(streamed, self._tokens.count_text("".join(output.pieces)) if output is not None else 0)
+        return max(streamed, self._tokens.count_text("".join(self.output.pieces)))
 
     def _input_tokens(self) -> int:
         if not self._estimated:

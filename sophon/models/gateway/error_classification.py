@@ -9,7 +9,6 @@ retried.
 import math
 import re
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, cast
 
 from sophon.errors import (
@@ -23,6 +22,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security import redact_and_cut
 
 QUOTA_COOLDOWN_SECONDS = 3600.0
@@ -89,19 +89,19 @@ def parse_decimal(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-_DECIMAL = re.compile(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,3})?")
-_CONTEXT_OVERFLOW = re.compile(
+_DECIMAL = lazy_pattern(r"[+-]?[0-9]{1,300}(?:\.[0-9]{0,300})?(?:[eE][+-]?[0-9]{1,3})?")
+_CONTEXT_OVERFLOW = lazy_pattern(
     r"context[ _-]?(?:length|window|size)|maximum context|max(?:imum)? (?:input|prompt) (?:length|tokens)"
     r"|too many (?:input |prompt )?tokens|(?:prompt|input|request) is too (?:long|large)"
     r"|exceeds? the (?:token|context) limit|token limit exceeded|exceeds the maximum number of tokens"
     r"|reduce the length of",
     re.IGNORECASE,
 )
-_OVERLOADED = re.compile(r"overload|over capacity|at capacity|server is busy|model is busy", re.IGNORECASE)
-_RATE_LIMIT = re.compile(r"rate[ _-]?limit|too many requests|throttl", re.IGNORECASE)
-_QUOTA = re.compile(r"insufficient[ _-]?(?:quota|credit|balance|funds)", re.IGNORECASE)
-_RESET_AT = re.compile(r"resets?[_ ]at\W{1,6}([\dT:.+Z-]{8,40})", re.IGNORECASE)
-_RESET_IN = re.compile(
+_OVERLOADED = lazy_pattern(r"overload|over capacity|at capacity|server is busy|model is busy", re.IGNORECASE)
+_RATE_LIMIT = lazy_pattern(r"rate[ _-]?limit|too many requests|throttl", re.IGNORECASE)
+_QUOTA = lazy_pattern(r"insufficient[ _-]?(?:quota|credit|balance|funds)", re.IGNORECASE)
+_RESET_AT = lazy_pattern(r"resets?[_ ]at\W{1,6}([\dT:.+Z-]{8,40})", re.IGNORECASE)
+_RESET_IN = lazy_pattern(
     r"(?:resets?_(?:in|after)(?:_seconds)?\W{1,6}|(?:try again|retry|resets?) (?:in|after) )"
     r"(?:(\d+)\s?d[a-z]*)?\s?(?:(\d+)\s?h[a-z]*)?\s?(?:(\d+)\s?m(?!s)[a-z]*)?\s?(?:(\d+(?:\.\d+)?)(ms|s|\b))?",
     re.IGNORECASE,
@@ -193,6 +193,8 @@ def _seconds_until(moment: str, now: datetime | None) -> float | None:
         elif moment[:4].isdigit():
             then = datetime.fromisoformat(moment)
         else:
+            from email.utils import parsedate_to_datetime  # lazy: few providers write such a date
+
             then = parsedate_to_datetime(moment)
         aware = then if then.tzinfo else then.replace(tzinfo=UTC)
         return _bound_seconds((aware - now).total_seconds())

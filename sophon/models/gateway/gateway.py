@@ -23,7 +23,7 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
-from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 
 
@@ -102,8 +102,12 @@ class ModelGateway:
             call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
             for layer in reversed(layers):
                 call = _wrap_in_layer(layer, call)
+            if position:
+                request = request.copy_with(model=candidate.info, key=None)
+            else:
+                request.model = candidate.info
             try:
-                response = await call(_request_for_candidate(request, candidate.info, is_first=position == 0))
+                response = await call(request)
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
                 if (
@@ -191,15 +195,6 @@ def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
 
 def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
     return lambda request: layer(request, call)
-
-
-def _request_for_candidate(request: ModelRequest, info: ModelInfo, *, is_first: bool) -> ModelRequest:
-    """Return the request for one candidate: the same object for the first, a copy for each further one."""
-    if not is_first:
-        return request.copy_with(model=info, key=None)
-    if request.model is not info:
-        request.model = info
-    return request
 
 
 def _complete_response(

@@ -48,8 +48,11 @@ def check_reply_size(response: ModelResponse, max_bytes: int) -> None:
 
     An adapter has enforced the limit while it read; a model of one's own may have returned anything.
     """
-    if not response.reasoning_fields and response.reasoning == "" and 8 * _count_at_most(response) <= max_bytes:
-        return
+    if not response.reasoning_fields and response.reasoning == "":
+        # A character takes four bytes at most.
+        most = 8 * _count_at_most(response) if response.tool_calls else 4 * len(response.text)
+        if most <= max_bytes:
+            return
     size = ReplySize(max_bytes)
     size.add(response.text)
     size.add(response.reasoning)

@@ -1,7 +1,6 @@
 """Offline model: answers by rules and with tools, so that the whole chain runs without a key or a network."""
 
-import re
-
+from sophon.lazy_pattern import lazy_pattern
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.offline.usage_estimate import CHARACTERS_PER_TOKEN, estimate_usage
 
@@ -18,7 +17,7 @@ OFFLINE_MODEL_INFO = ModelInfo(
     prices=(0.0, 0.0),
 )
 
-_WORDS = re.compile(r"\S+\s*|\s+")
+_WORDS = lazy_pattern(r"\S+\s*|\s+")
 
 
 class OfflineModel:

@@ -44,11 +44,14 @@ class Redirection:
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """Simple command: name and arguments. `assignments` are the variables that are set in front of it."""
+    """Simple command: name and arguments. `assignments` are the variables that are set in front of it, `inputs` the
+    texts of its here-documents and here-strings.
+    """
 
     words: tuple[Word, ...]
     assignments: tuple[str, ...] = ()
     redirections: tuple[Redirection, ...] = ()
+    inputs: tuple[Word, ...] = ()
 
     @property
     def name(self) -> str | None:
@@ -91,7 +94,9 @@ def find_commands(script: str) -> list[SimpleCommand]:
     return list(_walk(parse_script(script), (), 0))
 
 
-def read_command(node: Node, redirections: tuple[Redirection, ...] = ()) -> SimpleCommand:
+def read_command(
+    node: Node, redirections: tuple[Redirection, ...] = (), inputs: tuple[Word, ...] = ()
+) -> SimpleCommand:
     """Return the simple command of a node `command`."""
     words: list[Word] = []
     assignments: list[str] = []
@@ -102,9 +107,10 @@ def read_command(node: Node, redirections: tuple[Redirection, ...] = ()) -> Simp
             words.append(read_word(child.children[0]) if child.children else Word(_text(child), is_dynamic=True))
         elif child.type in ("herestring_redirect", "file_redirect", "heredoc_redirect"):
             redirections = (*redirections, *_read_redirection(child))
+            inputs = (*inputs, *_read_input(child))
         elif child.is_named:
             words.append(read_word(child))
-    return SimpleCommand(tuple(words), tuple(assignments), redirections)
+    return SimpleCommand(tuple(words), tuple(assignments), redirections, inputs)
 
 
 def read_word(node: Node) -> Word:
@@ -148,27 +154,31 @@ def _unescape(text: str, only: str | None = None) -> str:
     return "".join(parts)
 
 
-def _walk(node: Node, redirections: tuple[Redirection, ...], depth: int) -> Iterator[SimpleCommand]:
-    """Yield the commands below a node; `redirections` are those of the statement around it."""
+def _walk(
+    node: Node, redirections: tuple[Redirection, ...], depth: int, inputs: tuple[Word, ...] = ()
+) -> Iterator[SimpleCommand]:
+    """Yield the commands below a node; `redirections` and `inputs` are those of the statement around it."""
     if depth > MAX_DEPTH:
         raise SyntaxProblem("the command is nested too deeply")
     inner: tuple[Redirection, ...] = ()
+    inner_inputs: tuple[Word, ...] = ()
     if node.type == "redirected_statement":
         found = tuple(each for child in node.children for each in _read_redirection(child))
+        texts = tuple(each for child in node.children for each in _read_input(child))
         body = node.child_by_field_name("body")
         if body is not None and body.type == "command":
-            inner = found
+            inner, inner_inputs = found, texts
         else:  # those of a block are opened before its commands run
-            yield SimpleCommand((), (), found)
+            yield SimpleCommand((), (), found, texts)
     elif node.type == "command":
-        yield read_command(node, redirections)
+        yield read_command(node, redirections, inputs)
     elif node.type in ("declaration_command", "unset_command", "test_command"):
         name = node.children[0] if node.children else node
         yield SimpleCommand((Word(_text(name)), *(read_word(each) for each in node.named_children)), (), redirections)
     elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
         yield SimpleCommand((), (_text(node),), redirections)
     for child in node.children:
-        yield from _walk(child, inner, depth + 1)
+        yield from _walk(child, inner, depth + 1, inner_inputs)
 
 
 def _read_redirection(node: Node) -> Iterator[Redirection]:
@@ -180,6 +190,19 @@ def _read_redirection(node: Node) -> Iterator[Redirection]:
         yield Redirection("<<", Word("", is_dynamic=True))
         for child in node.children:
             yield from _read_redirection(child)
+
+
+def _read_input(node: Node) -> Iterator[Word]:
+    """Yield the text of a here-document or here-string. What the shell computes in it is left as it is written."""
+    if node.type == "herestring_redirect":
+        yield from (read_word(child) for child in node.named_children)
+    elif node.type == "heredoc_redirect":
+        start = next((_text(child) for child in node.children if child.type == "heredoc_start"), "")
+        is_raw = any(mark in start for mark in "'\"\\")
+        for child in node.children:
+            if child.type == "heredoc_body":
+                text = _text(child)
+                yield Word(text, is_dynamic=not is_raw and any(mark in text for mark in "$`\\"))
 
 
 _NON_ASCII = re.compile(rb"[\x80-\xff]")

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from sophon.security.heuristics.normalization import decode_forms, fold
@@ -48,14 +48,36 @@ def _evaluate(action_type: str, payload: Mapping[str, Any]) -> Finding:
     texts = [make_encodable(text) for text in find_texts(payload)]
     if sum(map(len, texts)) > MAX_CHARACTERS:
         return TOO_LARGE
-    matches = list(_match("raw", texts, action_type))
-    matches += _match("text", _forms(texts), action_type)
+    matches: list[HeuristicRule] = []
+    if any(map(_may_match, texts)):
+        matches = [*_match("raw", texts, action_type), *_match("text", _forms(texts), action_type)]
     commands = list(_forms(map(make_encodable, find_command_texts(action_type, payload))))
-    parsed = [form for command in commands for form in parse_command(command)]
-    matches += _match("command", [*commands, *parsed], action_type)
-    matches += _match("path", _forms(map(make_encodable, find_path_texts(payload)), keeps_raw=True), action_type)
-    matches += _match("url", _forms(map(make_encodable, find_url_texts(payload))), action_type)
+    if commands:
+        parsed = [form for command in commands for form in parse_command(command)]
+        matches += _match("command", [*commands, *parsed], action_type)
+    paths = list(find_path_texts(payload))
+    if paths:
+        matches += _match("path", _forms(map(make_encodable, paths), keeps_raw=True), action_type)
+    urls = list(find_url_texts(payload))
+    if urls:
+        matches += _match("url", _forms(map(make_encodable, urls)), action_type)
     return combine_matches(matches)
+
+
+def _may_match(text: str) -> bool:
+    """Return whether a rule about texts, as they are written or in any form, matches: one search for most texts."""
+    return _name_may_match(text) if text.isidentifier() else _text_may_match(text)
+
+
+def _text_may_match(text: str) -> bool:
+    any_rule = _compile_screen()
+    return any_rule.search(text) is not None or any(
+        any_rule.search(form) is not None for form in _forms((text,)) if form is not text
+    )
+
+
+_name_may_match = lru_cache(maxsize=1024)(_text_may_match)
+"""The names of arguments are the same in every call."""
 
 
 def _forms(texts: Iterable[str], *, keeps_raw: bool = False) -> Iterator[str]:
@@ -82,6 +104,12 @@ def _match(scope: Scope, texts: Iterable[str], action_type: str) -> Iterator[Heu
 @cache
 def _compile_rules(scope: Scope) -> list[tuple[HeuristicRule, LinearPattern]]:
     return [(rule, compile_linear(rule.pattern, ignore_case=True)) for rule in RULES if scope in rule.scopes]
+
+
+@cache
+def _compile_screen() -> LinearPattern:
+    rules = (rule for scope in ("raw", "text") for rule, _ in _compile_rules(scope))
+    return compile_linear("|".join(f"(?:{rule.pattern})" for rule in rules), ignore_case=True)
 
 
 @cache

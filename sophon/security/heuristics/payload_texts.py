@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from sophon.security.action_types import find_paths
-from sophon.security.commands.syntax import SyntaxProblem, find_commands
+from sophon.security.commands.nested_scripts import find_all_commands
 
 MAX_VALUES: Final = 20_000
 """Number of values in the arguments that are read; more of them are a finding by themselves."""
 
 COMMAND_ARGUMENTS: Final = ("command", "cmd", "script", "code")
 """Names of the arguments that hold a command or code."""
+
+_COMMAND_ARGUMENT_SET: Final = frozenset(COMMAND_ARGUMENTS)
 
 _URL_ARGUMENTS: Final = ("url", "uri", "endpoint", "href")
 
@@ -39,6 +41,8 @@ def find_texts(payload: object) -> Iterator[str]:
 
 def find_command_texts(action_type: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the commands; of an action that executes commands, every text is one. An argv is joined."""
+    if action_type != "execute_command" and _COMMAND_ARGUMENT_SET.isdisjoint(payload):
+        return
     for name, value in payload.items():
         if name in COMMAND_ARGUMENTS or action_type == "execute_command":
             if isinstance(value, list | tuple):
@@ -52,11 +56,7 @@ def parse_command(text: str) -> Iterator[str]:
     """Yield the simple commands as the shell understands them: `r''m -r -f` is `rm -r -f`. Yields nothing for what
     cannot be parsed.
     """
-    try:
-        commands = find_commands(text)
-    except (SyntaxProblem, RecursionError):
-        return
-    for command in commands:
+    for command in find_all_commands(text).commands:
         words = " ".join(word.text for word in command.words)
         redirections = " ".join(f"{each.operator} {each.target.text}" for each in command.redirections)
         yield f"{words} {redirections}".strip()

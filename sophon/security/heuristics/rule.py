@@ -56,11 +56,14 @@ class Finding:
     rules: tuple[str, ...] = ()
 
 
+NOTHING_FOUND: Final = Finding()
+
+
 def combine_matches(matches: Iterable[HeuristicRule]) -> Finding:
     """Return the finding of the rules that matched: block over escalate over allow, then the higher confidence."""
     ranked = sorted(matches, key=_rank, reverse=True)
     if not ranked:
-        return Finding()
+        return NOTHING_FOUND
     first = ranked[0].severity
     return Finding(VERDICTS[first], CONFIDENCE[first], tuple(dict.fromkeys(rule.id for rule in ranked)))
 

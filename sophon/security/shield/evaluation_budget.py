@@ -3,6 +3,9 @@
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+LONGEST_DAY_SECONDS = 25 * 3600.0
+"""Length of the longest day, in which summer time ends."""
+
 
 def find_start_of_day(now: datetime, time_zone: str) -> datetime:
     """Return the midnight before a moment, in UTC: of two in one night the first, as a day has one budget."""

@@ -1,1 +1,1 @@
-"""The pydantic models of the settings sections."""
+"""The classes of the settings sections."""

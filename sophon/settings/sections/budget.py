@@ -1,22 +1,22 @@
 """Settings sections of the budgets: per provider and per turn."""
 
-import zoneinfo
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated
-
-from pydantic import AfterValidator, Field
+from typing import Annotated, NamedTuple
 
 from sophon.settings.sections.providers import PriceSettings
 from sophon.settings.types.field_types import Duration, FiniteNumber, WholeNumber
-from sophon.settings.types.section import SettingsSection, build_value_error
+from sophon.settings.types.section import Field, SettingsSection, build_value_error
+from sophon.value_rules import ValueRules
 
 EVERY_PROVIDER = "*"
 """Key in Budget.Providers for all providers without an entry of their own."""
 
 
 def _time_zone(name: str) -> str:
+    import zoneinfo  # lazy: UTC needs no database
+
     try:
         if name != "UTC":  # UTC also works on machines without a time zone database
             zoneinfo.ZoneInfo(name)
@@ -38,6 +38,15 @@ class ProviderBudgetSettings(SettingsSection):
     monthly_cost: FiniteNumber | None = Field(default=None, ge=0, description="USD per month; null means no limit.")
 
 
+class TurnLimits(NamedTuple):
+    """Limits of one turn: tokens, USD, tool calls, and seconds of active time; None means no limit."""
+
+    tokens: int | None
+    cost: float | None
+    tool_calls: int | None
+    active_seconds: float | None
+
+
 class TurnBudgetSettings(SettingsSection):
     """Budget of one turn, including the steps of its plan; null means no limit."""
 
@@ -54,6 +63,12 @@ class TurnBudgetSettings(SettingsSection):
         "excluding waits for a person; null means no limit.",
     )
 
+    @cached_property
+    def limits(self) -> TurnLimits:
+        """The limits as plain values: a settings field costs ten times as much to read, and each call reads four."""
+        seconds = None if self.active_time is None else self.active_time.total_seconds()
+        return TurnLimits(self.tokens, self.cost, self.tool_calls, seconds)
+
 
 class BudgetSettings(SettingsSection):
     """Budgets for tokens and cost."""
@@ -62,10 +77,13 @@ class BudgetSettings(SettingsSection):
         default_factory=_no_limits,
         description="Limits by provider Id; `*` applies to every provider without an entry of its own.",
     )
-    time_zone: Annotated[str, AfterValidator(_time_zone)] = Field(
+    time_zone: Annotated[str, ValueRules(after=_time_zone)] = Field(
         default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
     )
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings.defaults, description="Budget of one turn.")
+    alert_shares: tuple[Annotated[FiniteNumber, ValueRules(gt=0, le=1)], ...] = Field(
+        default=(0.8, 1.0), description="Shares of a limit at which an alert is sent, once in its day or month."
+    )
     default_prices: PriceSettings | None = Field(
         default=None,
         description="Price charged for models whose price is unknown; "

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from sophon.lazy_pattern import lazy_pattern
 from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
@@ -19,7 +18,7 @@ from sophon.settings.types.field_types import (
     WholeNumber,
 )
 from sophon.settings.types.secret_references import Secret, SecretUrl
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.user_ids import find_id_problem
 
 DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
@@ -32,7 +31,7 @@ _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may decide approvals besides the user of the session."
 _DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
 
-_ORIGIN = re.compile(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
+_ORIGIN = lazy_pattern(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
 class QueueSettings(SettingsSection):

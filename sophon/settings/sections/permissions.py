@@ -1,13 +1,13 @@
 """Settings section of the permissions: which level people have, and what a level may use."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Annotated
 
-from pydantic import Field
-
+from sophon.lazy_dataclass import dataclass
 from sophon.security.permission_levels import FEATURES, LEVELS_BY_LABEL, Feature, Level, LevelLabel, resolve_level
-from sophon.settings.types.field_types import CaseInsensitive
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.field_types import CaseInsensitive, FiniteNumber, Flag, WholeNumber
+from sophon.settings.types.section import Field, SettingsSection
 
 LevelSetting = Annotated[LevelLabel, CaseInsensitive()]
 
@@ -27,7 +27,71 @@ _DEFAULT_FEATURES: Mapping[Level, tuple[Feature, ...]] = {
 }
 
 
-class UserPermissionsSettings(SettingsSection):
+@dataclass(frozen=True, slots=True)
+class RoutingPermissions:
+    """What routing may choose for a person. Costs are in USD; None means no limit, for `max_tier` every tier."""
+
+    level: Level = Level.USER
+    max_tier: str | None = None
+    may_escalate: bool = False
+    escalation_threshold: float = 1.0
+    daily_cost: float | None = None
+    monthly_cost: float | None = None
+    max_output_tokens: int | None = None
+
+
+LEVEL_TIERS: Mapping[Level, str] = {Level.ZERO_TRUST: "free", Level.USER: "standard", Level.ADMIN: "elite"}
+"""Highest tier of each level, where there is a tier of that name. Source: reference/clawft.md 3.10."""
+
+_LEVEL_DEFAULTS: Mapping[Level, RoutingPermissions] = {
+    Level.ZERO_TRUST: RoutingPermissions(
+        Level.ZERO_TRUST,
+        daily_cost=0.10,
+        monthly_cost=2.0,
+        max_output_tokens=1024,
+    ),
+    Level.USER: RoutingPermissions(
+        Level.USER,
+        may_escalate=True,
+        escalation_threshold=0.6,
+        daily_cost=5.0,
+        monthly_cost=100.0,
+        max_output_tokens=4096,
+    ),
+    Level.ADMIN: RoutingPermissions(Level.ADMIN, may_escalate=True, escalation_threshold=0.0, max_output_tokens=16384),
+}
+"""What each level may use where tiers are used and the settings say nothing. Source: reference/clawft.md 3.10."""
+
+
+class RoutingPermissionsSettings(SettingsSection):
+    """What routing may choose; null: what the next layer says."""
+
+    max_tier: str | None = Field(
+        default=None,
+        description="Highest tier of models; null: that of the level (`free`, `standard`, `elite`) if there is a tier "
+        "of that name, else the first for ZeroTrust and every tier for the others.",
+    )
+    escalation: Flag | None = Field(
+        default=None, description="Whether complex messages may get a tier above MaxTier; null: not for ZeroTrust."
+    )
+    escalation_threshold: FiniteNumber | None = Field(
+        default=None, ge=0, le=1, description="Complexity above which they do; null: 0.6 for User, 0 for Admin."
+    )
+    daily_cost: FiniteNumber | None = Field(
+        default=None,
+        ge=0,
+        description="USD per day and person; 0 means no limit; null: where tiers are used 0.10 for ZeroTrust and 5 for "
+        "User, else no limit.",
+    )
+    monthly_cost: FiniteNumber | None = Field(
+        default=None,
+        ge=0,
+        description="USD per month and person; 0 means no limit; null: where tiers are used 2 for ZeroTrust and 100 "
+        "for User, else no limit.",
+    )
+
+
+class UserPermissionsSettings(RoutingPermissionsSettings):
     """Permissions of one principal, or of everyone."""
 
     level: LevelSetting | None = Field(default=None, description="Permission level; null: that of the next layer.")
@@ -48,8 +112,14 @@ class PlacePermissionsSettings(SettingsSection):
     level: LevelSetting = Field(description="Permission level.")
 
 
-class LevelPermissionsSettings(SettingsSection):
+class LevelPermissionsSettings(RoutingPermissionsSettings):
     """What a permission level may use."""
+
+    max_output_tokens: WholeNumber | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens of a reply where tiers are used; null: 1024 for ZeroTrust, 4096 for User, 16384 for Admin.",
+    )
 
     tools: tuple[str, ...] | None = Field(
         default=None,
@@ -57,7 +127,9 @@ class LevelPermissionsSettings(SettingsSection):
         "the guard Authorization, whose rules can allow more and deny.",
     )
     features: tuple[FeatureSetting, ...] | None = Field(
-        default=None, description="Features of the HTTP and Socket.IO interfaces; null: Chat for ZeroTrust, else all."
+        default=None,
+        description="Features of the HTTP and Socket.IO interfaces; null: Chat for ZeroTrust, else all. Without "
+        "FullHistory, histories are redacted: arguments and results of tools, reasoning, secrets.",
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
@@ -148,10 +220,58 @@ class PermissionsSettings(SettingsSection):
             ceiling=LEVELS_BY_LABEL[self.ceiling],
         )
 
+    def routing_of(self, principal: str, level: Level, *, uses_tiers: bool) -> RoutingPermissions:
+        """Return what routing may choose for a principal of a level: their own entry, everyone's, then the level's.
+
+        The defaults of the levels apply only where tiers are used.
+        """
+        entry, default = self.levels.entry(level), _LEVEL_DEFAULTS[level] if uses_tiers else RoutingPermissions(level)
+        users = (self.users.get(principal), self.users.get(EVERYONE) if principal != EVERYONE else None)
+        layers: list[RoutingPermissionsSettings] = [each for each in users if each is not None]
+        layers.append(entry)
+        may_escalate = next((each.escalation for each in layers if each.escalation is not None), default.may_escalate)
+        thresholds = (each.escalation_threshold for each in layers if each.escalation_threshold is not None)
+        return RoutingPermissions(
+            level,
+            next((each.max_tier for each in layers if each.max_tier is not None), None),
+            may_escalate,
+            next(thresholds, default.escalation_threshold),
+            _find_limit((each.daily_cost for each in layers), default.daily_cost),
+            _find_limit((each.monthly_cost for each in layers), default.monthly_cost),
+            entry.max_output_tokens or default.max_output_tokens,
+        )
+
+    @cached_property
+    def has_cost_limits(self) -> bool:
+        """Whether the settings name a daily or monthly cost of anybody."""
+        return any(True for _ in self.list_cost_limits())
+
+    def list_cost_limits(self) -> Iterator[tuple[str, float]]:
+        """Yield the path and the USD of each cost limit that the settings name."""
+        for path, entry in self._list_entries():
+            for name, cost in (("DailyCost", entry.daily_cost), ("MonthlyCost", entry.monthly_cost)):
+                if cost:
+                    yield f"Permissions.{path}.{name}", cost
+
+    def _list_entries(self) -> Iterator[tuple[str, RoutingPermissionsSettings]]:
+        yield from ((f"Users.{name}", each) for name, each in self.users.items())
+        yield from ((f"Levels.{level.label}", self.levels.entry(level)) for level in Level)
+
+    def list_max_tiers(self) -> Iterator[tuple[str, str]]:
+        """Yield the path of each entry that names a tier, and the tier."""
+        for path, entry in self._list_entries():
+            if entry.max_tier is not None:
+                yield path, entry.max_tier
+
     def roles_of(self, principal: str) -> tuple[str, ...]:
         """Return the roles of a principal, those of everyone included, as rules name them."""
         entries = (self.users.get(principal), self.users.get(EVERYONE))
         return tuple(f"role:{role}" for entry in entries if entry is not None for role in entry.roles)
+
+
+def _find_limit(values: Iterable[float | None], default: float | None) -> float | None:
+    """Return the first value that is set, else the default; 0 means no limit."""
+    return next((each for each in values if each is not None), default) or None
 
 
 def _to_level(label: str | None) -> Level | None:

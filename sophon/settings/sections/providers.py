@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, Field
-
 from sophon.settings.types.field_types import Duration, FiniteNumber, Flag, ImportPath, WebUrl, WholeNumber
 from sophon.settings.types.secret_references import Secret
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
+from sophon.value_rules import ValueRules
 
 PYTHON_PROVIDER = "python"
 """Provider type whose model is created by a factory function of the user."""
@@ -18,7 +17,7 @@ def _lower(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
-Capability: TypeAlias = Annotated[str, Field(pattern=r"\S")]
+Capability: TypeAlias = Annotated[str, ValueRules(pattern=r"\S")]
 """Name of a capability; case, space, dash and underscore are ignored where names are compared."""
 
 
@@ -36,7 +35,7 @@ class ProviderSettings(SettingsSection):
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
         description="Id of your choice: letters, digits, dot, dash, underscore.",
     )
-    type: Annotated[str, BeforeValidator(_lower)] = Field(
+    type: Annotated[str, ValueRules(before=_lower)] = Field(
         min_length=1,
         description="`openai`, `anthropic`, `ollama`, another provider name of litellm, `offline` or `python`.",
     )

@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from pydantic import Field
-
 from sophon.settings.types.field_types import Flag, WholeNumber
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 
 class SkillsSettings(SettingsSection):

@@ -3,14 +3,13 @@
 Source of the defaults: Sophon's orchestration guide, and design.md 4 where the guide gives no number.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
-from pydantic.alias_generators import to_pascal
-
+from sophon.risk import Risk
 from sophon.settings.autonomy import AUTONOMY
 from sophon.settings.types.field_types import (
     CaseInsensitive,
@@ -21,7 +20,7 @@ from sophon.settings.types.field_types import (
     ImportPath,
     WholeNumber,
 )
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection, to_pascal_case
 
 RiskSetting = Annotated[Literal["None", "Low", "Medium", "High", "Critical"], CaseInsensitive()]
 """Risk level of a tool call, from `None` to `Critical`."""
@@ -62,7 +61,7 @@ class LoopDetectionSettings(SettingsSection):
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield the thresholds that were set to more than the window can hold; NoProgressCritical needs no window."""
         for name in self.model_fields_set - {"window", "criticals", "no_progress_critical"}:
-            key, calls = to_pascal(name), getattr(self, name)
+            key, calls = to_pascal_case(name), getattr(self, name)
             if calls is not None and calls > self.window:
                 yield (
                     key,
@@ -186,21 +185,25 @@ class ApprovalSettings(SettingsSection):
         default=timedelta(days=30), description="Time after which an approval in advance (a grant) ends."
     )
 
+    @cached_property
+    def risks(self) -> tuple[Risk, Risk | None]:
+        """`ask_from` and `auto_approve_up_to` as risk levels."""
+        most = self.auto_approve_up_to
+        return Risk.parse(self.ask_from), None if most is None else Risk.parse(most)
+
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a setting that is not what the autonomy mode sets it to."""
         for name, value in self._list_set_by_mode():
             if name in self.model_fields_set and getattr(self, name) != value:
                 yield (
-                    to_pascal(name),
+                    to_pascal_case(name),
                     f"{getattr(self, name)} contradicts Autonomy {self.autonomy}, which sets it to {value or 'null'}; "
                     "remove one of the two",
                 )
 
-    @model_validator(mode="after")
-    def _apply_autonomy(self) -> Self:
-        for name, value in self._list_set_by_mode():
-            object.__setattr__(self, name, value)  # frozen for everybody else
-        return self
+    def derive_values(self) -> Mapping[str, object]:
+        """Return what the autonomy mode sets."""
+        return dict(self._list_set_by_mode())
 
     def _list_set_by_mode(self) -> list[tuple[str, str | None]]:
         return list(AUTONOMY[self.autonomy].items()) if self.autonomy is not None else []
@@ -246,6 +249,11 @@ class ToolsSettings(SettingsSection):
     max_timeout: Duration = Field(
         default=timedelta(minutes=10), description="Longest timeout of a tool call, also of a tool that sets its own."
     )
+
+    @cached_property
+    def call_seconds(self) -> tuple[float, float]:
+        """The timeout of a tool call and the longest one, in seconds."""
+        return self.timeout.total_seconds(), self.max_timeout.total_seconds()
 
 
 class MemorySettings(SettingsSection):

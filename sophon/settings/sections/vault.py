@@ -1,22 +1,21 @@
 """Settings of the credential vault: tokens that the HTTP tools attach, and that no model sees."""
 
-import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security.credential_hosts import parse_host_pattern
 from sophon.security.http_headers import is_header_name, is_reserved_header, normalize_header_name
 from sophon.settings.types.secret_references import Secret
-from sophon.settings.types.section import SettingsSection, build_value_error
+from sophon.settings.types.section import Field, SettingsSection, build_value_error
+from sophon.value_rules import ValueRules
 
 AUTHORIZATION = "authorization"
 OTHER_CLIENT_HEADERS = frozenset({"accept", "range", "user-agent"})
 """Headers of requests that hold no credential, beside those that begin with `content-`."""
 
-_PREFIX = re.compile(r"[\x21-\x7e][\x20-\x7e]*|")
+_PREFIX = lazy_pattern(r"[\x21-\x7e][\x20-\x7e]*|")
 
 
 def _validate_host(value: str) -> str:
@@ -46,18 +45,18 @@ class CredentialSettings(SettingsSection):
     """One credential: its secret, the hosts that it belongs to, and who may use it."""
 
     secret: Secret = Field(description="The token; at least 8 characters.")
-    hosts: tuple[Annotated[str, AfterValidator(_validate_host)], ...] = Field(
+    hosts: tuple[Annotated[str, ValueRules(after=_validate_host)], ...] = Field(
         min_length=1,
         description="Hosts that receive it, over https: `api.example.com`, `*.example.com` (every name below "
         "example.com, and not example.com itself); for another port than 443 `api.example.com:8443`.",
     )
-    header: Annotated[str, AfterValidator(_validate_header)] = Field(
+    header: Annotated[str, ValueRules(after=_validate_header)] = Field(
         default="Authorization", description="Name of the header."
     )
-    prefix: Annotated[str, AfterValidator(_validate_prefix)] | None = Field(
+    prefix: Annotated[str, ValueRules(after=_validate_prefix)] | None = Field(
         default=None, description="Text in front of the token; null means `Bearer ` for Authorization, else nothing."
     )
-    users: tuple[Annotated[str, Field(pattern=r"\S")], ...] | None = Field(
+    users: tuple[Annotated[str, ValueRules(pattern=r"\S")], ...] | None = Field(
         default=None,
         description="Principals whose turns use it, such as `anna`, `telegram:5` or, in a group, "
         "`telegram:chat:-100`; null: all.",

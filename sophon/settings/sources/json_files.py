@@ -1,13 +1,13 @@
 """JSON settings files: reading, strict JSON parsing, and error messages with line and column."""
 
 import json
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sophon.errors import SettingsError
+from sophon.lazy_pattern import lazy_pattern
 from sophon.settings.sources.layers import SettingsLayer
 from sophon.settings.types.introspection import get_field_types, iterate_keys
 from sophon.settings.types.json_types import describe_json_type, is_mapping
@@ -21,8 +21,8 @@ SHARED_SECTIONS = frozenset({"logging"})
 """Sections that files of other programs have at the top level too, in lower case."""
 
 # Everything in a line of JSON that is neither punctuation nor white space.
-_WORD = re.compile(r"""[^\s{}\[\],:"']+""")
-_HARMLESS = re.compile(r"true|false|null|\$env|\$file|[/*=;]+")
+_WORD = lazy_pattern(r"""[^\s{}\[\],:"']+""")
+_HARMLESS = lazy_pattern(r"true|false|null|\$env|\$file|[/*=;]+")
 
 
 def read_settings_file(root: type[SettingsSection], file: Path, *, required: bool = False) -> SettingsLayer | None:

@@ -1,28 +1,32 @@
 """Field types of settings: strict numbers, durations, choices, URLs, networks and import paths."""
 
 import ipaddress
-import re
 from datetime import timedelta
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer, Strict, WithJsonSchema
-from pydantic_core import CoreSchema, core_schema
-
+from sophon.lazy_pattern import lazy_pattern
 from sophon.security import KNOWN_SECRETS, hide_url_secrets, query_secrets
 from sophon.settings.types.section import build_value_error
+from sophon.value_rules import ValueRules
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\.(\d{1,7}))?$"
 """`[days.]hours:minutes:seconds[.fraction]`, the constant format of a .NET TimeSpan."""
 
-_DURATION = re.compile(DURATION_PATTERN)
-_IMPORT_PATH = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
+_DURATION = lazy_pattern(DURATION_PATTERN)
+_IMPORT_PATH = lazy_pattern(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
 class CaseInsensitive:
     """Annotation for a Literal of texts: values are matched ignoring case and stored in the declared spelling."""
 
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        from pydantic_core import core_schema
+
         spelling = {str(option).casefold(): str(option) for option in get_args(source)}
 
         def normalize_case(value: object) -> object:
@@ -89,43 +93,42 @@ def _validate_network(value: str) -> str:
         raise build_value_error(f'{value!r} is not a network ({error}); write it as "10.1.0.0/16"') from None
 
 
-WholeNumber = Annotated[int, Strict()]
+WholeNumber = Annotated[int, ValueRules(strict=True)]
 """Integer; a text or a boolean is an error."""
 
-FiniteNumber = Annotated[float, Strict()]
+FiniteNumber = Annotated[float, ValueRules(strict=True)]
 """Finite number; a text or a boolean is an error."""
 
-Flag = Annotated[bool, Strict()]
+Flag = Annotated[bool, ValueRules(strict=True)]
 """Strict boolean."""
 
 Duration = Annotated[
     timedelta,
-    BeforeValidator(parse_duration),
-    PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "format": "time-span", "pattern": DURATION_PATTERN}),
+    ValueRules(
+        before=parse_duration,
+        dump=format_duration,
+        json_schema={"type": "string", "format": "time-span", "pattern": DURATION_PATTERN},
+    ),
 ]
 """Duration above zero: a timedelta in Python, `HH:MM:SS` or `D.HH:MM:SS` in JSON."""
 
 PlatformId = Annotated[
     str,
-    BeforeValidator(_number_to_text),
-    WithJsonSchema({"type": ["string", "integer"], "format": "identity"}),
+    ValueRules(before=_number_to_text, json_schema={"type": ["string", "integer"], "format": "identity"}),
 ]
 """Id of a person, group or account on a platform: a text; an integer is converted to text."""
 
 WebUrl = Annotated[
     str,
-    AfterValidator(_validate_url),
-    WithJsonSchema({"type": "string", "format": "uri"}),
-    PlainSerializer(hide_url_secrets, return_type=str),
+    ValueRules(after=_validate_url, dump=hide_url_secrets, json_schema={"type": "string", "format": "uri"}),
 ]
 """http or https URL without user name and password; dumped without its query, which may hold a key.
 The values in the query are redacted in every error and log line."""
 
 ImportPath = Annotated[
-    str, AfterValidator(_validate_import_path), WithJsonSchema({"type": "string", "format": "import-path"})
+    str, ValueRules(after=_validate_import_path, json_schema={"type": "string", "format": "import-path"})
 ]
 """Import path `package.module:function`; validation does not import it."""
 
-CidrNetwork = Annotated[str, AfterValidator(_validate_network), WithJsonSchema({"type": "string", "format": "cidr"})]
+CidrNetwork = Annotated[str, ValueRules(after=_validate_network, json_schema={"type": "string", "format": "cidr"})]
 """IPv4 or IPv6 network in CIDR notation, without host bits."""

@@ -4,10 +4,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from sophon.lazy_dataclass import dataclass
 from sophon.security.audit_chain import AuditEntry
+from sophon.slotted_dataclass import new_dict, slotted_dataclass
 
 AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked"]
 """What became of a tool call. `failed` calls ran, or could not; `blocked` ones were refused by a guard or a person."""
@@ -15,7 +17,7 @@ AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "b
 AUDIT_KINDS: Final[tuple[str, ...]] = get_args(AuditKind)
 
 
-@dataclass(frozen=True, slots=True)
+@slotted_dataclass
 class AuditEvent:
     """What a caller appends; the store numbers and chains it.
 
@@ -37,12 +39,13 @@ class AuditEvent:
     rule: str = ""
     outcome: str = ""
     duration_ms: int = 0
-    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    texts: Mapping[str, str] = field(default_factory=new_dict)
 
     def build_fields(self) -> dict[str, Any]:
         """Return the fields that the hash of the entry covers; the time in UTC with microseconds."""
-        at = self.at.astimezone(UTC).isoformat(timespec="microseconds")
-        return {"at": at, **{name: getattr(self, name) for name in COLUMNS}}
+        fields: dict[str, Any] = dict(zip(COLUMNS, _get_columns(self), strict=True))
+        fields["at"] = self.at.astimezone(UTC).isoformat(timespec="microseconds")
+        return fields
 
     def build_salts(self) -> dict[str, str]:
         """Return a new random salt for each text."""
@@ -54,6 +57,8 @@ COLUMNS: Final = (
     *("guard", "rule", "outcome", "duration_ms"),
 )
 """Fields of an entry besides its time, each of which can be queried."""
+
+_get_columns: Final = attrgetter(*COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,11 @@
 """In-memory audit log."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry
 from sophon.stores.audit.contract import ALL_ENTRIES, AuditChainState, AuditEvent, AuditFilter, AuditVerification
 from sophon.stores.audit.verification import verify_entries
-
-_EMPTY = AuditChainState(0, GENESIS, 0, GENESIS)
 
 
 class InMemoryAuditStore:
@@ -17,7 +14,8 @@ class InMemoryAuditStore:
     def __init__(self) -> None:
         self._entries: list[AuditEntry] = []
         self._last: AuditEntry | None = None
-        self._state = _EMPTY
+        self._anchor = (0, GENESIS)
+        """Number and hash of the newest entry that was deleted."""
 
     async def append(self, events: Sequence[AuditEvent]) -> None:
         """See `AuditStore.append`."""
@@ -29,8 +27,6 @@ class InMemoryAuditStore:
         for event in events:
             self._last = chain_entry(self._last, event.build_fields(), event.texts, event.build_salts())
             self._entries.append(self._last)
-        if self._last is not None:
-            self._state = replace(self._state, number=self._last.number, hash=self._last.hash)
 
     async def list_entries(
         self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
@@ -49,7 +45,8 @@ class InMemoryAuditStore:
 
     async def verify(self) -> AuditVerification:
         """See `AuditStore.verify`."""
-        return verify_entries(self._entries, self._state)
+        newest = (self._last.number, self._last.hash) if self._last is not None else (0, GENESIS)
+        return verify_entries(self._entries, AuditChainState(*newest, *self._anchor))
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
         """See `AuditStore.blank_texts`."""
@@ -75,7 +72,7 @@ class InMemoryAuditStore:
         )
         if count:
             last = self._entries[count - 1]
-            self._state = replace(self._state, anchor_number=last.number, anchor_hash=last.hash)
+            self._anchor = (last.number, last.hash)
             del self._entries[:count]
         return count
 

@@ -1,16 +1,31 @@
-"""SQL event log: a row per event or trace, and a row per session with its last seq."""
+"""SQL event log: a row per event or trace, and a row per session with the seq up to which events were dropped."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    ScalarSelect,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    update,
+)
 
 from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.sql import session_not_found_error
+from sophon.stores.sql.column_types import UtcTime
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import event_logs, events, sessions, traces
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
 
@@ -18,24 +33,31 @@ EXPIRE_BATCH_SIZE = 5000
 """Events deleted per transaction; other writers run in between."""
 
 _BY_SESSION = event_logs.c.session_id == bindparam("which")
-_SELECT_POSITION = PreparedStatement(lambda _: select(event_logs.c.number, event_logs.c.last_seq).where(_BY_SESSION))
-_ADVANCE_SEQ = PreparedStatement(
-    lambda _: update(event_logs).where(_BY_SESSION).values(last_seq=event_logs.c.last_seq + bindparam("more"))
+# A literal, because a prepared statement is given its own parameters only.
+_FIRST_KEY = event_logs.c.number * literal_column(str(KEYS_PER_PARENT), type_=BigInteger())
+_NEXT_FIRST_KEY = _FIRST_KEY + literal_column(str(KEYS_PER_PARENT), type_=BigInteger())
+
+
+def _newest_key(table: Table) -> ScalarSelect[int]:
+    """Return the subquery for the last key of a log in `events` or `traces`; 0 if it has none."""
+    of_log = (table.c.key > _FIRST_KEY) & (table.c.key < _NEXT_FIRST_KEY)
+    newest = func.coalesce(func.max(table.c.key), literal_column("0", type_=BigInteger()))
+    return select(newest).where(of_log).correlate(event_logs).scalar_subquery()
+
+
+_SELECT_POSITION = PreparedStatement(
+    lambda _: select(event_logs.c.number, event_logs.c.last_seq, _newest_key(events)).where(_BY_SESSION)
 )
+_SELECT_TRACE_POSITION = PreparedStatement(lambda _: select(_newest_key(traces)).where(_BY_SESSION))
 _INSERT_EVENTS = PreparedStatement(lambda _: insert(events))
-_INSERT_TRACES = PreparedStatement(lambda _: insert(traces), ["log", "name", "task_id", "data", "at"])
-_SELECT_TRACES = (
-    select(traces.c.name, traces.c.data, traces.c.task_id, traces.c.at)
-    .join(event_logs, traces.c.log == event_logs.c.number)
-    .where(_BY_SESSION, traces.c.task_id == bindparam("task"))
-    .order_by(traces.c.number)
-)
-_SELECT_AFTER = (
-    select(events.c.name, events.c.data, events.c.task_id, events.c.seq, events.c.at)
-    .join(event_logs, events.c.log == event_logs.c.number)
-    .where(_BY_SESSION, events.c.seq > bindparam("after"))
-    .order_by(events.c.seq)
-    .limit(bindparam("most"))
+_INSERT_TRACES = PreparedStatement(lambda _: insert(traces))
+_OLDEST_AT = (
+    select(events.c.at)
+    .where(events.c.key > _FIRST_KEY, events.c.key < _NEXT_FIRST_KEY)
+    .order_by(events.c.key)
+    .limit(1)
+    .correlate(event_logs)
+    .scalar_subquery()
 )
 
 
@@ -54,20 +76,11 @@ class SqlEventLog:
 
     async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
         """See `EventLog.list_after`."""
-        wanted = {"which": session_id, "after": seq, "most": max(limit, 0)}
-        return await self._database.read(
-            lambda connection: [LoggedEvent(*row) for row in connection.execute(_SELECT_AFTER, wanted)]
-        )
+        return await self._database.read(partial(_list_after, session_id=session_id, seq=seq, limit=max(limit, 0)))
 
     async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
         """See `EventLog.list_traces`."""
-        wanted = {"which": session_id, "task": task_id}
-        return await self._database.read(
-            lambda connection: [
-                LoggedEvent(name, data, task, at=at, is_trace=True)
-                for name, data, task, at in connection.execute(_SELECT_TRACES, wanted)
-            ]
-        )
+        return await self._database.read(partial(_list_traces, session_id=session_id, task_id=task_id))
 
     async def last_seq(self, session_id: str) -> int:
         """See `EventLog.last_seq`."""
@@ -80,8 +93,8 @@ class SqlEventLog:
     async def expire(self, before: datetime) -> int:
         """See `EventLog.expire`. Uses several transactions if there is much to delete."""
         dropped = 0
-        while more := await self._database.write(partial(_expire, before=before)):
-            dropped += more
+        while logs := await self._database.read(partial(_find_old_logs, before=before)):
+            dropped += await self._database.write(partial(_expire, logs=logs, before=before))
         return dropped
 
 
@@ -97,21 +110,11 @@ def add_events(
     `text_writer` is the one that the transaction has used for that session.
     """
     numbered = [event for event in new if not event.is_trace]
-    growth = {"which": session_id, "more": len(numbered)}
-    if not _ADVANCE_SEQ.execute(connection, growth):
-        _create_log(connection, session_id)
-        _ADVANCE_SEQ.execute(connection, growth)
-    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
-    assert found is not None
-    number, last_seq = found
+    traced = [event for event in new if event.is_trace]
+    number, last_seq = _find_position(connection, session_id) or (_create_log(connection, session_id), 0)
     rows = [
-        {"log": number, "seq": seq, "name": event.name, "task_id": event.task_id, "data": event.data, "at": at}
-        for seq, event in enumerate(numbered, start=last_seq - len(numbered) + 1)
-    ]
-    trace_rows = [
-        {"log": number, "name": event.name, "task_id": event.task_id, "data": event.data, "at": event.at or at}
-        for event in new
-        if event.is_trace
+        {"key": to_key(number, seq), "name": event.name, "task_id": event.task_id, "data": event.data, "at": at}
+        for seq, event in enumerate(numbered, start=last_seq + 1)
     ]
     if any(event.texts for event in new):
         writer = text_writer or TextWriter(connection, session_id)
@@ -119,44 +122,110 @@ def add_events(
             writer.insert(text_id, text)
     if rows:
         _INSERT_EVENTS.execute_many(connection, rows)
-    if trace_rows:
-        _INSERT_TRACES.execute_many(connection, trace_rows)
-    return last_seq
+    if traced:
+        _insert_traces(connection, session_id, number, traced, at)
+    return last_seq + len(numbered)
 
 
 def select_last_seq(connection: Connection, session_id: str) -> int:
     """Return the last seq of a session's log."""
-    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    found = _find_position(connection, session_id)
     return found[1] if found is not None else 0
 
 
-def _create_log(connection: Connection, session_id: str) -> None:
+def _find_position(connection: Connection, session_id: str) -> tuple[int, int] | None:
+    """Return the number and the last seq of a session's log; None if it has none."""
+    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    if found is None:
+        return None
+    number, dropped, newest = found
+    return number, max(dropped, to_seq(newest))
+
+
+def _create_log(connection: Connection, session_id: str) -> int:
     if connection.execute(select(sessions.c.number).where(sessions.c.id == session_id)).first() is None:
         raise session_not_found_error(connection, session_id)
-    connection.execute(insert(event_logs), {"session_id": session_id, "last_seq": 0})
+    key = connection.execute(insert(event_logs), {"session_id": session_id, "last_seq": 0}).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _insert_traces(
+    connection: Connection, session_id: str, number: int, traced: Sequence[LoggedEvent], at: datetime
+) -> None:
+    found = _SELECT_TRACE_POSITION.fetch_row(connection, {"which": session_id})
+    first = (to_seq(found[0]) if found is not None else 0) + 1
+    rows = [
+        {
+            "key": to_key(number, position),
+            "name": event.name,
+            "task_id": event.task_id,
+            "data": event.data,
+            "at": event.at or at,
+        }
+        for position, event in enumerate(traced, first)
+    ]
+    _INSERT_TRACES.execute_many(connection, rows)
+
+
+def _list_after(connection: Connection, session_id: str, seq: int, limit: int) -> list[LoggedEvent]:
+    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    if found is None:
+        return []
+    query = select(events.c.name, events.c.data, events.c.task_id, events.c.key, events.c.at)
+    rows = connection.execute(query.where(belongs_to(events.c.key, found[0], seq)).order_by(events.c.key).limit(limit))
+    return [LoggedEvent(name, data, task, to_seq(key), at) for name, data, task, key, at in rows]
+
+
+def _list_traces(connection: Connection, session_id: str, task_id: str) -> list[LoggedEvent]:
+    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    if found is None:
+        return []
+    query = select(traces.c.name, traces.c.data, traces.c.task_id, traces.c.at).order_by(traces.c.key)
+    rows = connection.execute(query.where(belongs_to(traces.c.key, found[0]), traces.c.task_id == task_id))
+    return [LoggedEvent(name, data, task, at=at, is_trace=True) for name, data, task, at in rows]
 
 
 def _trim(connection: Connection, session_id: str, keep: int) -> int:
-    found = _SELECT_POSITION.fetch_row(connection, {"which": session_id})
+    found = _find_position(connection, session_id)
     if found is None:
         return 0
-    older = select(traces.c.number).where(traces.c.log == found[0]).order_by(traces.c.number.desc()).offset(keep)
+    number, last_seq = found
+    of_log = belongs_to(traces.c.key, number)
+    older = select(traces.c.key).where(of_log).order_by(traces.c.key.desc()).offset(keep)
     last = connection.execute(older.limit(1)).scalar()
     if last is not None:
-        connection.execute(delete(traces).where(traces.c.log == found[0], traces.c.number <= last))
-    return _drop(connection, found[0], found[1] - keep)
+        connection.execute(delete(traces).where(of_log, traces.c.key <= last))
+    return _drop(connection, number, last_seq - keep)
 
 
-def _expire(connection: Connection, before: datetime) -> int:
-    old = select(events.c.log, events.c.seq).where(events.c.at < before).limit(EXPIRE_BATCH_SIZE).subquery()
-    ends = connection.execute(select(old.c.log, func.max(old.c.seq)).group_by(old.c.log)).all()
-    for log, _ in ends:
-        connection.execute(delete(traces).where(traces.c.log == log, traces.c.at < before))
-    return sum(_drop(connection, log, up_to) for log, up_to in ends)
+def _find_old_logs(connection: Connection, before: datetime) -> Sequence[int]:
+    """Return the numbers of logs whose oldest event is older than a time; a log is in the order of time."""
+    is_old = literal(before, UtcTime()) > _OLDEST_AT
+    return connection.execute(select(event_logs.c.number).where(is_old).limit(EXPIRE_BATCH_SIZE)).scalars().all()
 
 
-def _drop(connection: Connection, log: int, up_to: int) -> int:
-    dropped = connection.execute(delete(events).where(events.c.log == log, events.c.seq <= up_to)).rowcount
+def _expire(connection: Connection, logs: Sequence[int], before: datetime) -> int:
+    """Drop old events of these logs, of the first ones if there are more than a batch; return how many."""
+    dropped = 0
+    for number in logs:
+        old = select(events.c.key).where(belongs_to(events.c.key, number), events.c.at < before)
+        last = connection.execute(old.order_by(events.c.key).limit(EXPIRE_BATCH_SIZE - dropped)).scalars().all()[-1:]
+        if last:
+            connection.execute(delete(traces).where(belongs_to(traces.c.key, number), traces.c.at < before))
+            dropped += _drop(connection, number, to_seq(last[0]))
+        if dropped >= EXPIRE_BATCH_SIZE:
+            break
+    return dropped
+
+
+def _drop(connection: Connection, number: int, up_to: int) -> int:
+    """Drop the events of a log up to a seq; return how many."""
+    if up_to <= 0:
+        return 0
+    dropped = connection.execute(delete(events).where(belongs_to(events.c.key, number, up_to=up_to))).rowcount
     if dropped:
-        drop_unreferenced_texts(connection, log)
+        is_log = (event_logs.c.number == number) & (event_logs.c.last_seq < up_to)
+        connection.execute(update(event_logs).where(is_log).values(last_seq=up_to))
+        drop_unreferenced_texts(connection, number)
     return dropped

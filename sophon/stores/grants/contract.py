@@ -13,7 +13,9 @@ class StandingGrant:
     """Approval in advance: calls of `tool` in turns of `principal` that fit `pattern` run without a question.
 
     `id` is derived from the approval that it was given with, so that storing it twice stores one. `session_id` is
-    empty for the scope `always`. `description` is the pattern as the person saw it. Times are in UTC.
+    empty for the scope `always`. `chat` is the principal of the group it was given in, whose turns alone it covers;
+    empty outside of groups, and then it covers no group. `description` is the pattern as the person saw it. Times are
+    in UTC.
     """
 
     id: str
@@ -28,14 +30,15 @@ class StandingGrant:
     granted_at: datetime
     expires_at: datetime
     revoked_at: datetime | None = None
+    chat: str = ""
 
     def is_active(self, now: datetime) -> bool:
         """Return whether it is neither revoked nor expired."""
         return self.revoked_at is None and now < self.expires_at
 
-    def covers_session(self, session_id: str) -> bool:
-        """Return whether it is for turns of this session."""
-        return self.scope == "always" or self.session_id == session_id
+    def covers(self, session_id: str, chat: str) -> bool:
+        """Return whether it is for turns of this session; `chat` is the group that reads them, "" for none."""
+        return self.chat == chat and (self.scope == "always" or self.session_id == session_id)
 
 
 class GrantStore(Protocol):

@@ -27,8 +27,8 @@ log = logging.getLogger("sophon")
 START_CHECK_SECONDS = 10.0
 """Time limit of `verify`; a check reads 0.7 GB per second (docs/decisions/0019)."""
 
-VACUUM_SLICE_PAGES = 256
-"""Free pages returned per transaction: 1 MiB; other writes run in between."""
+VACUUM_SLICE_BYTES = 1024 * 1024
+"""Bytes of free pages returned per transaction; other writes run in between."""
 
 CHECKPOINT_TIMEOUT_MS = 100
 """How long truncating the write-ahead log waits for readers; it blocks writers meanwhile, and is tried again later."""
@@ -89,10 +89,19 @@ class SqlMaintenance:
         return reclaimed
 
     async def vacuum(self) -> None:
-        """See `StoreMaintenance.vacuum`. An SQLite file returns its free pages by itself from then on."""
+        """See `StoreMaintenance.vacuum`. An SQLite file returns its free pages by itself from then on; it is closed
+        meanwhile.
+        """
         file = self._database.file
         try:
-            await asyncio.to_thread(self._vacuum_server if file is None else partial(sqlite_integrity.vacuum, file))
+            if file is None:
+                await asyncio.to_thread(self._vacuum_server)
+                return
+            await self._database.close()
+            try:
+                await asyncio.to_thread(sqlite_integrity.vacuum, file)
+            finally:
+                await self._database.open()
         except self._database.database_errors as error:
             raise to_store_error(self._database.name, error) from error
 
@@ -138,18 +147,20 @@ def _file_space(file: Path) -> StoreSpace:
 
 
 def _vacuum_slice(connection: Connection) -> int:
-    """Return at most `VACUUM_SLICE_PAGES` free pages to the disk; return how many bytes. 0: no free page, or a file
+    """Return at most `VACUUM_SLICE_BYTES` of free pages to the disk; return how many bytes. 0: no free page, or a file
     that was made without `auto_vacuum`.
     """
 
     def pragma(name: str) -> int:
         return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
 
-    count = min(pragma("freelist_count"), VACUUM_SLICE_PAGES) if pragma("auto_vacuum") else 0
+    page_bytes = pragma("page_size")
+    most = VACUUM_SLICE_BYTES // page_bytes
+    count = min(pragma("freelist_count"), most) if pragma("auto_vacuum") else 0
     for _ in range(count):
         # One page per statement: sqlite3 ends a statement without columns after its first step.
         connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
-    return count * pragma("page_size")
+    return count * page_bytes
 
 
 def _truncate_log(connection: DBAPIConnection) -> None:

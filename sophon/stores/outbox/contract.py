@@ -213,9 +213,13 @@ class Outbox(Protocol):
         """Return one entry."""
         ...
 
-    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+    async def find_by_platform_id(
+        self, channel: str, account: str, platform_id: str, *, chat: str | None = None
+    ) -> OutboundEntry | None:
         """Return the entry that was sent as the platform's message of that id, the newest of several; None if there is
         none.
+
+        With `chat`, an entry to that chat or to one of its threads: ids of some platforms are unique per chat only.
         """
         ...
 

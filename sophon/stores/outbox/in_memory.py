@@ -151,11 +151,15 @@ class InMemoryOutbox:
         """See `Outbox.get`."""
         return self._get(entry_id)
 
-    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+    async def find_by_platform_id(
+        self, channel: str, account: str, platform_id: str, *, chat: str | None = None
+    ) -> OutboundEntry | None:
         """See `Outbox.find_by_platform_id`."""
         wanted = (channel, account, platform_id)
         for entry in reversed(self._entries.values()):
-            if (entry.channel, entry.account, entry.platform_id) == wanted:
+            if (entry.channel, entry.account, entry.platform_id) != wanted:
+                continue
+            if chat is None or entry.chat == chat or entry.chat.startswith(f"{chat}/"):
                 return entry
         return None
 

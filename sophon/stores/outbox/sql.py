@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from sophon.clock import Clock
 from sophon.stores.events.sql import add_events
@@ -136,9 +136,14 @@ class SqlOutbox:
         """See `Outbox.get`."""
         return await self._database.read(partial(statements.get_entry, entry_id=entry_id))
 
-    async def find_by_platform_id(self, channel: str, account: str, platform_id: str) -> OutboundEntry | None:
+    async def find_by_platform_id(
+        self, channel: str, account: str, platform_id: str, *, chat: str | None = None
+    ) -> OutboundEntry | None:
         """See `Outbox.find_by_platform_id`."""
         query = statements.SELECT_BY_PLATFORM_ID
+        if chat is not None:
+            is_thread = outbound.c.chat.startswith(f"{chat}/", autoescape=True)
+            query = query.where(or_(outbound.c.chat == chat, is_thread))
         found = await self._database.read(
             partial(statements.find_entries, query=query, channel=channel, account=account, platform_id=platform_id)
         )

@@ -17,6 +17,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
+from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import (
     AcceptResult,
     BeginResult,
@@ -46,7 +47,9 @@ from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.references import cut_texts
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageRow, UsageStore
+from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 
 class InMemoryRunStore:
@@ -65,6 +68,9 @@ class InMemoryRunStore:
         rates: InMemoryRateWindowStore,
         data_labels: InMemoryDataLabelStore,
         snapshots: InMemorySnapshotStore,
+        trajectories: InMemoryTrajectoryStore,
+        vectors: InMemoryVectorStore,
+        route_averages: InMemoryRouteAverageStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -73,6 +79,8 @@ class InMemoryRunStore:
         self._sessions, self._outbound, self._events = sessions, outbox, events
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
+        self._trajectories, self._vectors = trajectories, vectors
+        self._route_averages = route_averages
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
@@ -145,6 +153,9 @@ class InMemoryRunStore:
         self._rates.put(staged.rates)
         self._data_labels.put(staged.labels)
         self._snapshots.put(staged.snapshots)
+        self._trajectories.put(staged.trajectories)
+        self._vectors.add(staged.vectors)
+        self._route_averages.put(staged.routes)
         return await self._events.append(session_id, events)
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
 
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
@@ -18,6 +18,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.outbox.sql_statements import add_entries
 from sophon.stores.outbox.transitions import assign_run, prepare_entries
 from sophon.stores.rate_windows.sql import add_rate_events
+from sophon.stores.route_averages.sql import write_observations
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     UNFINISHED_STATUSES,
@@ -51,11 +52,13 @@ from sophon.stores.snapshots.sql import add_snapshots
 from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.schema import inbound, outbound, runs
+from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries, put_entry
+from sophon.stores.trajectories.sql import add_trajectories
 from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
+from sophon.stores.vectors.sql import put_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,9 @@ class SqlRunStore:
     async def expire(self, before: datetime) -> int:
         """See `RunStore.expire`. Uses a transaction per batch."""
         is_sending = exists().where(outbound.c.run_id == runs.c.id, outbound.c.open)
-        ended = select(runs.c.number).where(runs.c.finished_at < before, ~is_sending).order_by(runs.c.finished_at)
+        last = await self._database.read(partial(_find_last_before, before=before))
+        is_old = (runs.c.number <= last) & (runs.c.finished_at < before)
+        ended = select(runs.c.number).where(is_old, ~is_sending).order_by(runs.c.number)
         return await delete_in_batches(self._database, runs.c.number, ended)
 
     async def expire_keys(self, before: datetime) -> int:
@@ -185,7 +190,8 @@ class SqlRunStore:
 
     async def list_unfinished(self, session_id: str | None = None) -> list[Run]:
         """See `RunStore.list_unfinished`."""
-        query = select(*statements.COLUMNS).where(runs.c.status.in_(UNFINISHED_STATUSES)).order_by(runs.c.number)
+        is_unfinished = and_(IS_UNFINISHED, runs.c.status.in_(UNFINISHED_STATUSES))  # in the words of the index
+        query = select(*statements.COLUMNS).where(is_unfinished).order_by(runs.c.number)
         if session_id is not None:
             query = query.where(runs.c.session_id == session_id)
         return await self._database.read(
@@ -212,9 +218,11 @@ class SqlRunStore:
         """See `RunStore.list`."""
         columns = statements.COLUMNS if whole else statements.HEAD_COLUMNS
         query = select(*columns).order_by(runs.c.number.desc()).limit(max(limit, 0))
-        for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner), (runs.c.status, status)):
+        for column, value in ((runs.c.session_id, session_id), (runs.c.owner, owner)):
             if value is not None:
                 query = query.where(column == value)
+        if status is not None:
+            query = query.where(statements.has_status(status))
         return await self._database.read(partial(_list, query=query, before=before, whole=whole))
 
 
@@ -238,7 +246,8 @@ def _accept(
     if session_owner is not None:
         check_session_owner(run, find_session(connection, run.session_id), session_owner)
     create_session(connection, run.session_id, session_owner or run.owner, more.at)
-    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at))
+    options = TextWriter(connection, run.session_id).encode(run.options)  # images may be among them
+    statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at) | {"options": options})
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
     assert inserted is not None
     if key is not None:
@@ -295,6 +304,10 @@ def _write_staged(connection: Connection, staged: StagedWrites) -> None:
     add_rate_events(connection, staged.rates)
     write_labels(connection, staged.labels)
     add_snapshots(connection, staged.snapshots)
+    add_trajectories(connection, staged.trajectories)
+    put_vectors(connection, staged.vectors)
+    if staged.routes:
+        write_observations(connection, staged.routes)
 
 
 def _add_events(
@@ -419,8 +432,25 @@ def _count_ahead(connection: Connection, run_id: str) -> int:
     run = _get(connection, run_id)
     if run.status != "queued":
         return 0
-    before: tuple[ColumnElement[bool], ...] = (runs.c.status == "queued", runs.c.number < run.order)
+    before: tuple[ColumnElement[bool], ...] = (statements.has_status("queued"), runs.c.number < run.order)
     return connection.execute(select(func.count()).select_from(runs).where(*before)).scalar_one()
+
+
+def _find_last_before(connection: Connection, before: datetime) -> int:
+    """Return the number of the last run that was accepted before a time, by a binary search instead of an index.
+
+    Numbers grow with time, unless the clock was set back: then it may be an earlier run.
+    """
+    last, end = 0, connection.execute(select(func.coalesce(func.max(runs.c.number), 0))).scalar_one() + 1
+    query = select(runs.c.number, runs.c.created_at).order_by(runs.c.number).limit(1)
+    while last + 1 < end:
+        middle = (last + end) // 2
+        found = connection.execute(query.where(runs.c.number >= middle, runs.c.number < end)).first()
+        if found is not None and found.created_at < before:
+            last = found.number
+        else:
+            end = middle
+    return last
 
 
 def _not_found(connection: Connection, run_id: str) -> Exception:

@@ -4,11 +4,23 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, false, insert, literal, null, select, union_all, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    false,
+    insert,
+    literal,
+    null,
+    select,
+    union_all,
+    update,
+)
 
-from sophon.stores.runs.contract import Run, RunError
+from sophon.stores.runs.contract import UNFINISHED_STATUSES, Run, RunError, RunStatus
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import IS_SIGNALLED, inbound, runs
+from sophon.stores.sql.schema import IS_SIGNALLED, IS_UNFINISHED, IS_UNSUCCESSFUL, inbound, runs
 from sophon.stores.texts.sql import TextReader
 
 BY_ID = runs.c.id == bindparam("which")
@@ -61,7 +73,7 @@ UPDATE_CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(c
 UPDATE_SIGNAL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(signalled=True)
 # Two branches: each reads an index, and of the queued runs nothing but their ids.
 SELECT_PENDING = union_all(
-    select(runs.c.number, runs.c.id, literal(0)).where(runs.c.status == "queued"),
+    select(runs.c.number, runs.c.id, literal(0)).where(IS_UNFINISHED, runs.c.status == "queued"),
     select(runs.c.number, runs.c.id, literal(1)).where(IS_SIGNALLED),
 )
 UPDATE_FINISH = PreparedStatement(
@@ -77,6 +89,17 @@ UPDATE_FINISH = PreparedStatement(
         .values(signalled=false())
     )
 )
+
+
+def has_status(status: RunStatus) -> ColumnElement[bool]:
+    """Return the condition for the runs of a status, so that the database finds the index that has few of them.
+
+    Runs that succeeded are in no such index: they are most of all.
+    """
+    found = runs.c.status == status
+    if status in UNFINISHED_STATUSES:
+        return and_(found, IS_UNFINISHED)
+    return and_(found, IS_UNSUCCESSFUL) if status in ("failed", "cancelled") else found
 
 
 def row_from_run(run: Run, at: datetime) -> dict[str, Any]:
@@ -109,6 +132,7 @@ def run_from_row(connection: Connection, values: Sequence[Any], *, whole: bool =
     *facts, checkpoint, waiting_for, response, error, cancel_requested = values
     texts = TextReader(connection, facts[1])
     failure = RunError(**error) if error is not None else None
+    facts[6] = texts.decode(facts[6]) if whole else texts.decode_head(facts[6])
     read = [
         texts.decode(checkpoint),
         tuple(waiting_for),

@@ -9,8 +9,11 @@ from sophon.lazy_dataclass import dataclass
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.vectors.contract import VectorRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,9 @@ class StagedWrites:
     rates: Sequence[RateEvent] = ()
     labels: Sequence[LabelWrite] = ()
     snapshots: Sequence[SnapshotEvent] = ()
+    trajectories: Sequence[TrajectoryWrite] = ()
+    vectors: Sequence[VectorRow] = ()
+    routes: Sequence[RouteObservation] = ()
 
 
 NOTHING_STAGED = StagedWrites()

@@ -119,6 +119,7 @@ def _estimate_message_bytes(message: Message) -> int:
     for call in message.tool_calls:
         # The arguments as values, as canonical JSON, and once more in the message's JSON.
         size += MESSAGE_BYTES + 3 * len(call.canonical_arguments())
+    size += sum(MESSAGE_BYTES + len(image.data) for image in message.images)
     if message.reasoning is not None:
         size += MESSAGE_BYTES + sys.getsizeof(message.reasoning.text)
         size += sum(len(str(value)) for value in message.reasoning.fields.values())

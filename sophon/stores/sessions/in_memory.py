@@ -9,6 +9,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
+from sophon.slotted_dataclass import new_dict, new_list
 from sophon.stores.sessions.contract import Compaction, History, SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
 from sophon.stores.sessions.records import (
@@ -32,9 +33,9 @@ class _Session:
     model: str | None = None
     message_count: int = 0
     compaction: Compaction | None = None
-    log: list[SessionRecord] = field(default_factory=list[SessionRecord])
-    messages: list[Message] = field(default_factory=list[Message])
-    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    log: list[SessionRecord] = field(default_factory=new_list)
+    messages: list[Message] = field(default_factory=new_list)
+    known: dict[str, tuple[int, int]] = field(default_factory=new_dict)
 
     def extend(self, records: Sequence[SessionRecord]) -> None:
         """Append the store's own copies of records; the cost depends on the new ones only."""

@@ -12,11 +12,12 @@ from sophon.stores.sessions.contract import Compaction, SessionRecord
 def assign_seqs(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> list[SessionRecord]:
     """Return the store's own copies, numbered from `last_seq + 1`. Raises ValueError for an invalid record."""
     own: list[SessionRecord] = []
-    for seq, record in enumerate(records, start=last_seq + 1):
+    for record in records:
         if record.message is None or record.kind == "compaction":
             _validate(record)
+        last_seq += 1
         data = dict(record.data) if record.data else {}
-        own.append(SessionRecord(record.kind, record.run_id, record.message, data, seq, at))
+        own.append(SessionRecord(record.kind, record.run_id, record.message, data, last_seq, at))
     return own
 
 

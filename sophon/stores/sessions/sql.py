@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Row, RowMapping, bindparam, delete, func, insert, literal, select, update
+from sqlalchemy import BigInteger, Connection, Row, RowMapping, bindparam, delete, func, insert, literal, select, update
 
 from sophon.clock import Clock
 from sophon.errors import InputError
@@ -27,8 +27,11 @@ from sophon.stores.sessions.sql_history import load_history
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import attempts, records, sessions
+from sophon.stores.sql.row_keys import belongs_to, to_key, to_seq
+from sophon.stores.sql.schema import attempts, event_logs, events, records, sessions, traces
 from sophon.stores.texts.sql import TextReader, TextWriter, copy_texts
+from sophon.stores.trajectories.sql import delete_session_trajectories
+from sophon.stores.vectors.sql import delete_session_vectors
 
 SUGGESTION_POOL_SIZE = 1000
 """How many of the newest ids are searched for ones similar to an unknown id."""
@@ -170,8 +173,7 @@ def add_records(
     writer = text_writer or TextWriter(connection, session_id)
     rows = [
         {
-            "session": number,
-            "seq": before + record.seq,
+            "key": to_key(number, before + record.seq),
             "kind": record.kind,
             "run_id": record.run_id,
             "message": writer.encode(record.message.to_json()) if record.message else None,
@@ -244,10 +246,9 @@ def _records(
     max_bytes: int | None,
 ) -> list[SessionRecord]:
     session = _find(connection, session_id)
-    query = select(records).where(records.c.session == session.number, records.c.seq > after)
-    if before is not None:
-        query = query.where(records.c.seq < before)
-    query = query.order_by(records.c.seq if before is None else records.c.seq.desc())
+    last = session.last_seq if before is None else before - 1
+    query = select(records).where(belongs_to(records.c.key, session.number, after, last))
+    query = query.order_by(records.c.key if before is None else records.c.key.desc())
     if limit is not None:
         query = query.limit(max(limit, 0))
     texts = TextReader(connection, session_id)
@@ -259,7 +260,7 @@ def _records(
 
 def _to_record(row: RowMapping, texts: TextReader) -> SessionRecord:
     message = Message.from_json(texts.decode(row["message"])) if row["message"] is not None else None
-    return SessionRecord(row["kind"], row["run_id"], message, texts.decode(row["data"]), row["seq"], row["at"])
+    return SessionRecord(row["kind"], row["run_id"], message, texts.decode(row["data"]), to_seq(row["key"]), row["at"])
 
 
 def _update_column(connection: Connection, session_id: str, column: str, value: str | None) -> None:
@@ -274,14 +275,15 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
     if connection.execute(_SELECT_SESSION, {"which": new_id}).one_or_none() is not None:
         raise InputError(f"session {new_id!r} exists already; choose another id")
     last_seq = source.last_seq if upto is None else min(upto, source.last_seq)
-    kept = (records.c.session == source.number) & (records.c.seq <= last_seq)
+    kept = belongs_to(records.c.key, source.number, up_to=last_seq)
     said = connection.execute(select(func.count()).where(kept, records.c.said)).scalar_one()
     same = {"owner": source.owner, "title": source.title, "model": source.model}
     facts = {"id": new_id, "last_seq": last_seq, "said": said, "created_at": now, "updated_at": now}
     number = _insert_session(connection, same | facts)
-    copied = [column for column in records.c if column is not records.c.session]
-    log = select(literal(number), *copied).where(kept)
-    connection.execute(insert(records).from_select(["session", *(column.name for column in copied)], log))
+    copied = [column for column in records.c if column is not records.c.key]
+    distance = literal(to_key(number, 0) - to_key(source.number, 0), BigInteger())
+    log = select(records.c.key + distance, *copied).where(kept)
+    connection.execute(insert(records).from_select(["key", *(column.name for column in copied)], log))
     copy_texts(connection, source.number, number)
     copy_session_label(connection, session_id, new_id)
 
@@ -290,11 +292,18 @@ def _delete(connection: Connection, session_id: str) -> None:
     blank_session_texts(connection, session_id)
     delete_session_label(connection, session_id)
     delete_session_grants(connection, session_id)
+    delete_session_trajectories(connection, session_id)
+    delete_session_vectors(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.
     connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
-    # The foreign key cascades to the records.
-    if not connection.execute(delete(sessions).where(_BY_ID), {"which": session_id}).rowcount:
-        raise session_not_found_error(connection, session_id)
+    session = _find(connection, session_id)
+    log = connection.execute(select(event_logs.c.number).where(event_logs.c.session_id == session_id)).scalar()
+    connection.execute(delete(records).where(belongs_to(records.c.key, session.number)))
+    if log is not None:
+        connection.execute(delete(events).where(belongs_to(events.c.key, log)))
+        connection.execute(delete(traces).where(belongs_to(traces.c.key, log)))
+    # Foreign keys cascade to the other tables.
+    connection.execute(delete(sessions).where(_BY_ID), {"which": session_id})
 
 
 def _find(connection: Connection, session_id: str) -> Row[Any]:

@@ -16,6 +16,7 @@ from sophon.stores.sessions.contract import Compaction, History
 from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, SessionIdentity, estimate_bytes
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.row_keys import to_key, to_seq
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
 
@@ -31,13 +32,13 @@ _SELECT_SESSION = PreparedStatement(
     )
 )
 _SELECT_CONVERSATION = (
-    select(records.c.seq, records.c.kind, records.c.message, records.c.data)
+    select(records.c.key, records.c.kind, records.c.message, records.c.data)
     .where(
-        records.c.session == bindparam("session"),
-        records.c.seq > bindparam("after"),
+        records.c.key > bindparam("after"),
+        records.c.key <= bindparam("last"),
         records.c.kind.in_(("message", "compaction")),
     )
-    .order_by(records.c.seq)
+    .order_by(records.c.key)
     .limit(PIECE_RECORDS)
 )
 
@@ -107,7 +108,8 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     after = known.last_seq if known is not None and is_continued else 0
     if after == last_seq:
         return _Piece(identity, model, last_seq, is_continued, True, [], None, 0)
-    rows = connection.execute(_SELECT_CONVERSATION, {"session": number, "after": after})
+    keys = {"after": to_key(number, after), "last": to_key(number, last_seq)}
+    rows = connection.execute(_SELECT_CONVERSATION, keys)
     messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
     is_last = not is_cut
     compaction = None if newest is None else Compaction(newest[0], newest[1])
@@ -122,7 +124,7 @@ def _decode(rows: Any, texts: TextReader) -> tuple[list[Message], tuple[Message,
     newest, seq, size = None, 0, 0
     count = 0
     for row in rows:
-        count, seq = count + 1, row.seq
+        count, seq = count + 1, to_seq(row.key)
         message = Message.from_json(texts.decode(row.message))
         if row.kind == "message":
             messages.append(message)

@@ -42,6 +42,13 @@ DRIVER_BY_SCHEME = {
 }
 """SQLAlchemy driver by URL scheme; one driver per database."""
 
+PAGE_BYTES = 1024
+"""Page size of a new SQLite file. The log holds each changed page as a whole, and most of a turn's rows are small: with
+SQLite's 4096 it is three times as large."""
+
+LOG_BYTES = 4 * 1024 * 1024
+"""Size of the write-ahead log after which SQLite copies it into the file; its default is 1,000 pages of any size."""
+
 _RETRY_SECONDS = 0.01
 
 
@@ -76,11 +83,13 @@ def enable_wal(engine: Engine, lock_timeout_seconds: float) -> None:
     deadline = time.monotonic() + lock_timeout_seconds
     connection = engine.raw_connection()
     try:
-        # Takes effect in a new database only; free pages of an existing one are returned by `sophon store vacuum`.
-        connection.cursor().execute("PRAGMA auto_vacuum=INCREMENTAL")
+        # Both take effect in a new database only; `sophon store vacuum` rewrites an existing one with them.
+        for statement in (f"PRAGMA page_size={PAGE_BYTES}", "PRAGMA auto_vacuum=INCREMENTAL"):
+            connection.cursor().execute(statement)
         # The busy timeout does not apply to concurrent switches of two processes: one fails and must retry.
         while not _switch_to_wal(connection.cursor(), give_up=time.monotonic() > deadline):
             time.sleep(_RETRY_SECONDS)
+        _limit_log(connection.cursor())  # of a new database, whose page size was not known on connecting
     finally:
         connection.close()
 
@@ -116,6 +125,14 @@ def _sqlite_engine(url: URL, mode: Literal["read", "write"], size: int, patience
 
 def _configure_writer(connection: DBAPIConnection, _: object) -> None:
     _execute(connection, "PRAGMA foreign_keys=ON", "PRAGMA synchronous=FULL")
+    _limit_log(connection.cursor())
+
+
+def _limit_log(cursor: Any) -> None:
+    cursor.execute("PRAGMA page_size")
+    [page_bytes] = cursor.fetchone() or [PAGE_BYTES]
+    cursor.execute(f"PRAGMA wal_autocheckpoint={LOG_BYTES // page_bytes}").fetchall()
+    cursor.close()
 
 
 def _configure_reader(connection: DBAPIConnection, _: object) -> None:

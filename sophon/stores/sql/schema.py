@@ -9,9 +9,11 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -43,11 +45,11 @@ sessions = Table(
     Index("sessions_by_owner", "owner", "updated_at", "number"),
 )
 
+# Keys of `records`, `events` and `traces`: see `row_keys`. A session's deletion deletes their rows.
 records = Table(
     "records",
     metadata,
-    Column("session", _RowNumber, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", _RowNumber, primary_key=True, autoincrement=False),
     Column("kind", Text, nullable=False),
     Column("run_id", SafeText, nullable=False),
     Column("message", JsonText),
@@ -68,7 +70,8 @@ texts = Table(
 )
 
 # One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
-# a reservation is compared with one row, however many attempts are stored.
+# a reservation is compared with one row, however many attempts are stored. The account of a payer, `payer:NAME`, is in
+# micro-USD in both rows.
 spending = Table(
     "spending",
     metadata,
@@ -90,6 +93,7 @@ reservations = Table(
     Column("host", SafeText, nullable=False),
     Column("pid", BigInteger, nullable=False),
     Column("process", Text, nullable=False),
+    Column("payer", SafeText, nullable=False, server_default=""),
 )
 
 # A row per alert that was sent: one for each share of a limit and day or month.
@@ -144,12 +148,11 @@ approvals = Table(
 journal = Table(
     "journal",
     metadata,
+    Column("turn", SafeText, primary_key=True),
     Column("run_id", SafeText, primary_key=True),
     Column("call_id", SafeText, primary_key=True),
-    Column("turn", SafeText, nullable=False),
     Column("tool", SafeText, nullable=False),
     Column("result", JsonText),
-    Index("journal_by_turn", "turn"),
 )
 
 memories = Table(
@@ -168,6 +171,12 @@ memories = Table(
 
 IS_SIGNALLED = text("signalled")
 """Condition of the signalled runs' index; as a literal, because no database uses a partial index for a parameter."""
+
+IS_UNFINISHED = text("finished_at IS NULL")
+"""Condition of the unfinished runs' index."""
+
+IS_UNSUCCESSFUL = text("status IN ('failed', 'cancelled')")
+"""Condition of the index of the runs that ended without success: a turn that succeeds changes no page for it."""
 
 # AUTOINCREMENT, so that a run's order is never reused. A run has no outcome while `finished_at` is NULL. `signalled`
 # runs are few, so the host asks for them often: see `RunStore.list_pending`.
@@ -195,8 +204,8 @@ runs = Table(
     Column("signalled", Boolean, nullable=False, server_default=false()),
     Index("runs_by_session", "session_id", "number"),
     Index("runs_by_owner", "owner", "number"),
-    Index("runs_by_status", "status", "number"),
-    Index("runs_by_end", "finished_at"),
+    Index("runs_unfinished", "status", "number", sqlite_where=IS_UNFINISHED),
+    Index("runs_unsuccessful", "status", "number", sqlite_where=IS_UNSUCCESSFUL),
     Index("runs_signalled", "number", sqlite_where=IS_SIGNALLED),
     sqlite_autoincrement=True,
 )
@@ -260,7 +269,8 @@ outbound = Table(
     sqlite_autoincrement=True,
 )
 
-# The last seq is stored apart from the events, so that numbering continues after all of them were dropped.
+# `last_seq` is at least the seq of the last event that was dropped, so that numbering continues after all of them were.
+# It changes when events are dropped: what an append changes for it would be one more page of every transaction.
 event_logs = Table(
     "event_logs",
     metadata,
@@ -272,26 +282,22 @@ event_logs = Table(
 events = Table(
     "events",
     metadata,
-    Column("log", _RowNumber, ForeignKey("event_logs.number", ondelete="CASCADE"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", _RowNumber, primary_key=True, autoincrement=False),
     Column("name", SafeText, nullable=False),
     Column("task_id", SafeText, nullable=False),
     Column("data", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Index("events_by_time", "at"),
 )
 
-# Apart from the events, because traces are not numbered.
+# Apart from the events, because traces have no seq; those in their keys say in which order they were stored.
 traces = Table(
     "traces",
     metadata,
-    Column("number", _RowNumber, primary_key=True),
-    Column("log", _RowNumber, ForeignKey("event_logs.number", ondelete="CASCADE"), nullable=False),
+    Column("key", _RowNumber, primary_key=True, autoincrement=False),
     Column("name", SafeText, nullable=False),
     Column("task_id", SafeText, nullable=False),
     Column("data", JsonText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Index("traces_by_log", "log", "number"),
 )
 
 channel_state = Table(
@@ -368,6 +374,22 @@ data_labels = Table(
     Column("untrusted", Boolean, nullable=False),
 )
 
+# How a model did, as exponential moving averages; NULL before the first observation.
+route_averages = Table(
+    "route_averages",
+    metadata,
+    Column("model", SafeText, primary_key=True),
+    Column("tier", SafeText, primary_key=True),
+    Column("task_type", Text, primary_key=True),
+    Column("calls", BigInteger, nullable=False),
+    Column("failures", BigInteger, nullable=False),
+    Column("scored", BigInteger, nullable=False),
+    Column("cost_micros", Double),
+    Column("latency_ms", Double),
+    Column("quality", Double),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
 # The numbers are those of the owner's chain, which are never used twice.
 snapshots = Table(
     "snapshots",
@@ -404,6 +426,7 @@ grants = Table(
     Column("scope", Text, nullable=False),
     Column("principal", SafeText, nullable=False),
     Column("session_id", SafeText, nullable=False),
+    Column("chat", SafeText, nullable=False, server_default=""),
     Column("tool", SafeText, nullable=False),
     Column("risk", Text, nullable=False),
     Column("pattern", JsonText, nullable=False),
@@ -417,15 +440,53 @@ grants = Table(
     Index("grants_by_expiry", "expires_at"),
 )
 
-# A row per use of what may be used only so often within a window of time.
-quota_uses = Table(
-    "quota_uses",
+# What finished turns were asked and how well they answered; `data` holds what no query asks for.
+trajectories = Table(
+    "trajectories",
     metadata,
     Column("number", _RowNumber, primary_key=True),
-    Column("quota", SafeText, nullable=False),
+    Column("run_id", SafeText, nullable=False, unique=True),
+    Column("session_id", SafeText, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("task_type", SafeText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Index("quota_uses_by_quota", "quota", "at"),
-    Index("quota_uses_by_time", "at"),
+    Column("quality", Double, nullable=False),
+    Column("feedback", Double),
+    Column("data", JsonText, nullable=False),
+    Index("trajectories_by_session", "session_id"),
+    Index("trajectories_by_quality", "quality", "number"),
+)
+
+# What one person said about the answer of one run.
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("run_id", SafeText, primary_key=True),
+    Column("principal", SafeText, primary_key=True),
+    Column("session_id", SafeText, nullable=False),
+    Column("value", Double, nullable=False),
+    Column("text", SafeText, nullable=False),
+    Column("source", SafeText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Index("feedback_by_session", "session_id"),
+    Index("feedback_by_time", "at"),
+)
+
+# `blob` holds `dimensions` little-endian float32 numbers.
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("namespace", Text, nullable=False),
+    Column("key", SafeText, nullable=False),
+    Column("embedder", SafeText, nullable=False),
+    Column("dimensions", Integer, nullable=False),
+    Column("blob", LargeBinary, nullable=False),
+    Column("data", JsonText, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    UniqueConstraint("namespace", "key", name="vector_keys_are_unique"),
+    Index("vectors_by_session", "session_id"),
 )
 
 # `digest` is that of a token, which itself is nowhere.

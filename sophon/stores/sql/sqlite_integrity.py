@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from sophon.lazy_dataclass import dataclass
+from sophon.stores.sql.dialects import PAGE_BYTES
 from sophon.stores.sql.sqlite_log import find_log_problem
 
 MAX_PROBLEMS = 20
@@ -83,8 +84,20 @@ def no_database_message() -> str:
 
 
 def vacuum(file: Path) -> None:
-    """Rewrite a file without free pages, so that it returns later ones by itself. Raises sqlite3.Error."""
+    """Rewrite a file as a new one would be: without free pages, with the page size of a new file, and returning later
+    free pages by itself. The page size stays as it is while another connection has the file open.
+
+    Raises sqlite3.Error.
+    """
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        # SQLite ignores the page size of a file in WAL mode.
+        try:
+            connection.execute("PRAGMA journal_mode=DELETE").fetchall()
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
         connection.execute("VACUUM")
+        connection.execute("PRAGMA journal_mode=WAL").fetchall()
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -37,6 +37,7 @@ from sophon.stores.sql.column_types import (
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.row_keys import belongs_to
 from sophon.stores.sql.schema import checkpoint_logs, event_logs, events, records, runs, sessions, texts, traces
 from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
 from sophon.stores.texts.references import TextReference, cut_texts, put_back_texts, split_into_parts, take_out_texts
@@ -185,7 +186,7 @@ def _add(connection: Connection, session_id: str, new: Mapping[str, str]) -> Non
 
 def copy_texts(connection: Connection, source: int, target: int) -> None:
     """Copy the texts that the records of session `target` refer to, from session `source`; both are row numbers."""
-    used = _ids_in(connection, [records.c.message, records.c.data], records.c.session == target)
+    used = _ids_in(connection, [records.c.message, records.c.data], belongs_to(records.c.key, target))
     for text_id in sorted(used | _ids_of_parts(connection, source, used)):
         same = select(literal(target), texts.c.id, texts.c.text, texts.c.parts).where(
             texts.c.session == source, texts.c.id == text_id
@@ -199,12 +200,12 @@ def drop_unreferenced_texts(connection: Connection, log: int) -> None:
     stored = set(connection.execute(select(texts.c.id).where(texts.c.session == session.number)).scalars())
     if not stored:
         return
-    used = _ids_in(connection, [records.c.message, records.c.data], records.c.session == session.number)
-    used |= _ids_in(connection, [runs.c.response, runs.c.checkpoint], runs.c.session_id == session.id)
+    used = _ids_in(connection, [records.c.message, records.c.data], belongs_to(records.c.key, session.number))
+    used |= _ids_in(connection, [runs.c.response, runs.c.checkpoint, runs.c.options], runs.c.session_id == session.id)
     of_session = checkpoint_logs.c.run.in_(select(runs.c.number).where(runs.c.session_id == session.id))
     used |= _ids_in(connection, [checkpoint_logs.c.entry], of_session)
-    used |= _ids_in(connection, [events.c.data], events.c.log == log, '%"large":%')
-    used |= _ids_in(connection, [traces.c.data], traces.c.log == log, '%"large":%')
+    used |= _ids_in(connection, [events.c.data], belongs_to(events.c.key, log), '%"large":%')
+    used |= _ids_in(connection, [traces.c.data], belongs_to(traces.c.key, log), '%"large":%')
     used |= _ids_of_parts(connection, session.number, used)
     for text_id in stored - used:
         connection.execute(delete(texts).where(texts.c.session == session.number, texts.c.id == text_id))

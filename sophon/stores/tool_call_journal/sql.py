@@ -61,11 +61,11 @@ def put_entry(connection: Connection, run_id: str, entry: JournalEntry) -> None:
 def _build_upsert(dialect: str) -> UpdateBase:
     put = build_insert(dialect, journal)
     now = {"tool": put.excluded.tool, "result": put.excluded.result}
-    return put.on_conflict_do_update(index_elements=[journal.c.run_id, journal.c.call_id], set_=now)
+    return put.on_conflict_do_update(index_elements=[journal.c.turn, journal.c.run_id, journal.c.call_id], set_=now)
 
 
 def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
-    query = select(journal).where(journal.c.run_id == run_id)
+    query = select(journal).where(journal.c.turn == _turn_of(run_id), journal.c.run_id == run_id)
     return {
         row.call_id: JournalEntry(
             row.call_id, row.tool, ToolResult.from_json(row.result) if row.result is not None else None

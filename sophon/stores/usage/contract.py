@@ -26,6 +26,23 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
+class PayerLimits:
+    """Cost limits of a person, whatever providers they use: micro-USD per day and per month. None means unlimited."""
+
+    payer: str
+    daily_micros: int | None = None
+    monthly_micros: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PayerSpending:
+    """Cost of a person, reservations included: micro-USD of this day and of this month."""
+
+    daily_micros: int = 0
+    monthly_micros: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Period:
     """Day (`2026-01-31`) and month (`2026-01`) that usage is charged to, in the budget's time zone."""
 
@@ -42,6 +59,8 @@ class Reservation:
     period: Period
     tokens: int
     micros: int
+    payer: str = ""
+    """Person whose limits it counts against, too; empty for nobody."""
 
 
 @slotted_dataclass
@@ -70,6 +89,11 @@ class UsageTotal:
     usage: Usage
 
 
+def payer_account(payer: str) -> str:
+    """Return the name under which a payer's cost is kept and alerts are marked; no provider has it."""
+    return f"payer:{payer}"
+
+
 class UsageStore(Protocol):
     """Repository of usage and budget reservations.
 
@@ -78,13 +102,25 @@ class UsageStore(Protocol):
     """
 
     async def reserve(
-        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
-    ) -> Reservation | Spending:
-        """Reserve tokens and cost. Returns a Reservation, or the present usage if `worst_case` would pass a limit."""
+        self,
+        provider: str,
+        period: Period,
+        worst_case: Usage,
+        limits: ProviderLimits,
+        payer: PayerLimits | None = None,
+    ) -> Reservation | Spending | PayerSpending:
+        """Reserve tokens and cost with the provider, and the cost with the payer, all or nothing.
+
+        Returns a Reservation; if `worst_case` would pass a limit, the present usage of the provider or of the payer,
+        whose limit it is.
+        """
         ...
 
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
-        """Replace the reservation, if there is one, by the real usage and return the new totals."""
+        """Replace the reservation, if there is one, by the real usage and return the provider's new totals.
+
+        Without a reservation nobody's limits as a payer are charged.
+        """
         ...
 
     async def release(self, reservation: Reservation) -> None:
@@ -101,6 +137,14 @@ class UsageStore(Protocol):
 
     async def get_reserved(self, provider: str, period: Period) -> Spending:
         """Return the open reservations of a provider: the tokens of the day, the micro-USD of the month."""
+        ...
+
+    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+        """Return the cost that counts against a payer's limits, open reservations included."""
+        ...
+
+    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+        """Return the open reservations of a payer."""
         ...
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:

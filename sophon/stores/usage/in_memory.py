@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from sophon.messages import Usage
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
+from sophon.stores.usage.contract import (
+    PayerLimits,
+    PayerSpending,
+    Period,
+    ProviderLimits,
+    Reservation,
+    Spending,
+    UsageRow,
+    UsageTotal,
+)
 
 _TotalKey: TypeAlias = tuple[str, str, str]
 """Day, provider, model."""
@@ -21,6 +30,7 @@ class InMemoryUsageStore:
     def __init__(self) -> None:
         self._tokens: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._micros: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._payer_micros: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._open: dict[str, Reservation] = {}
         self._alerts: set[tuple[str, str, str]] = set()
         self._ids = itertools.count(1)
@@ -28,8 +38,13 @@ class InMemoryUsageStore:
         self._by_session: defaultdict[str, dict[_TotalKey, _UsageSums]] = defaultdict(dict)
 
     async def reserve(
-        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
-    ) -> Reservation | Spending:
+        self,
+        provider: str,
+        period: Period,
+        worst_case: Usage,
+        limits: ProviderLimits,
+        payer: PayerLimits | None = None,
+    ) -> Reservation | Spending | PayerSpending:
         """See `UsageStore.reserve`."""
         day, month = (provider, period.day), (provider, period.month)
         claimed = worst_case.input_tokens + worst_case.output_tokens
@@ -37,8 +52,16 @@ class InMemoryUsageStore:
         micros = self._micros.get(month, 0) + worst_case.cost_micros
         if _exceeds(tokens, limits.daily_tokens) or _exceeds(micros, limits.monthly_micros):
             return Spending(tokens - claimed, micros - worst_case.cost_micros)
+        name = payer.payer if payer is not None else ""
+        if payer is not None:
+            spent = self._payer_spending(name, period)
+            if _exceeds(spent.daily_micros + worst_case.cost_micros, payer.daily_micros) or _exceeds(
+                spent.monthly_micros + worst_case.cost_micros, payer.monthly_micros
+            ):
+                return spent
         self._tokens[day], self._micros[month] = tokens, micros
-        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, worst_case.cost_micros)
+        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, worst_case.cost_micros, name)
+        self._charge_payer(reservation, worst_case.cost_micros)
         self._open[reservation.id] = reservation
         return reservation
 
@@ -46,19 +69,14 @@ class InMemoryUsageStore:
         """See `UsageStore.settle`."""
         if reservation is not None:
             self._release(reservation.id)
-        provider, usage, period = row.provider, row.usage, row.period
-        day, month = (provider, period.day), (provider, period.month)
-        self._tokens[day] += usage.input_tokens + usage.output_tokens
-        self._micros[month] += usage.cost_micros
-        key = (period.day, provider, row.model)
-        _add_usage(self._totals, key, usage, row.calls)
-        _add_usage(self._by_session[row.session_id], key, usage, row.calls)
-        return Spending(self._tokens[day], self._micros[month])
+            self._charge_payer(reservation, row.usage.cost_micros)
+        self._add(row)
+        return Spending(self._tokens[row.provider, row.period.day], self._micros[row.provider, row.period.month])
 
     async def record(self, rows: Sequence[UsageRow]) -> None:
         """See `UsageStore.record`."""
         for row in rows:
-            await self.settle(None, row)
+            self._add(row)
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
@@ -73,6 +91,18 @@ class InMemoryUsageStore:
         mine = [each for each in self._open.values() if each.provider == provider]
         return Spending(
             sum(each.tokens for each in mine if each.period.day == period.day),
+            sum(each.micros for each in mine if each.period.month == period.month),
+        )
+
+    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+        """See `UsageStore.get_payer_spending`."""
+        return self._payer_spending(payer, period)
+
+    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+        """See `UsageStore.get_payer_reserved`."""
+        mine = [each for each in self._open.values() if each.payer == payer]
+        return PayerSpending(
+            sum(each.micros for each in mine if each.period.day == period.day),
             sum(each.micros for each in mine if each.period.month == period.month),
         )
 
@@ -106,11 +136,29 @@ class InMemoryUsageStore:
         """Keep the usage of a deleted session in the totals only."""
         self._by_session.pop(session_id, None)
 
+    def _add(self, row: UsageRow) -> None:
+        provider, usage, period = row.provider, row.usage, row.period
+        self._tokens[provider, period.day] += usage.input_tokens + usage.output_tokens
+        self._micros[provider, period.month] += usage.cost_micros
+        key = (period.day, provider, row.model)
+        _add_usage(self._totals, key, usage, row.calls)
+        _add_usage(self._by_session[row.session_id], key, usage, row.calls)
+
     def _release(self, reservation_id: str) -> None:
         reservation = self._open.pop(reservation_id, None)
         if reservation is not None:
             self._tokens[reservation.provider, reservation.period.day] -= reservation.tokens
             self._micros[reservation.provider, reservation.period.month] -= reservation.micros
+            self._charge_payer(reservation, -reservation.micros)
+
+    def _charge_payer(self, reservation: Reservation, micros: int) -> None:
+        if reservation.payer:
+            for part in (reservation.period.day, reservation.period.month):
+                self._payer_micros[reservation.payer, part] += micros
+
+    def _payer_spending(self, payer: str, period: Period) -> PayerSpending:
+        found = self._payer_micros
+        return PayerSpending(found.get((payer, period.day), 0), found.get((payer, period.month), 0))
 
 
 def _exceeds(amount: int, limit: int | None) -> bool:

@@ -14,8 +14,19 @@ from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
+from sophon.stores.usage.contract import (
+    PayerLimits,
+    PayerSpending,
+    Period,
+    ProviderLimits,
+    Reservation,
+    Spending,
+    UsageRow,
+    UsageTotal,
+    payer_account,
+)
 from sophon.stores.usage.sql_reservations import (
+    add_payer_cost,
     add_spending,
     close_reservation,
     release_reservation,
@@ -37,14 +48,26 @@ class SqlUsageStore:
         self._clock = clock
 
     async def reserve(
-        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
-    ) -> Reservation | Spending:
+        self,
+        provider: str,
+        period: Period,
+        worst_case: Usage,
+        limits: ProviderLimits,
+        payer: PayerLimits | None = None,
+    ) -> Reservation | Spending | PayerSpending:
         """See `UsageStore.reserve`. A cancelled call leaves nothing reserved."""
         wanted = Reservation(
-            f"rsv_{secrets.token_hex(10)}", provider, period, worst_case.total_tokens, worst_case.cost_micros
+            f"rsv_{secrets.token_hex(10)}",
+            provider,
+            period,
+            worst_case.total_tokens,
+            worst_case.cost_micros,
+            payer.payer if payer is not None else "",
         )
         try:
-            return await self._database.write(partial(_reserve, wanted=wanted, limits=limits, clock=self._clock))
+            return await self._database.write(
+                partial(_reserve, wanted=wanted, limits=limits, payer=payer, clock=self._clock)
+            )
         except asyncio.CancelledError:
             # The reservation is or will be written; its release is queued behind it.
             await self.release(wanted)
@@ -61,14 +84,7 @@ class SqlUsageStore:
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
-        await self._database.write(
-            partial(
-                release_reservation,
-                reservation_id=reservation.id,
-                provider=reservation.provider,
-                period=reservation.period,
-            )
-        )
+        await self._database.write(partial(release_reservation, reservation=reservation))
 
     async def get_spending(self, provider: str, period: Period) -> Spending:
         """See `UsageStore.get_spending`."""
@@ -77,6 +93,14 @@ class SqlUsageStore:
     async def get_reserved(self, provider: str, period: Period) -> Spending:
         """See `UsageStore.get_reserved`."""
         return await self._database.read(partial(_reserved, provider=provider, period=period))
+
+    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+        """See `UsageStore.get_payer_spending`."""
+        return await self._database.read(partial(_payer_spent, payer=payer, period=period))
+
+    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+        """See `UsageStore.get_payer_reserved`."""
+        return await self._database.read(partial(_payer_reserved, payer=payer, period=period))
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
         """See `UsageStore.mark_alerted`."""
@@ -98,12 +122,15 @@ class SqlUsageStore:
 
 
 def _reserve(
-    connection: Connection, wanted: Reservation, limits: ProviderLimits, clock: Clock
-) -> Reservation | Spending:
-    if try_reserve(connection, wanted, limits, clock):
+    connection: Connection, wanted: Reservation, limits: ProviderLimits, payer: PayerLimits | None, clock: Clock
+) -> Reservation | Spending | PayerSpending:
+    refusal = try_reserve(connection, wanted, limits, payer, clock)
+    if refusal is not None and release_stale_reservations(connection, clock):
+        refusal = try_reserve(connection, wanted, limits, payer, clock)
+    if refusal is None:
         return wanted
-    if release_stale_reservations(connection, clock) and try_reserve(connection, wanted, limits, clock):
-        return wanted
+    if refusal == "payer":
+        return _payer_spent(connection, wanted.payer, wanted.period)
     return _spent(connection, wanted.provider, wanted.period)
 
 
@@ -118,6 +145,7 @@ def _settle(connection: Connection, reservation: Reservation | None, row: UsageR
     tokens, micros = close_reservation(connection, reservation.id) if reservation is not None else (0, 0)
     if reservation is not None and (reservation.provider, reservation.period) != (row.provider, period):
         add_spending(connection, reservation.provider, reservation.period, -tokens, -micros)
+        add_payer_cost(connection, reservation, -micros)
         tokens = micros = 0
     _INSERT_ATTEMPT.execute(
         connection,
@@ -134,6 +162,8 @@ def _settle(connection: Connection, reservation: Reservation | None, row: UsageR
             **usage.to_json(),
         },
     )
+    if reservation is not None:
+        add_payer_cost(connection, reservation, usage.cost_micros - micros)
     return add_spending(connection, row.provider, period, usage.total_tokens - tokens, usage.cost_micros - micros)
 
 
@@ -150,6 +180,19 @@ def _reserved(connection: Connection, provider: str, period: Period) -> Spending
     rows = connection.execute(mine).all()
     return Spending(
         sum(row.tokens for row in rows if row.day == period.day),
+        sum(row.micros for row in rows if row.month == period.month),
+    )
+
+
+def _payer_spent(connection: Connection, payer: str, period: Period) -> PayerSpending:
+    found = _spent(connection, payer_account(payer), period)
+    return PayerSpending(found.tokens, found.micros)
+
+
+def _payer_reserved(connection: Connection, payer: str, period: Period) -> PayerSpending:
+    rows = connection.execute(select(reservations).where(reservations.c.payer == payer)).all()
+    return PayerSpending(
+        sum(row.micros for row in rows if row.day == period.day),
         sum(row.micros for row in rows if row.month == period.month),
     )
 

@@ -11,7 +11,7 @@ import platform
 import secrets
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 from sqlalchemy.sql.dml import UpdateBase
@@ -21,7 +21,14 @@ from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import reservations, spending
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
+from sophon.stores.usage.contract import (
+    PayerLimits,
+    Period,
+    ProviderLimits,
+    Reservation,
+    Spending,
+    payer_account,
+)
 
 MAX_RESERVATION_AGE = timedelta(hours=1)
 NO_LIMIT = 2**63 - 1
@@ -52,15 +59,20 @@ def current_process() -> ReservationOwner:
     return _owner_of_pid(os.getpid())
 
 
-def try_reserve(connection: Connection, wanted: Reservation, limits: ProviderLimits, clock: Clock) -> bool:
-    """Reserve tokens and cost if neither passes its limit; return whether it did."""
+def try_reserve(
+    connection: Connection, wanted: Reservation, limits: ProviderLimits, payer: PayerLimits | None, clock: Clock
+) -> Literal["provider", "payer"] | None:
+    """Reserve tokens and cost if none passes its limit; return whose limit refuses it, None if it is reserved."""
     daily = NO_LIMIT if limits.daily_tokens is None else limits.daily_tokens
     monthly = NO_LIMIT if limits.monthly_micros is None else limits.monthly_micros
     if _add_amount(connection, wanted.provider, wanted.period.day, wanted.tokens, daily) is None:
-        return False
+        return "provider"
     if _add_amount(connection, wanted.provider, wanted.period.month, wanted.micros, monthly) is None:
         _add_amount(connection, wanted.provider, wanted.period.day, -wanted.tokens)
-        return False
+        return "provider"
+    if payer is not None and not _try_charge(connection, wanted, payer):
+        add_spending(connection, wanted.provider, wanted.period, -wanted.tokens, -wanted.micros)
+        return "payer"
     owner = current_process()
     _INSERT.execute(
         connection,
@@ -75,9 +87,31 @@ def try_reserve(connection: Connection, wanted: Reservation, limits: ProviderLim
             "host": owner.host,
             "pid": owner.pid,
             "process": owner.process,
+            "payer": wanted.payer,
         },
     )
+    return None
+
+
+def _try_charge(connection: Connection, wanted: Reservation, payer: PayerLimits) -> bool:
+    """Add the cost to the payer's account if it passes neither limit; return whether it did."""
+    account, period = payer_account(payer.payer), wanted.period
+    daily = NO_LIMIT if payer.daily_micros is None else payer.daily_micros
+    monthly = NO_LIMIT if payer.monthly_micros is None else payer.monthly_micros
+    if _add_amount(connection, account, period.day, wanted.micros, daily) is None:
+        return False
+    if _add_amount(connection, account, period.month, wanted.micros, monthly) is None:
+        _add_amount(connection, account, period.day, -wanted.micros)
+        return False
     return True
+
+
+def add_payer_cost(connection: Connection, reservation: Reservation, micros: int) -> None:
+    """Add cost to the account of the reservation's payer, if it has one, regardless of the limits."""
+    if reservation.payer and micros:
+        account = payer_account(reservation.payer)
+        _add_amount(connection, account, reservation.period.day, micros)
+        _add_amount(connection, account, reservation.period.month, micros)
 
 
 def close_reservation(connection: Connection, reservation_id: str) -> tuple[int, int]:
@@ -89,11 +123,12 @@ def close_reservation(connection: Connection, reservation_id: str) -> tuple[int,
     return row[0], row[1]
 
 
-def release_reservation(connection: Connection, reservation_id: str, provider: str, period: Period) -> None:
+def release_reservation(connection: Connection, reservation: Reservation) -> None:
     """Release a reservation without usage; does nothing if it was closed already."""
-    tokens, micros = close_reservation(connection, reservation_id)
+    tokens, micros = close_reservation(connection, reservation.id)
     if tokens or micros:
-        add_spending(connection, provider, period, -tokens, -micros)
+        add_spending(connection, reservation.provider, reservation.period, -tokens, -micros)
+        add_payer_cost(connection, reservation, -micros)
 
 
 def add_spending(connection: Connection, provider: str, period: Period, tokens: int, micros: int) -> Spending:
@@ -108,7 +143,8 @@ def release_stale_reservations(connection: Connection, clock: Clock) -> int:
     oldest, me = clock.now() - MAX_RESERVATION_AGE, current_process()
     stale = [row for row in connection.execute(select(reservations)).all() if row.at < oldest or _is_orphan(row, me)]
     for row in stale:
-        release_reservation(connection, row.id, row.provider, Period(row.day, row.month))
+        period = Period(row.day, row.month)
+        release_reservation(connection, Reservation(row.id, row.provider, period, row.tokens, row.micros, row.payer))
     return len(stale)
 
 

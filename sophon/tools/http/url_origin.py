@@ -11,6 +11,7 @@ import unicodedata
 from urllib.parse import urljoin
 
 from sophon.lazy_dataclass import dataclass
+from sophon.lazy_pattern import lazy_pattern
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_HOST_NAME_LENGTH = 253
@@ -32,13 +33,13 @@ PRIVATE_SUFFIXES = (
 )
 
 # re.ASCII, because IGNORECASE alone matches a long s as an s.
-_SHAPE = re.compile(r"https?://(?P<authority>[^/?#]+)(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
-_HOST_AND_PORT = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<port>[0-9]{0,5}))?")
-_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_QUAD = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_ANY_DOT = re.compile("[.\u3002\uff0e\uff61]")
+_SHAPE = lazy_pattern(r"https?://(?P<authority>[^/?#]+)(?P<rest>.*)", re.ASCII | re.IGNORECASE | re.DOTALL)
+_HOST_AND_PORT = lazy_pattern(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<port>[0-9]{0,5}))?")
+_LABEL = lazy_pattern(r"[a-z0-9_-]{1,63}")
+_NUMBER = lazy_pattern(r"[0-9]+|0x[0-9a-f]*")
+_QUAD = lazy_pattern(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_ANY_DOT = lazy_pattern("[.\u3002\uff0e\uff61]")
 
 
 class InvalidUrl(ValueError):

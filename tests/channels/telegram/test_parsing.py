@@ -240,7 +240,11 @@ KEYS = st.sampled_from(
 )
 
 
-@given(st.dictionaries(KEYS, JSON), st.dictionaries(KEYS, JSON), st.sampled_from(["message", "callback_query"]))
+@given(
+    st.dictionaries(KEYS, JSON),
+    st.dictionaries(KEYS, JSON),
+    st.sampled_from(["message", "callback_query", "message_reaction"]),
+)
 def test_nothing_that_arrives_raises(fields: dict[str, Any], chat: dict[str, Any], kind: str) -> None:
     update = {"update_id": 1, kind: {**message()["message"], "data": "x", "chat": {**DIRECT, **chat}, **fields}}
     assert len(parse_update(update, BOT, NOW)) <= 1

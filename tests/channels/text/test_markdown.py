@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sophon_channels.text.markdown import runs_from_markdown
 from sophon_channels.text.markdown_parser import MAX_UNLINKED_BRACKETS
 from sophon_channels.text.styled_text import to_plain_text
+from tests.properties import examples
 
 UNITS = (
     "[",
@@ -63,7 +64,7 @@ def test_reading_twice_the_text_is_twice_the_work(unit: str, end: str) -> None:
     assert twice <= MAX_STEPS_PER_CHARACTER * 4000
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.sampled_from(UNITS), min_size=1, max_size=4).map("".join))
 def test_no_repeated_markup_is_expensive(unit: str) -> None:
     text = (unit * 1000)[:1000]

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Attachment, ButtonPress, DeliveryReceipt, IdentityChanged, InboundMessage
+from sophon_channels.contract import (
+    Attachment,
+    ButtonPress,
+    DeliveryReceipt,
+    IdentityChanged,
+    InboundMessage,
+    MessageReaction,
+)
 from sophon_channels.whatsapp.parsing import parse_webhook
 
 NUMBER = "106500000000001"
@@ -234,3 +241,16 @@ def test_any_json_whatsoever_gives_a_list(anything: Any, odd: list[dict[str, Any
     assert isinstance(parse_webhook(anything, NUMBER, NOW), list)
     found = parse_webhook(body(*odd, message(), statuses=odd, contacts=odd), NUMBER, NOW)
     assert "wamid.AAA1" in [each.external_id for each in found]
+
+
+def test_a_reaction_names_the_message_and_one_that_was_taken_back_has_no_emoji() -> None:
+    given, gone = (
+        message("reaction", id=f"wamid.{name}", reaction={"message_id": "wamid.bot", **emoji})
+        for name, emoji in (("1", {"emoji": "👎"}), ("2", {"emoji": ""}))
+    )
+    nothing = message("reaction", id="wamid.3", reaction={"emoji": "👍"})
+    found = parse_webhook(body(given, gone, nothing), NUMBER, NOW)
+    assert [(type(each), each.message_id, each.emojis, each.chat) for each in found] == [
+        (MessageReaction, "wamid.bot", ("👎",), ""),
+        (MessageReaction, "wamid.bot", (), ""),
+    ]

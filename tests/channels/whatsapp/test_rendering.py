@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.text.utf16 import utf16_length
 from sophon_channels.whatsapp.rendering import render_payloads
+from tests.properties import examples
 
 
 def texts(markdown: str) -> list[str]:
@@ -123,7 +124,7 @@ MARKED = st.lists(
 )
 
 
-@settings(max_examples=40)  # the texts are long
+@settings(max_examples=examples(20))  # the texts are long
 @given(MARKED, st.integers(1, 200), st.booleans())
 def test_every_mark_that_a_message_opens_it_closes(pieces: list[str], times: int, caption: bool) -> None:
     path = "/a/b.txt" if caption else None

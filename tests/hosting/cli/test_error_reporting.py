@@ -35,6 +35,8 @@ Command = Callable[..., Any]
         (["usage", "--days", "0"], 2, "--days"),
         (["usage", "--days", "99999999999"], 2, "--days"),
         (["sessions", "fork", "none", "--upto", "99999999999999999999"], 2, "--upto"),
+        (["snapshots", "diff", "abc"], 2, "invalid value for 'NUMBER': it must be a whole number; see"),
+        (["snapshots", "diff", "0"], 2, "invalid value for 'NUMBER': it must be at least 1; see"),
         (["chta"], 2, "there is no command 'chta'; did you mean chat or chain? (see sophon --help)\n"),
         (["sessions", "shwo"], 2, "there is no command 'shwo'; did you mean show? (see sophon sessions --help)\n"),
         (["sessions"], 2, "missing command; commands: list, show, export, fork, rename, delete; see sophon sessions"),

@@ -26,11 +26,11 @@ def rights(permissions: dict[str, Any], *, scopes: set[str] | None = None, is_op
         (rights({"Channels": {"hub": {"Level": "ZeroTrust"}}}), ("Chat",)),
         (rights({"Channels": {"telegram": {"Level": "ZeroTrust"}}}), FEATURES),
         (rights({"Levels": {"User": {"Features": ["Memory"]}}}), ("Memory",)),
-        (rights({}, scopes={"Memory"}), ("Memory",)),
-        (rights({}, scopes={"Read"}), ()),
-        (rights({}, scopes={"OpenAiApi"}), ("Chat", "OpenAiApi")),
+        (rights({}, scopes={"Memory"}), ("Memory", "FullHistory")),
+        (rights({}, scopes={"Read"}), ("FullHistory",)),
+        (rights({}, scopes={"OpenAiApi"}), ("Chat", "OpenAiApi", "FullHistory")),
         (rights(ZERO, scopes={"Memory"}), ()),
-        (rights({}, scopes=set()), ()),
+        (rights({}, scopes=set()), ("FullHistory",)),
     ],
 )
 def test_level_and_scopes_together_say_what_may_be_used(given: ClientRights, features: tuple[str, ...]) -> None:

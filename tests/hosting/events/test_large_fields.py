@@ -16,6 +16,7 @@ from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_chunks import CHUNK_CHARACTERS, MAX_INLINE_BYTES, chunk_to_wire_events
 from sophon_hosting.events.large_fields import MAX_FIELD_BYTES, cut_payload, referenced_text_id, text_id_from_url
 from sophon_hosting.events.wire_event import WireEvent
+from tests.properties import examples
 
 
 def of(event: Event) -> Event:
@@ -33,7 +34,7 @@ VALUES = st.recursive(
 PAYLOADS = st.dictionaries(st.sampled_from(["text", "arguments", "plan", "result"]), VALUES)
 
 
-@settings(max_examples=40)  # the payloads are large
+@settings(max_examples=examples(15))  # the payloads are large
 @given(PAYLOADS)
 def test_every_field_is_bounded_and_the_whole_is_among_the_texts(payload) -> None:
     cut = cut_payload(payload, "s")
@@ -50,7 +51,7 @@ def test_every_field_is_bounded_and_the_whole_is_among_the_texts(payload) -> Non
             assert value.startswith(cut.data[name])
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(15))
 @given(PAYLOADS)
 def test_what_was_cut_is_not_cut_again(payload) -> None:
     cut = cut_payload(payload, "s").data

@@ -56,13 +56,13 @@ class Api:
 
     async def until(self, task_id: str, *wanted: str) -> None:
         """Let the host work until a task has one of these states."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await self.host.services.store.runs.get(task_id)).status not in wanted:
                 await asyncio.sleep(0)
 
     async def until_connections(self, count: int) -> None:
         """Wait until so many connections are open."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while len(self.limiter) != count:
                 await asyncio.sleep(0)
 
@@ -73,7 +73,7 @@ class Api:
             writer.write(sent)
             if hang_up:
                 writer.write_eof()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 return await reader.read()
         finally:
             writer.close()

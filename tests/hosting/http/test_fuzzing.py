@@ -19,6 +19,7 @@ from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_middlewares.chains import twelve
+from tests.properties import examples
 
 WORDS = st.sampled_from(
     ["sessions", "tasks", "approvals", "usage", "queue", "memory", "chain", "models", "me", "s", "messages", "events",
@@ -91,7 +92,7 @@ def client(url: str) -> Iterator[httpx.Client]:
         yield client
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(["GET", "POST", "PATCH", "DELETE", "PUT", "OPTIONS"]),
     parts=PARTS,
@@ -107,7 +108,7 @@ def test_whatever_is_sent_is_answered_in_json(client, method, parts, query, body
     told(client.request(method, path, params=query, content=content, headers={"Content-Type": kind}))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(["GET", "POST", "PATCH", "DELETE", "OPTIONS"]),
     path=st.sampled_from(

@@ -89,8 +89,8 @@ async def test_bodies_that_are_none_are_told_with_their_place(ada: httpx.AsyncCl
     )
     status, message = await post(b'{"content": 5, "sesion_id": "s"}')
     assert status == 400
-    assert "content: Input should be a valid string" in message
-    assert "sesion_id: Extra inputs are not permitted" in message
+    assert "content: it must be a text" in message
+    assert "sesion_id: there is no such field" in message
     assert (await post(b"content=hello", "application/x-www-form-urlencoded"))[0] == 400
     assert (await post(b"[]"))[0] == 400
     assert (await post(b"[" * 100_000))[0] == 400
@@ -174,7 +174,7 @@ async def test_an_empty_body_is_accepted_where_nothing_is_needed(serve, kind: st
     options = {"content": no_chunks()} if chunked else {}
     assert (await client.post("/api/queue/pause", **options)).status_code == 200
     options = {"content": no_chunks()} if chunked else {}
-    assert (await client.post("/api/tasks", **options)).json()["error"]["message"] == "content: Field required"
+    assert (await client.post("/api/tasks", **options)).json()["error"]["message"] == "content: it is missing"
 
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain"])

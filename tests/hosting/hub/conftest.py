@@ -19,7 +19,7 @@ from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_middlewares.chains import twelve
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 """A test that would hang fails instead; one that passes never waits for this."""
 
 USERS = {

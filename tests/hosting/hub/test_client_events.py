@@ -332,3 +332,19 @@ async def test_many_clients_at_once_are_each_answered(house) -> None:
     receipts = await asyncio.gather(*(peer.done("send_message", {"content": f"m{n}"}) for n, peer in enumerate(peers)))
     texts = await asyncio.gather(*(peer.ended(each["task_id"]) for peer, each in zip(peers, receipts, strict=True)))
     assert texts == [f"M{number}" for number in range(20)]
+
+
+async def test_feedback_on_an_answer_is_told_to_the_session_and_not_of_anothers_task(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "hello", "session_id": "s"})
+    task = receipt["task_id"]
+    await ada.ended(task)
+    answer = await ada.done("send_feedback", {"task_id": task, "value": -1, "text": "no", "source": "page"})
+    assert answer == {"ok": True, "task_id": task, "value": -1}
+    await ada.until("feedback_recorded", task_id=task)
+    [told] = ada.of("feedback_recorded", task)
+    assert (told["value"], told["source"]) == (-1, "page")
+    for wrong in ({"task_id": task, "value": 2}, {"task_id": task}, {"task_id": task, "value": "up"}):
+        assert (await ada.refused("send_feedback", wrong))["code"] == "input"
+    bob = await house.peer("bob")
+    assert (await bob.refused("send_feedback", {"task_id": task, "value": 1}))["code"] == "not_found"

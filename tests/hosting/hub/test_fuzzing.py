@@ -7,8 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS
+from tests.properties import examples
 
-MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+MANY = settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 TEXT = st.text(max_size=20)
 SCALAR = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXT

@@ -83,7 +83,7 @@ def build_place(folder: Path, clock: VirtualClock | None = None) -> Place:
         models=FunctionModel(answer),
         tools=[keep_note, read_calendar],
         store=store_from_url(f"sqlite:///{folder / 'sophon.db'}", folder=folder),
-        settings={"Planning": {"Mode": "Never"}},
+        settings={"Planning": {"Mode": "Never"}, "Learning": {"Enabled": True}},
         clock=clock,
     )
     off = OffTheRecordHost(services)
@@ -123,6 +123,18 @@ async def test_nothing_of_a_conversation_is_on_disk(place: Place) -> None:
     assert "off_the_record" in str(refused["text"])
     assert not files_with(place.folder, TOKEN)
     assert not files_with(place.folder, session)
+
+
+async def test_nothing_is_learnt_from_it_and_it_takes_no_feedback(place: Place) -> None:
+    session, _ = await say(place, "hello")
+    for host in (place.host, place.off):
+        assert await host.services.store.trajectories.count() == 0
+    [task] = await place.user().list_tasks(session_id=session)
+    with pytest.raises(InputError, match="off the record"):
+        await place.user().send_feedback(task.id, 1)
+    receipt = await place.user().send_message(ClientMessage("on the record"))
+    await place.outcome(place.user(), receipt.task_id)
+    assert [each.run_id for each in await place.host.services.store.trajectories.list()] == [receipt.task_id]
 
 
 async def test_the_same_words_on_the_record_are_on_disk(place: Place) -> None:

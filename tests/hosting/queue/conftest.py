@@ -15,7 +15,7 @@ QUEUES: dict[str, Construct] = {
         capacity, max_deliveries=max_deliveries, owner_share=owner_share, clock=clock
     )
 }
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 """A test that would hang fails instead; one that passes never waits for this."""
 
 

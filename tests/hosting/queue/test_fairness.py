@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sophon_hosting.queue.contract import QueueEntry
+from tests.properties import examples
 
 
 def run(task: str) -> QueueEntry:
@@ -59,7 +60,7 @@ async def test_more_tasks_of_a_session_do_not_move_its_turn(queue, take):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 @given(puts=st.lists(st.sampled_from("abcdefgh"), max_size=60))
 async def test_nobody_is_passed_twice_by_another_session(make_queue, take, workers: int, puts: list[str]):
     queue = await make_queue()

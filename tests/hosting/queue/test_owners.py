@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import QueueEntry
+from tests.properties import examples
 
 
 def run(owner: str, number: int, session: str | None = None) -> QueueEntry:
@@ -142,7 +143,7 @@ async def test_a_resume_enters_a_full_queue(make_queue):
 arrivals = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 3), st.booleans()), max_size=60)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40), deadline=None)
 @given(arrivals=arrivals)
 async def test_an_owner_waits_for_one_turn_of_each_other_owner_and_nothing_is_lost(make_queue, take, arrivals):
     queue = await make_queue()
@@ -176,7 +177,7 @@ async def test_an_owner_waits_for_one_turn_of_each_other_owner_and_nothing_is_lo
         assert numbers == sorted(numbers)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30), deadline=None)
 @given(arrivals=arrivals)
 async def test_positions_are_the_order_of_delivery(make_queue, take, arrivals):
     queue = await make_queue()

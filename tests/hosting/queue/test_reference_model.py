@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sophon.errors import QueueFull
 from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import Delivery, QueueEntry, ReservedSlot
+from tests.properties import examples
 
 CAPACITY, MAX_DELIVERIES = 4, 2
 SESSIONS = "abcd"
@@ -377,4 +378,6 @@ class QueueAndModel(RuleBasedStateMachine):
 
 def test_a_queue_does_what_its_model_does(construct):
     machine = type("Machine", (QueueAndModel,), {"construct": staticmethod(construct)})
-    run_state_machine_as_test(machine, settings=settings(max_examples=60, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=examples(25), stateful_step_count=40, deadline=None)
+    )

@@ -24,7 +24,7 @@ PLAN = [
     {"id": "b", "description": "Say something", "depends_on": [], "estimated_risk": "low"},
 ]
 URLS = {"memory": "memory://", "sqlite": SQLITE}
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 """A test that would hang fails instead; one that passes never waits for this."""
 
 

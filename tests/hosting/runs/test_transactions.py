@@ -1,7 +1,9 @@
 """What a turn stores, and in how many transactions: what tells of a write is in the transaction of that write."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,15 +11,23 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from sophon import ModelRequest, ModelResponse, Risk, Services, Tool, ToolCall, tool
+from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Services, Tool, ToolCall, tool
+from sophon.chain.pipeline import Next
 from sophon.errors import StoreError
 from sophon.events import LoopWarning, ModelAttempt
+from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.routing.route_record import RouteRecord
+from sophon.routing.turn_keys import ROUTE
+from sophon.settings import LearningSettings
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.staged_writes import CheckpointWrite
+from sophon.stores.vectors.contract import POLICIES
+from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events import sequencer
 from sophon_hosting.events.event_bus import EventBus
@@ -26,6 +36,7 @@ from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.learners.insertion import add_learning
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
@@ -145,6 +156,53 @@ async def run(host: Host, text: str, session_id: str = "s") -> Run:
 async def test_a_plain_turn_commits_three_times(busy: Host, commits: Commits) -> None:
     assert (await run(busy, "hello 0")).status == "completed"
     assert commits.count == 3
+
+
+async def test_a_turn_changes_few_pages(busy: Host, tmp_path: Path, store_url: str) -> None:
+    if store_url != SQLITE:
+        pytest.skip("the log of a server is not ours")
+    file = tmp_path / "data" / "sophon.db"
+
+    async def kilobytes_of(text: str) -> float:
+        """Size of the log per turn; a page now and then is full, so several turns count."""
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        for number in range(4):
+            await run(busy, text, f"{text} {number}")
+        return file.with_name("sophon.db-wal").stat().st_size / 4 / 1024
+
+    plain = await kilobytes_of("hello 0")
+    assert plain < 55
+    assert (await kilobytes_of("look 1") - plain) / ROUNDS < 45  # with the entries of the audit log
+
+
+async def test_a_turn_that_is_learnt_from_commits_no_more(
+    store: Store, clock: VirtualClock, looking: Looking, commits: Commits
+) -> None:
+    embedder = CachingEmbedder(HashingEmbedder(16))
+    services = Services(
+        models=FunctionModel(answer),
+        tools=[looking.tool()],
+        store=store,
+        clock=clock,
+        events=EventRecorder(),
+        settings={"Learning": {"Enabled": True, "GoodFrom": 0, "PoorBelow": 0}},
+        embedder=embedder,
+        policies=create_policy_cache(store.vectors, embedder, clock, LearningSettings.defaults(), 0.85),
+    )
+
+    async def choose_tier(ctx: Context, next: Next, /) -> None:
+        ctx.put(ROUTE, RouteRecord("Intelligent", "a/large", tier="premium"))
+        await next(ctx)
+
+    learning = add_learning(twelve(services), services.settings)
+    host = Host(services, Pipeline.compose(*list(learning)[:3], choose_tier, *list(learning)[3:]))
+    await host.start()
+    done = await run(host, "hello 0")
+    assert commits.count == 3
+    await host.shutdown(grace_seconds=0)
+    assert [each.run_id for each in await store.trajectories.list()] == [done.id]
+    assert await store.vectors.count(POLICIES) == 1
 
 
 @pytest.mark.parametrize("calls", [1, 4])

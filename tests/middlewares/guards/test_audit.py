@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from sophon import Decision, ToolCall, tool
+from sophon import Decision, Risk, ToolCall, tool
 from sophon.errors import StoreError
 from sophon.stores.audit.contract import AuditEvent
 from sophon_middlewares.guards.audit import MAX_SUMMARY_CHARACTERS, Audit
@@ -179,3 +179,21 @@ async def test_an_outcome_that_cannot_be_appended_is_an_error_of_the_turn(
     monkeypatch.setattr(ctx.services.store, "audit", RefusingAudit("executed"))
     with pytest.raises((StoreError, ExceptionGroup)):
         await turn.chain(Audit()).run(ctx)
+
+
+@pytest.mark.parametrize(
+    ("url", "method", "raised"),
+    [("https://example.org/", "DELETE", "medium"), ("https://example.org/", "POST", "")],
+)
+async def test_the_risk_to_which_the_arguments_raise_a_call_is_beside_that_of_the_tool(
+    turn: GuardedTurn, url: str, method: str, raised: str
+) -> None:
+    @tool(risk=Risk.LOW)
+    async def ask(url: str, method: str) -> str:
+        """Ask a server."""
+        return "ok"
+
+    await turn.run([Audit()], [ToolCall("c1", "ask", {"url": url, "method": method})], tools=[ask])
+    proposed = (await turn.services.store.audit.list_after(0))[0]
+
+    assert (proposed.fields["risk"], proposed.texts.get("raised_risk", "")) == ("low", raised)

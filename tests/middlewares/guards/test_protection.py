@@ -1,11 +1,15 @@
 """Protection: what keeps the agent from its own identity and from the files of its host."""
 
+import io
 import os
+import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from sophon import ToolCall, tool
+from sophon import Decision, ToolCall, tool
+from sophon.security import unpacked_names
 from sophon_middlewares.guards.protection import Protection
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call, write_call
 
@@ -45,6 +49,19 @@ BLOCKED = [
     shell_call("mv ../../data x"),
     shell_call("git checkout HEAD -- SOUL.md"),
     shell_call("git rm SOUL.md"),
+    shell_call("bash <<EOF\nrm SOUL.md\nEOF\n"),
+    shell_call("cat <<'EOF' | sh\ncat ../../appsettings.json\nEOF\n"),
+    shell_call("sh -c 'cat ../../appsettings.json'"),
+    shell_call("ln SOUL.md x && echo evil > x"),
+    shell_call("ln -s ../../appsettings.json x"),
+    shell_call("mkdir d; ln -s ../SOUL.md d/x"),
+    shell_call("cp -l SOUL.md x"),
+    shell_call("link SOUL.md x"),
+    shell_call("install -m 644 notes.txt SOUL.md"),
+    shell_call("dd if=notes.txt of=SOUL.md"),
+    shell_call("wget https://example.org/SOUL.md"),
+    shell_call("gunzip SOUL.md.gz"),
+    shell_call("patch -p1 <<'EOF'\n--- a/SOUL.md\n+++ b/SOUL.md\n@@ -1 +1 @@\n-I am kind.\n+x\nEOF\n"),
     write_call("../" * 5000),
     write_call("a/../" * 300 + "x"),
 ]
@@ -64,6 +81,9 @@ ALLOWED = [
     shell_call("git add . && git commit -m 'All of *.md'"),
     shell_call("git checkout main"),
     shell_call("mkdir -p sub; grep -rn kind ."),
+    shell_call("bash <<EOF\nls\nEOF\n"),
+    shell_call("ln -s notes.txt link.txt"),
+    shell_call("patch -p1 --dry-run <<'EOF' || true\n--- a/p/SOUL.md\n+++ b/p/SOUL.md\n@@ -1 +1 @@\n-a\n+b\nEOF\n"),
 ]
 
 
@@ -101,7 +121,9 @@ async def test_a_call_that_touches_a_protected_file_is_blocked(turn: GuardedTurn
     assert turn.gate.asked == []
 
 
-@pytest.mark.parametrize("call", [BLOCKED[0], BLOCKED[5], BLOCKED[7], BLOCKED[15]], ids=label)
+@pytest.mark.parametrize(
+    "call", [BLOCKED[0], BLOCKED[5], BLOCKED[7], BLOCKED[15], shell_call("ln SOUL.md x && echo evil > x")], ids=label
+)
 async def test_without_the_guard_the_attack_succeeds(turn: GuardedTurn, call: ToolCall) -> None:
     [result] = await turn.run([], [call], tools=TOOLS)
 
@@ -151,3 +173,99 @@ async def test_a_host_in_the_working_directory_is_guarded_like_any_other(
 
     assert "2" in results[0]
     assert results[1].startswith("blocked by Protection")
+
+
+def make_tar(path: Path, *names: str, link: str = "", mode: str = "w:gz") -> None:
+    with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
+        for name in names:
+            entry = tarfile.TarInfo(name)
+            entry.size = 4
+            archive.addfile(entry, io.BytesIO(b"evil"))
+        if link:
+            entry = tarfile.TarInfo(link)
+            entry.type, entry.linkname = tarfile.SYMTYPE, "."
+            archive.addfile(entry)
+
+
+def make_zip(path: Path, *names: str) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "evil")
+
+
+UNPACKING = [
+    ("tar xzf good.tgz", None),
+    ("tar xzf bad.tgz", "block"),
+    ("mkdir -p sub && tar xzf bad.tgz -C sub", None),
+    ("tar xzf deep.tgz", None),
+    ("tar xzf deep.tgz --strip-components=1", "block"),
+    ("tar xzf skills.tgz", "block"),
+    ("tar xzf links.tgz", "escalate"),
+    ("tar xzf broken.tgz", "escalate"),
+    ("tar xzf missing.tgz", "escalate"),
+    ("cat bad.tgz | tar xz", "escalate"),
+    ("unzip -o good.zip", None),
+    ("unzip -o bad.zip", "block"),
+    ("unzip -o bad.zip -d sub", None),
+    ("cd .. && unzip -o nested.zip", "block"),
+    ("7z x good.7z", "escalate"),
+    ("cp -r plain/. .", None),
+    ("cp -r with_soul/. .", "block"),
+    ("rsync -a with_soul/ .", "block"),
+    ("cp -r unknown_folder/. .", "escalate"),
+    ("git restore .", "escalate"),
+    ("ln -s . here && echo evil > here/SOUL.md", "block"),
+    ("ln -s ../.. up", "escalate"),
+    ("bash <<A <<B\nls\nA\nrm SOUL.md\nB\n", "escalate"),
+]
+
+
+@pytest.mark.parametrize(("command", "verdict"), UNPACKING)
+async def test_an_archive_is_unpacked_only_if_it_has_no_protected_file(
+    turn: GuardedTurn, command: str, verdict: str | None
+) -> None:
+    files = turn.folder / "data" / "files"
+    make_tar(files / "good.tgz", "a/b.txt", "c.txt")
+    make_tar(files / "bad.tgz", "c.txt", "./soul.md")
+    make_tar(files / "deep.tgz", "x/SOUL.md")
+    make_tar(files / "skills.tgz", "skills/mail/SKILL.md")
+    make_tar(files / "links.tgz", "c.txt", link="here")
+    (files / "broken.tgz").write_bytes(b"\x1f\x8bxxxx")
+    make_zip(files / "good.zip", "a/b.txt")
+    make_zip(files / "bad.zip", "a/b.txt", "SOUL.md")
+    make_zip(files / "nested.zip", "files/SOUL.md")
+    (files / "plain").mkdir()
+    (files / "with_soul").mkdir()
+    (files / "with_soul" / "SOUL.md").write_text("evil")
+    # Not in the turn: what the guard does not block need not run here.
+    turn.gate.decision = Decision.reject("no")
+    await turn.run([Protection()], [shell_call(command)])
+
+    assert [each[2] for each in turn.verdicts()] == ([verdict] if verdict else [])
+    assert (files / "SOUL.md").read_text() == "I am kind."
+
+
+async def test_an_archive_that_grows_without_end_is_not_read_to_its_end(
+    turn: GuardedTurn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unpacked_names, "MAX_ARCHIVE_BYTES", 100_000)
+    entry = tarfile.TarInfo("zeros")
+    entry.size = 1_000_000
+    with tarfile.open(turn.folder / "data" / "files" / "bomb.tgz", "w:gz") as archive:
+        archive.addfile(entry, io.BytesIO(bytes(entry.size)))
+    turn.gate.decision = Decision.reject("no")
+    await turn.run([Protection()], [shell_call("tar xzf bomb.tgz")])
+
+    assert [each[3] for each in turn.verdicts()] == ["protected_unknown"]
+
+
+async def test_a_zip_entry_with_a_second_name_is_not_trusted(turn: GuardedTurn) -> None:
+    path = turn.folder / "data" / "files" / "two.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        entry = zipfile.ZipInfo("harmless.txt")
+        entry.extra = b"\x75\x70" + (5 + len("SOUL.md")).to_bytes(2, "little") + b"\1" + bytes(4) + b"SOUL.md"
+        archive.writestr(entry, "evil")
+    turn.gate.decision = Decision.reject("no")
+    await turn.run([Protection()], [shell_call("unzip -o two.zip")])
+
+    assert [each[3] for each in turn.verdicts()] == ["protected_unknown"]

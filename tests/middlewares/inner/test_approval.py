@@ -434,3 +434,40 @@ async def test_silence_ends_in_time_although_the_clock_jumps(inner: Pipeline) ->
             await clock.advance(30)
 
     assert (ran, ctx.response and ctx.response.text) == ([], "done")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_named"), [("https://api.example.com/x", True), ("https://example.org/x", False), ("", False)]
+)
+async def test_the_question_names_the_credential_that_the_host_would_add_and_never_its_value(
+    url: str, is_named: bool
+) -> None:
+    asked: list[ApprovalRequest] = []
+
+    class Gate:
+        async def request(self, request: ApprovalRequest) -> Decision:
+            asked.append(request)
+            return Decision.reject("no")
+
+    call = ToolCall("c", "http.send", {"method": "POST", "url": url, "body": "x"})
+    credential = {"Secret": "sesame-open-1234", "Hosts": ["api.example.com"]}
+    services = Services(
+        models=ScriptedModel([[call], "done"]), approvals=Gate(), settings={"Vault": {"github": credential}}
+    )
+    await Pipeline.compose(AgenticLoop(), Approval(), ToolExecution(), LlmInvoker()).run(services.turn("hi"))
+
+    [request] = asked
+    assert ("adds the credential 'github' of its vault" in request.preview) is is_named
+    assert "sesame" not in repr(request)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "~/x", "../x", "a\\b", "x\0y"])
+async def test_a_path_that_no_files_folder_has_is_refused_before_anybody_is_asked(path: str) -> None:
+    call = ToolCall("c", "files.write", {"path": path, "content": "x"})
+    recorder = EventRecorder()
+    ctx = Services(models=ScriptedModel([[call], "done"]), events=recorder).turn("hi")
+    await Pipeline.compose(AgenticLoop(), Approval(), ToolExecution(), LlmInvoker()).run(ctx)
+
+    [result] = [each.content for each in ctx.messages if each.role == "tool"]
+    assert result.startswith("error: invalid arguments for files.write: path: ")
+    assert recorder.of(ApprovalRequested) == []

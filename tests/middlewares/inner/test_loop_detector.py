@@ -371,6 +371,14 @@ def test_a_detector_that_was_stored_by_an_earlier_version_is_read() -> None:
     assert LoopDetector.from_json(stored).to_json() == LoopDetector().to_json()
 
 
+def test_a_long_call_that_an_earlier_version_stored_as_it_was_gets_its_result() -> None:
+    call = ToolCall("", "open", {"path": "x" * 100})
+    stored = {**LoopDetector().to_json(), "calls": [[f"open {call.canonical_arguments().decode()}", None]]}
+    detector = LoopDetector.from_json(stored)
+    detector.record(call, "found")
+    assert [outcome for _, outcome in detector.to_json()["calls"]] == ["=found"]
+
+
 @given(LETTERS, st.integers(0, 120), st.booleans())
 def test_a_detector_written_out_and_read_back_goes_on_as_if_nothing_had_been(
     calls: list[str], at: int, recorded: bool

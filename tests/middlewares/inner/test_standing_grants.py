@@ -49,13 +49,15 @@ class Turns:
     events: EventRecorder = field(default_factory=EventRecorder)
     gate: Gate = field(default_factory=lambda: Gate(Decision.approve(decided_by="ada", grant="session")))
 
-    async def ask(self, call: ToolCall, *, guards: Sequence[Any] = (), session: str = "s", who: str = "ada") -> bool:
+    async def ask(
+        self, call: ToolCall, *, guards: Sequence[Any] = (), session: str = "s", who: str = "ada", chat: str = ""
+    ) -> bool:
         before = len(self.gate.asked)
-        ctx = self.build(call, session=session, who=who)
+        ctx = self.build(call, session=session, who=who, chat=chat)
         await Pipeline.compose(AgenticLoop(), *guards, Approval(), ToolExecution(), LlmInvoker()).run(ctx)
         return len(self.gate.asked) > before
 
-    def build(self, call: ToolCall, *, session: str = "s", who: str = "ada") -> Context:
+    def build(self, call: ToolCall, *, session: str = "s", who: str = "ada", chat: str = "") -> Context:
         services = Services(
             store=self.store,
             clock=self.clock,
@@ -64,7 +66,7 @@ class Turns:
             approvals=self.gate,
             events=self.events,
         )
-        return services.turn("hi", session_id=session, principal=who)
+        return services.turn("hi", session_id=session, principal=who, group=bool(chat), data_owner=chat or None)
 
     def answer(self, decision: Decision) -> None:
         self.gate.decision = decision
@@ -96,6 +98,22 @@ async def test_a_grant_for_always_covers_all_sessions_of_its_person() -> None:
     turns.answer(Decision.reject())
     assert [await turns.ask(note(), session=name) for name in ("s", "other")] == [False, False]
     assert await turns.ask(note(), who="bob")
+
+
+PLACES = ("", "telegram:chat:-100", "telegram:chat:-200")
+
+
+@pytest.mark.parametrize("given_in", ["", "telegram:chat:-100"])
+async def test_a_grant_for_always_covers_only_the_place_it_was_given_in(given_in: str) -> None:
+    turns = Turns()
+    turns.answer(Decision.approve(decided_by="ada", grant="always"))
+    assert await turns.ask(note(), chat=given_in)
+    turns.answer(Decision.approve(decided_by="ada"))
+    asked = {chat: await turns.ask(note(), session=f"t{chat}", chat=chat) for chat in PLACES}
+
+    assert asked == {chat: chat != given_in for chat in PLACES}
+    [stored] = await turns.store.grants.list_active(turns.clock.now())
+    assert stored.chat == given_in
 
 
 async def test_without_a_grant_each_call_is_asked_about() -> None:

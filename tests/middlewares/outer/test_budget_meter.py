@@ -10,7 +10,7 @@ from sophon.errors import BudgetExceeded
 from sophon.models.model import ModelInfo
 from sophon.settings import BudgetSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending
+from sophon.stores.usage.contract import PayerLimits, PayerSpending, Period, ProviderLimits, Reservation, Spending
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 from sophon.testing import VirtualClock
 from sophon_middlewares.outer.budget_meter import TurnMeter, exceeded_budget, limits_for_provider
@@ -91,10 +91,15 @@ class SlowUsage(InMemoryUsageStore):
         return await super().mark_alerted(provider, period, name)
 
     async def reserve(
-        self, provider: str, period: Period, worst_case: Usage, limits: ProviderLimits
-    ) -> Reservation | Spending:
+        self,
+        provider: str,
+        period: Period,
+        worst_case: Usage,
+        limits: ProviderLimits,
+        payer: PayerLimits | None = None,
+    ) -> Reservation | Spending | PayerSpending:
         await asyncio.sleep(0)
-        return await super().reserve(provider, period, worst_case, limits)
+        return await super().reserve(provider, period, worst_case, limits, payer)
 
 
 def metered(tokens: int, books: SlowUsage | None = None, **providers: dict[str, int]) -> TurnMeter:

@@ -11,7 +11,8 @@ from sophon.context import Step
 from sophon.errors import ModelError, StoreUnavailable
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
-from sophon.stores.sessions.contract import SessionRecord
+from sophon.history_redaction import HIDDEN
+from sophon.stores.sessions.contract import Compaction, SessionRecord
 from sophon.testing import EventRecorder, ScriptedModel, assert_valid_transcript
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, SessionEvents, ToolExecution
 
@@ -210,3 +211,38 @@ async def test_the_sessions_own_model_is_used() -> None:
     await services.store.sessions.set_model("s", "offline")
 
     assert (await Pipeline.compose(SessionEvents(), spy).run(services.turn("go", session_id="s"))).text == "offline"
+
+
+def restricted(*features: str) -> dict[str, object]:
+    return {"Permissions": {"Levels": {"User": {"Features": list(features)}}}}
+
+
+@pytest.mark.parametrize(("features", "seen"), [(("Chat", "FullHistory"), "7 euros"), (("Chat",), HIDDEN)])
+async def test_the_model_reads_earlier_results_only_for_who_may(features: tuple[str, ...], seen: str) -> None:
+    read = Message("assistant", "", [ToolCall("c", "files.read", {"path": "pay.txt"})])
+    earlier = [Message("user", "look"), read, Message("tool", "7 euros", tool_call_id="c"), Message("assistant", "ok")]
+    summary = SessionRecord("compaction", "t", Message("user", "7 euros", origin="compaction"), {"covers": 2})
+    with ScriptedModel(["I do not know"]) as model:
+        services = Services(models=model, settings=restricted(*features))
+        records = [SessionRecord("message", "t", each) for each in earlier]
+        await services.store.sessions.append("s", [*records, summary] if "FullHistory" not in features else records)
+        ctx = services.turn("what was in it?", session_id="s")
+        await CHAIN.run(ctx)
+
+    assert model.requests[0].messages[2].content == seen
+    assert ("pay.txt" in repr(model.requests[0].messages)) is (seen != HIDDEN)
+    assert [message.content for message in await services.history("s")][2] == "7 euros"
+
+
+async def test_a_summary_of_a_redacted_history_is_not_stored() -> None:
+    with ScriptedModel(["yes"]) as model:
+        services = Services(models=model, settings=restricted("Chat"))
+        await services.store.sessions.append("s", [SessionRecord("message", "t", Message("user", "hello"))])
+        ctx = services.turn("and?", session_id="s")
+
+        async def compact(ctx: Context, next: Next) -> None:
+            ctx.compaction = Compaction(Message("user", "nothing was said", origin="compaction"), covers=1)
+            await next(ctx)
+
+        await Pipeline.compose(SessionEvents(), compact, AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
+    assert "compaction" not in await kinds(services)

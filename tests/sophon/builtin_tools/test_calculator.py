@@ -11,6 +11,7 @@ from sophon import Context
 from sophon.builtin_tools.arithmetic_evaluator import MAX_EXPRESSION_CHARACTERS, evaluate_expression, format_number
 from sophon.builtin_tools.calculator import calculator
 from sophon.errors import ToolError
+from tests.properties import examples
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def outcome(expression: str) -> str:
         return str(error)
 
 
-@settings(max_examples=400, deadline=timedelta(seconds=2))
+@settings(max_examples=examples(100), deadline=timedelta(seconds=2))
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_whatever_looks_like_arithmetic_ends_soon_in_an_answer_or_a_refusal(expression: str) -> None:
     assert outcome(expression)

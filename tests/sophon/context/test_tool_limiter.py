@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.context.tool_limiter import ToolLimiter
+from tests.properties import examples
 
 
 async def settle() -> None:
@@ -133,7 +134,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(75))
 @given(STEPS, st.integers(1, 4))
 def test_whatever_comes_goes_and_is_cancelled_every_place_is_free_in_the_end(
     steps: Sequence[tuple[str, int]], limit: int

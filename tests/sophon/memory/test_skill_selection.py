@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.memory import Skill, select_skills
@@ -82,7 +82,6 @@ def skill_sets(draw: st.DrawFn) -> list[Skill]:
     return draw(st.permutations(made))
 
 
-@settings(max_examples=150)
 @given(skill_sets(), st.integers(0, 80))
 def test_it_is_the_optimum_for_few_skills_and_complete(skills: list[Skill], budget: int) -> None:
     found = select_skills(skills, budget)

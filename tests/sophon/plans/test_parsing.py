@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sophon.errors import PlanError
 from sophon.plans import Plan, PlanStep, parse_plan
 from sophon.tools import Risk
+from tests.properties import examples
 
 GOOD: dict[str, Any] = {"goal": "g", "steps": [{"id": "a", "description": "do a"}]}
 JSON = st.recursive(
@@ -202,7 +203,7 @@ def test_any_plan_written_as_json_is_read_back(plan: Plan) -> None:
     assert Plan.from_json(json.loads(text)) == plan
 
 
-@settings(max_examples=30)  # the documents are large
+@settings(max_examples=examples(15))  # the documents are large
 @given(JSON | st.fixed_dictionaries({"goal": JSON, "steps": st.lists(st.dictionaries(st.sampled_from(FIELDS), JSON))}))
 def test_strange_json_is_a_plan_or_a_plan_error(data: object) -> None:
     with contextlib.suppress(PlanError):

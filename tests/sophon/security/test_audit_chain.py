@@ -1,5 +1,6 @@
 """The hash chain of the audit log: what breaks it, and what may be removed without breaking it."""
 
+import hashlib
 import json
 import random
 from collections.abc import Callable
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.security.audit_chain import AuditEntry, chain_entry, verify_audit
+from sophon.security.audit_chain import AuditEntry, chain_entry, compute_entry_hash, verify_audit
 
 
 def build_chain(count: int = 6) -> list[AuditEntry]:
@@ -151,3 +152,20 @@ def test_a_long_chain_is_checked_whole() -> None:
     number = random.Random(5).randrange(1, 300)
     lines[number - 1] = change(lines[number - 1], ("fields", "tool"), "x")
     assert verify_audit(lines) == number
+
+
+@given(
+    st.dictionaries(
+        st.text(),
+        st.text() | st.integers() | st.booleans() | st.none() | st.floats(allow_nan=False, allow_infinity=False),
+    )
+)
+def test_the_hash_is_that_of_the_canonical_json(fields: dict[str, Any]) -> None:
+    canonical = json.dumps([1, fields, {"a": "b"}, "c"], sort_keys=True, separators=(",", ":"))
+    assert compute_entry_hash(1, fields, {"a": "b"}, "c") == hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("value", ["\x7f", "\x00\t\u2028", "é", "\ud800", "😀", 10**30, 1e16, True])
+def test_a_value_that_libraries_write_differently_has_the_same_hash(value: Any) -> None:
+    canonical = json.dumps([1, {"tool": value}, {}, ""], sort_keys=True, separators=(",", ":"))
+    assert compute_entry_hash(1, {"tool": value}, {}, "") == hashlib.sha256(canonical.encode()).hexdigest()

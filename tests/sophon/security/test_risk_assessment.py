@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sophon.risk import Risk
 from sophon.security import assess_risk
+from sophon.security.assessed_arguments import has_assessed_arguments
 
 SHELL = {
     "ls -la": "low",
@@ -126,6 +127,25 @@ def test_other_arguments(tool: str, arguments: dict[str, Any], risk: str) -> Non
 )
 def test_it_never_raises(tool: str, arguments: dict[str, Any]) -> None:
     assert assess_risk(tool, arguments) in (Risk.LOW, Risk.MEDIUM, Risk.HIGH)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "is_assessed"),
+    [
+        *(("run", {name: "x"}, True) for name in ("command", "code", "url", "path", "source", "destination")),
+        *(("run", {name: "x"}, True) for name in ("dir", "file", "target")),
+        ("gmail", {}, True),
+        ("send_mail", {"to": "x"}, True),
+        ("run", {"to": "eve@example.com", "method": "DELETE"}, False),
+        ("add", {"a": 1, "b": 2}, False),
+        ("", {}, False),
+    ],
+)
+def test_a_call_is_assessed_by_the_names_of_its_arguments(
+    tool: str, arguments: dict[str, Any], is_assessed: bool
+) -> None:
+    assert has_assessed_arguments(tool, arguments) is is_assessed
+    assert is_assessed or assess_risk(tool, arguments) is Risk.LOW
 
 
 @pytest.mark.parametrize("arguments", [{"command": "rm -rf \ud800"}, {"command": ["rm", "-rf", "\ud800"]}])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sophon.security.secret_beginnings import find_safe_place
 from sophon.security.secret_patterns import BOUNDARY
+from tests.properties import examples
 
 _SPACE = r"[\t-\r ]"
 _QUOTE = r"(?:\\?[\"'])?"
@@ -51,7 +52,7 @@ def find_forwards(text: str, place: int, limit: int) -> int:
 
 
 @given(TEXTS, st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_search_from_the_end_finds_the_last_safe_place(text: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(text)))
     limit = data.draw(st.integers(0, place))

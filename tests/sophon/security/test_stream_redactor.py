@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon.security import StreamRedactor, redact
+from sophon.security import StreamRedactor, redact, stream_redactor
 from sophon.security.known_secrets import KNOWN_SECRETS
-from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE
+from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, find_cut
+from tests.properties import examples
 from tests.sophon.security.test_redaction import KEYS, ORDINARY
 
 KNOWN = [
@@ -54,6 +55,8 @@ PIECES = st.one_of(
         lambda unit: st.integers(0, 30).map(lambda times: unit * times)
     ),
 )
+LENGTHS = (0, 1, 2, 3, 5, 8, 13, 21, 34)
+"""Of the chunk between two cuts."""
 TEXTS = st.lists(PIECES, max_size=10).map("".join)
 
 
@@ -72,7 +75,7 @@ def stream(*chunks: str) -> str:
 
 
 @given(TEXTS, st.data())
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_any_chunks_become_what_the_whole_text_becomes(text: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
     chunks = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
@@ -88,7 +91,8 @@ def test_a_secret_is_found_at_every_cut(text: str) -> None:
     shown = redact(whole)
     assert "REDACTED" in shown
     for first in range(len(whole)):
-        for second in range(first, len(whole)):
+        for length in LENGTHS:
+            second = first + length
             assert stream(whole[:first], whole[first:second], whole[second:]) == shown
 
 
@@ -113,9 +117,9 @@ def test_what_is_held_back_is_bounded(unit: str) -> None:
     redactor = StreamRedactor()
     text = (unit * MAX_PIECE)[: 2 * MAX_PIECE]
     shown: list[str] = []
-    for start in range(0, len(text), 16):
-        shown.append(redactor.feed(text[start : start + 16]))
-        assert redactor.held_characters <= MAX_PIECE + 16
+    for start in range(0, len(text), 128):
+        shown.append(redactor.feed(text[start : start + 128]))
+        assert redactor.held_characters <= MAX_PIECE + 128
     assert "".join(shown) + redactor.flush() == redact(text)
 
 
@@ -139,3 +143,18 @@ def test_a_secret_in_a_run_without_spaces_is_not_cut(place: int) -> None:
 
 def test_a_private_key_behind_an_assignment_is_replaced_whole() -> None:
     assert redact(f"PASSWORD={PEM} x") == "PASSWORD=[REDACTED] x"
+
+
+def test_a_text_that_cannot_be_cut_is_not_searched_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[int] = []
+
+    def count(text: str, start: int = 0, *, floor: int = 0) -> int:
+        searched.append(len(text) - start)
+        return find_cut(text, start, floor=floor)
+
+    monkeypatch.setattr(stream_redactor, "find_cut", count)
+    redactor = StreamRedactor()
+    text = "-----BEGIN " * 3000
+    shown = "".join(redactor.feed(text[at : at + 50]) for at in range(0, len(text), 50)) + redactor.flush()
+    assert shown == text
+    assert sum(searched) < 20 * len(text)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.security.commands import find_write_targets
+from sophon.security.commands.unpacking import Unpacking
 
 
 def targets(command: str) -> tuple[list[str], bool]:
@@ -55,6 +56,35 @@ def targets(command: str) -> tuple[list[str], bool]:
         ("for x in 1; do touch y; done", ["/ws/y"]),
         ("cat <<EOF > a\nhi\nEOF", ["/ws/a"]),
         ("(cd sub); touch a", ["/ws/a", "/ws/sub/a"]),
+        ("bash <<EOF\nrm a\nEOF\n", ["/ws/a"]),
+        ("sudo bash -s <<-'EOF'\n\trm a\n\tEOF\n", ["/ws/a"]),
+        ("cat <<'EOF' | sh\nrm a\nEOF\n", ["/ws/a"]),
+        ("sh <<< 'rm a'", ["/ws/a"]),
+        ("echo 'rm a' | bash", ["/ws/a"]),
+        ("printf 'ls\\nrm %s' a | sh", ["/ws/%s", "/ws/a"]),
+        ("source /dev/stdin <<< 'rm a'", ["/ws/a"]),
+        ("busybox sh -c 'rm a'", ["/ws/a"]),
+        ("busybox rm a", ["/ws/a"]),
+        ("bash <<EOF\nbash -c 'bash <<< \"rm a\"'\nEOF\n", ["/ws/a"]),
+        ("cat <<EOF > a\nrm b\nEOF\nbash build.sh", ["/ws/a"]),
+        ("ln SOUL.md x", ["/ws/SOUL.md", "/ws/x", "/ws/x/SOUL.md"]),
+        ("ln -s ../SOUL.md sub/x", ["/SOUL.md", "/ws/SOUL.md", "/ws/sub/SOUL.md", "/ws/sub/x"]),
+        ("link a b", ["/ws/a", "/ws/b", "/ws/b/a"]),
+        ("cp -l a b", ["/ws/a", "/ws/b", "/ws/b/a"]),
+        ("cp -as a b", ["/ws/a", "/ws/b", "/ws/b/a"]),
+        ("install -m 644 a b", ["/ws/b"]),
+        ("rsync -a a b", ["/ws/b"]),
+        ("gunzip a.gz", ["/ws/a", "/ws/a.gz"]),
+        ("gzip a", ["/ws/a"]),
+        ("zip x.zip a b", ["/ws/x.zip"]),
+        ("zip -rm x.zip a", ["/ws/a", "/ws/x.zip"]),
+        ("tar czf x.tgz a", ["/ws/x.tgz"]),
+        ("tar -c --file=x.tar a", ["/ws/x.tar"]),
+        ("patch a fix.diff", ["/ws/a"]),
+        ("git checkout -- a", ["/ws/a"]),
+        ("git checkout a", ["/ws/a"]),
+        ("wget https://x.org/a", ["/ws"]),
+        ("curl -sO https://x.org/a", ["/ws"]),
     ],
 )
 def test_what_is_written(command: str, paths: list[str]) -> None:
@@ -97,6 +127,11 @@ def test_a_plain_command_is_known_completely(command: str) -> None:
         "sed 'w /etc/x' y",
         "sudo -u ann rm a",
         "echo (",
+        "bash <<EOF\nls\nEOF\n",
+        "cat script | sh",
+        'bash <<< "$X"',
+        "unzip a.zip",
+        "patch -p1 < a.diff",
         "bash -c 'bash -c \"bash -c x\"'",
         "f() { ls; }; f",
         "rm {a,b}",
@@ -109,6 +144,70 @@ def test_what_cannot_be_known_is_said(command: str) -> None:
 
 def test_a_computed_name_shows_its_literal_part() -> None:
     assert targets("rm skills/*") == (["/ws/skills/*"], False)
+
+
+UNPACKED = [
+    ("tar xf a.tar", Unpacking("tar", "/ws", ("/ws/a.tar",))),
+    ("tar -xzf a.tgz -C sub", Unpacking("tar", "/ws/sub", ("/ws/a.tgz",))),
+    ("tar --extract --file a.tar --directory=/x", Unpacking("tar", "/x", ("/ws/a.tar",))),
+    ("tar xCf sub a.tar", Unpacking("tar", "/ws/sub", ("/ws/a.tar",))),
+    ("tar x --strip-components=2 -f a.tar", Unpacking("tar", "/ws", ("/ws/a.tar",), 2)),
+    ("tar xz < a.tgz", Unpacking("tar", "/ws", ("/ws/a.tgz",))),
+    ("tar xPf a.tar", Unpacking("unknown", "/ws")),
+    ("tar xf a.tar --transform s/a/b/", Unpacking("unknown", "/ws")),
+    ("tar xf a.tar -I ./evil", Unpacking("unknown", "/ws")),
+    ("curl https://x.org/a | tar xz", Unpacking("unknown", "/ws")),
+    ("unzip -o a.zip", Unpacking("zip", "/ws", ("/ws/a.zip",))),
+    ("unzip -qod sub a.zip", Unpacking("zip", "/ws/sub", ("/ws/a.zip",))),
+    ("unzip a.zip -d /x", Unpacking("zip", "/x", ("/ws/a.zip",))),
+    ("unzip -j a.zip", Unpacking("unknown", "/ws")),
+    ("7z x a.7z -osub", Unpacking("unknown", "/ws/sub")),
+    ("cpio -id < a.cpio", Unpacking("unknown", "/ws")),
+    ("cp -r sub/. .", Unpacking("folder", "/ws", ("/ws/sub",))),
+    ("cp -rT sub .", Unpacking("folder", "/ws", ("/ws/sub",))),
+    ("rsync -a sub/ .", Unpacking("folder", "/ws", ("/ws/sub",))),
+    ("rsync -a host:sub/ .", Unpacking("unknown", "/ws")),
+    ("patch -p1 < a.diff", Unpacking("patch", "/ws", ("/ws/a.diff",), 1)),
+    ("patch -i a.diff", Unpacking("patch", "/ws", ("/ws/a.diff",), -1)),
+    ("git apply a.diff", Unpacking("patch", "/ws", ("/ws/a.diff",), 1)),
+    ("git checkout -- .", Unpacking("unknown", "/ws")),
+    ("git restore .", Unpacking("unknown", "/ws")),
+    ("git reset --hard", Unpacking("unknown", "/ws")),
+    ("git clean -fdx", Unpacking("unknown", "/ws")),
+    ("git clone https://x.org/a .", Unpacking("unknown", "/ws")),
+    ("wget -i list", Unpacking("unknown", "/ws")),
+    ("curl -OJ https://x.org/a", Unpacking("unknown", "/ws")),
+]
+
+
+@pytest.mark.parametrize(("command", "unpacked"), UNPACKED)
+def test_what_is_unpacked(command: str, unpacked: Unpacking) -> None:
+    found = find_write_targets(command, "/ws")
+    assert (found.unpacked, found.is_complete) == ((unpacked,), False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("tar tf a.tar", "tar xOf a.tar", "tar czf a.tgz .", "unzip -l a.zip", "unzip -p a.zip x", "7z l a.7z"),
+        *("git checkout main", "git clone https://x.org/a", "cp -r sub .", "rsync -a sub .", "wget https://x.org/a"),
+    ],
+)
+def test_what_unpacks_nothing(command: str) -> None:
+    assert find_write_targets(command, "/ws").unpacked == ()
+
+
+def test_a_source_may_be_in_each_folder_that_the_command_may_be_in() -> None:
+    found = find_write_targets("cd sub && tar xf a.tar", "/ws").unpacked
+    assert {each.folder for each in found} == {"/ws", "/ws/sub"}
+    assert {each.sources for each in found} == {("/ws/a.tar", "/ws/sub/a.tar")}
+
+
+@given(
+    st.lists(st.sampled_from(["tar", "xf", "-C", "--strip-components", "a", "-", "--", "unzip", "-d", "patch", "-p"]))
+)
+def test_any_options_are_read(words: list[str]) -> None:
+    find_write_targets(" ".join(words), "/ws")
 
 
 @given(st.text(max_size=50) | st.text("rm cp>a b/;|&$(){}'\"\\\n", max_size=40))

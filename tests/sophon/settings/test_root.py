@@ -2,15 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
 
 from sophon.errors import SettingsError
 from sophon.settings import ProviderBudgetSettings, Settings
+from sophon.settings.types.section import SettingsSection
 
 ROOT = Path(__file__).parents[3]
 PROVIDER = {"Id": "a", "Type": "openai"}
@@ -76,8 +77,9 @@ def test_the_defaults_that_are_not_validated_are_valid():
     defaults, validated = Settings.defaults(), Settings.model_validate({})
     assert defaults == validated == Settings.from_mapping({})
     assert defaults.model_dump() == validated.model_dump()
-    for name, section in defaults:
-        if isinstance(section, BaseModel):
+    for name in Settings.model_fields:
+        section = getattr(defaults, name)
+        if isinstance(section, SettingsSection):
             assert section == type(section).model_validate({}), name
 
 
@@ -86,7 +88,7 @@ def test_durations_are_timedeltas_in_python():
 
 
 def test_settings_cannot_be_changed():
-    with pytest.raises(ValidationError, match="frozen"):
+    with pytest.raises(FrozenInstanceError, match="frozen"):
         Settings().hub.port = 1  # type: ignore[misc]  # that it is refused is the point
 
 
@@ -214,5 +216,4 @@ def test_importing_settings_loads_nothing_heavy():
     program = "import sys, sophon.settings; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert "pydantic" in loaded
-    assert not loaded & {"litellm", "sqlalchemy", "aiohttp", "rich", "typer", "openai"}
+    assert not loaded & {"pydantic", "litellm", "sqlalchemy", "aiohttp", "rich", "typer", "openai"}

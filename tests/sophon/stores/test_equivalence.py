@@ -29,6 +29,7 @@ from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
 from tests.databases import copy_database
+from tests.properties import examples
 
 names = st.sampled_from(["a", "A", "a/b", "a/B", "é", "\ud83d", "x\x00"])
 texts = st.one_of(st.sampled_from(["cat", "cats and dogs", "the dog"]), st.text(max_size=12))
@@ -156,5 +157,5 @@ class TwoStores(RuleBasedStateMachine):
         self.same(lambda store: store.memories.list_all(scope=scope))
 
 
-TwoStores.TestCase.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TwoStores.TestCase.settings = settings(max_examples=examples(10), stateful_step_count=30, deadline=None)
 test_both_stores_give_the_same_answers = TwoStores.TestCase

@@ -47,6 +47,20 @@ async def test_a_run_that_ended_before_is_deleted_with_its_key_and_not_found(sto
     assert (await store.sessions.get("s")).id == "s"
 
 
+async def test_of_many_runs_those_that_ended_before_are_deleted(store: Store, clock: VirtualClock) -> None:
+    for number in range(9):
+        await store.runs.accept(Run(f"r{number}", "s", "ada"))
+        await clock.advance(1)
+    for number in (0, 1, 2, 4, 5, 8):
+        await store.runs.finish(f"r{number}", DONE)
+    before = clock.now()
+    await clock.advance(1)
+    await store.runs.finish("r3", DONE)
+    assert await store.runs.expire(before) == 0
+    assert await store.runs.expire(before + timedelta(microseconds=1)) == 6
+    assert [run.id for run in await store.runs.list()] == ["r7", "r6", "r3"]
+
+
 async def test_a_run_that_has_not_ended_or_is_still_to_be_sent_stays(store: Store, clock: VirtualClock) -> None:
     after = await finished(store, clock, entry("e"))
     await store.runs.accept(Run("open", "s", "ada"))

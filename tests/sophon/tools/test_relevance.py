@@ -1,6 +1,8 @@
 """Scores: whole words only, a point for a tag, half a point for a word of the description."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sophon import Tool, tool
 from sophon.tools.relevance import RelevanceIndex, split_words
@@ -95,3 +97,18 @@ def test_names_that_stand_in_the_text_are_found_in_order_of_registration(text: s
 )
 def test_a_text_is_parted_into_words(text: str, expected: list[str]) -> None:
     assert split_words(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [("", False), ("hello there", False), ("to an a", False), ("a Letter", True), ("look", True), ("SEARCH!", True)],
+)
+def test_a_text_without_a_first_word_of_anything_is_told_at_once(text: str, may: bool) -> None:
+    assert INDEX.may_match(text) is may
+
+
+@given(st.lists(st.sampled_from(["mail.send", "mail", "look up", "e-mail", "files", "up", "letter", "the", "search"])))
+def test_nothing_is_found_in_a_text_that_cannot_match(words: list[str]) -> None:
+    text = " ".join(words)
+    found = [*INDEX.score_tools(text), *INDEX.count_name_words(text), *INDEX.find_named_tools(text)]
+    assert INDEX.may_match(text) or not found

@@ -10,7 +10,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import channel_person_principal
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
-from sophon_channels.contract import ButtonPress, Channel, ChatLocation, InboundMessage, Person
+from sophon_channels.contract import ButtonPress, Channel, ChatLocation, InboundMessage, MessageReaction, Person
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.identities import IdentityLink, IdentityLinks
 from sophon_hosting.channels.outbound.entries import OutboundWriter
@@ -69,7 +69,11 @@ class AdmissionControl:
         return await self._apply(message, await self.admit(message, mentioned=message.is_mention))
 
     async def admit(
-        self, event: InboundMessage | ButtonPress, *, mentioned: bool, forget: Callable[[], None] | None = None
+        self,
+        event: InboundMessage | ButtonPress | MessageReaction,
+        *,
+        mentioned: bool,
+        forget: Callable[[], None] | None = None,
     ) -> Admission:
         """Return who wrote and whether they may; `forget` is called if earlier admissions may no longer be true."""
         found = await self._identities.identify(event.person, event.location)

@@ -17,6 +17,7 @@ from sophon_channels.contract import (
     IdentityChanged,
     InboundEvent,
     InboundMessage,
+    MessageReaction,
 )
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
@@ -28,6 +29,7 @@ from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHan
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
+from sophon_hosting.channels.inbound.reactions import ReactionHandler
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
@@ -81,6 +83,7 @@ class InboundHandler:
         self._acknowledgements = PressAcknowledger(channel, clock)
         self._unreadable_notices = UnreadableNotices(writer, clock)
         self._receipts = receipts
+        self._reactions = ReactionHandler(host, channel, chat_state)
         self._accepts_events = True
 
     async def receive(self, events: Sequence[InboundEvent]) -> None:
@@ -116,6 +119,8 @@ class InboundHandler:
                 await self._handle_command(event)
             case ButtonPress():
                 await self._handle_press(event)
+            case MessageReaction():
+                await self._handle_reaction(event)
             case ChatMigrated():
                 await self._chat_state.migrate_chat(event.old_chat, event.new_chat)
             case IdentityChanged():
@@ -124,6 +129,12 @@ class InboundHandler:
                     await self._chat_state.mark_processed(event.external_id)
             case DeliveryReceipt():
                 await self._receipts.handle(event)
+
+    async def _handle_reaction(self, reaction: MessageReaction) -> None:
+        admission = await self._admission.admit(reaction, mentioned=True)
+        if admission.decision == "let_in":
+            identified = replace(reaction, person=admission.person, location=admission.location)
+            await self._reactions.handle(identified)
 
     async def _handle_messages(self, messages: Sequence[InboundMessage]) -> None:
         try:

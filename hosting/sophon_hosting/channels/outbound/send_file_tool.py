@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sophon.builtin_tools.files import open_files_folder
+from sophon.builtin_tools.files import FilePath, open_files_folder
 from sophon.context import Context
 from sophon.errors import NotFound, ToolError
 from sophon.tools.tool import Risk, Tool, tool
@@ -38,7 +38,7 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
         idempotent=True,
         tags=("send", "file", "files", "chat", "document", "image", "photo", "attach", "share"),
     )
-    async def send_file(ctx: Context, path: str, caption: str = "") -> str:
+    async def send_file(ctx: Context, path: FilePath, caption: str = "") -> str:
         """Send a file from the folder of the file tools to the person in this chat.
 
         Args:

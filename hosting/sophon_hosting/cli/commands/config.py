@@ -12,7 +12,12 @@ from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.settings_warnings import find_settings_warnings, warning_lines
+from sophon_hosting.cli.settings_warnings import (
+    find_missing,
+    find_settings_warnings,
+    missing_lines,
+    warning_lines,
+)
 
 IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
@@ -36,18 +41,20 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
     warnings: list[DangerousSetting] = []
+    missing: list[str] = []
     try:
         settings = load_cli_settings(options)
         warnings = find_settings_warnings(settings, options, os.environ)
+        missing = find_missing(settings, options, os.environ)
         check_composition(options, settings)
     except SettingsError as error:
         if not as_json:
             raise
         problems = error.problems
     if as_json:
-        write_json({"valid": not problems, "problems": problems, "warnings": [str(each) for each in warnings]})
+        write_json({"valid": not problems, "problems": problems, "warnings": [*map(str, warnings), *missing]})
     else:
-        write_lines(["The settings are valid.", *warning_lines(warnings)])
+        write_lines(["The settings are valid.", *warning_lines(warnings), *missing_lines(missing)])
     raise typer.Exit(1 if problems else 0)
 
 

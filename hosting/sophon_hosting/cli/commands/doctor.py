@@ -32,9 +32,10 @@ from sophon_hosting.cli.doctor.checks import (
     check_tools,
     findings_from_settings_error,
 )
+from sophon_hosting.cli.doctor.embedding_checks import check_embedder
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
-from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox
+from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox, check_sandbox_paths
 from sophon_hosting.cli.doctor.start_checks import check_address, check_start
 from sophon_hosting.cli.doctor.vault_checks import check_credentials
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -84,6 +85,7 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
         return
     yield DoctorFinding("settings", "valid")
     yield from check_dangerous_settings(settings, options, os.environ)
+    yield from check_sandbox_paths(settings, options)
     yield from check_migration(settings, options)
     yield from check_provider_keys(settings, os.environ)
     yield from check_credentials(settings, os.environ)
@@ -101,6 +103,7 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield from check_prices(services)
     yield check_time_limits(settings)
     yield check_capabilities(services)
+    yield check_embedder(settings.embeddings)
     chain = check_chain(services)
     yield chain
     yield check_tools(services)

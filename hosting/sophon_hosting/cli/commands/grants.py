@@ -48,7 +48,8 @@ def revoke(
 
 
 def _grant_lines(row: JsonRow) -> list[str]:
-    where = "all conversations" if row["scope"] == "always" else f"session {row['session_id']}"
+    everywhere = f"all conversations of {row['chat']}" if row.get("chat") else "all conversations outside of groups"
+    where = everywhere if row["scope"] == "always" else f"session {row['session_id']}"
     until = str(row["expires_at"])[:10]
     who = f"{row['user']} in {where}, given by {row['granted_by']}"
     return [f"{row['grant_id']}  {who}; until {until}", *(f"  {line}" for line in str(row["covers"]).split("\n")), ""]

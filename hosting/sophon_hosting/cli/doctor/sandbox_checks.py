@@ -6,12 +6,21 @@ from sophon.builtin_tools.programs import build_policy, describe_exposed, descri
 from sophon.builtin_tools.shell import describe_sandbox
 from sophon.processes.sandbox_policy import Sandbox
 from sophon.services import Services
+from sophon.settings import Settings
 from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.settings_warnings import find_missing_paths
 
 SANDBOX_FIX = (
     "install bubblewrap (apt install bubblewrap) and permit user namespaces; in a container see docs/container.md"
 )
 EXPOSED_FIX = "until then commands are refused"
+
+
+def check_sandbox_paths(settings: Settings, options: GlobalOptions) -> Iterator[DoctorFinding]:
+    """Report each path that the settings let commands read or write, and that does not exist."""
+    for line in find_missing_paths(settings, options):
+        yield DoctorFinding("sandbox", line, "warning", "create it, or remove it from the settings")
 
 
 def check_sandbox(services: Services, sandbox: Sandbox) -> Iterator[DoctorFinding]:

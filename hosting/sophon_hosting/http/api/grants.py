@@ -27,8 +27,9 @@ async def list_grants(request: web.Request) -> web.Response:
         authorized_host.require_operator()
     services = get_host(request).services
     principal = None if query.everything else authorized_host.user.id
-    to_client_id = authorized_host.sessions.to_client_id
+    to_client_id, view = authorized_host.sessions.to_client_id, authorized_host.view
     found = await services.store.grants.list_active(services.clock.now(), principal=principal)
+    found = found if view is None else [view.grant(each) for each in found]
     return json_response(
         {"items": [grant_to_json(replace(each, session_id=to_client_id(each.session_id))) for each in found]}
     )
@@ -45,4 +46,5 @@ async def revoke_grant(request: web.Request) -> web.Response:
         raise NotFound("grant", grant_id)
     await services.store.grants.revoke(grant_id, now)
     session_id = authorized_host.sessions.to_client_id(grant.session_id)
+    grant = grant if authorized_host.view is None else authorized_host.view.grant(grant)
     return json_response({"ok": True, **grant_to_json(replace(grant, session_id=session_id))})

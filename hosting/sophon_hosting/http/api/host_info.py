@@ -77,8 +77,13 @@ async def list_models(request: web.Request) -> web.Response:
 
 
 async def list_tools(request: web.Request) -> web.Response:
-    """Return the tools, with their risk and the JSON Schema of their arguments."""
-    return json_response({"items": [_tool_to_json(each) for each in get_host(request).services.registry]})
+    """Return the tools that the user may use, with their risk and the JSON Schema of their arguments.
+
+    `hidden` is the number of the others.
+    """
+    tools = get_authorized_host(request).list_tools()
+    hidden = len(get_host(request).services.registry) - len(tools)
+    return json_response({"items": [_tool_to_json(each) for each in tools], "hidden": hidden})
 
 
 def _tool_to_json(tool: Tool) -> dict[str, Any]:

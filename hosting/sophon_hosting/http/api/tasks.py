@@ -1,10 +1,11 @@
 """`/api/tasks`: send a message, read the state and events of its task, cancel it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from aiohttp import web
 from pydantic import Field
 
+from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
 from sophon_hosting.client_api.client_message import ClientMessage, Mode
@@ -47,6 +48,14 @@ class NewTaskBody(SessionMessageBody):
     session_id: str | None = None
 
 
+class FeedbackBody(RequestBody):
+    """Body of feedback: `value` is -1 (bad) to 1 (good), `text` a correction; 0 without a text takes it back."""
+
+    value: Annotated[float, Field(ge=-1, le=1)]
+    text: Annotated[str, Field(max_length=MAX_CORRECTION_CHARACTERS)] = ""
+    source: Literal["api", "page"] = "api"
+
+
 class TaskListQuery(RequestQuery):
     """Query of the task list: by session and status, those before a task; `everything` is for operators."""
 
@@ -76,6 +85,8 @@ def task_routes() -> list[web.RouteDef]:
         web.get(f"{item}/events", list_task_events),
         web.get(f"{item}/stream", get_streamed_text),
         web.post(f"{item}/cancel", cancel_task),
+        web.get(f"{item}/feedback", get_feedback),
+        web.post(f"{item}/feedback", send_feedback),
     ]
 
 
@@ -109,6 +120,20 @@ async def get_task(request: web.Request) -> web.Response:
     """Return one task, with its answer if it has one, and its queue position while it is queued."""
     run = await get_authorized_host(request).get_task(_task_id(request))
     return json_response({**task_to_json(run), "position": await get_host(request).queue.position(run.id)})
+
+
+async def send_feedback(request: web.Request) -> web.Response:
+    """Record what the user thinks of the answer; a repetition changes nothing."""
+    body, task_id = await parse_body(request, FeedbackBody), _task_id(request)
+    await get_authorized_host(request).send_feedback(task_id, body.value, text=body.text, source=body.source)
+    return json_response({"ok": True, "task_id": task_id, "value": body.value})
+
+
+async def get_feedback(request: web.Request) -> web.Response:
+    """Return what the user said about the answer; `value` is null if nothing."""
+    found = await get_authorized_host(request).find_feedback(_task_id(request))
+    said = {"value": None, "text": ""} if found is None else {"value": found.value, "text": found.text}
+    return json_response({"task_id": _task_id(request), **said})
 
 
 async def list_task_events(request: web.Request) -> web.Response:

@@ -1,15 +1,19 @@
 """Request and response formats of OpenAI chat completions.
 
-Source: OpenAI API reference, Chat Completions. Supported request fields are the text of messages, `model`, `stream` and
-`stream_options`; sampling parameters and the client's tools are ignored, because the chain has its own.
+Source: OpenAI API reference, Chat Completions. Supported request fields are the text and images of messages, `model`,
+`stream` and `stream_options`; sampling parameters and the client's tools are ignored, because the chain has its own.
 """
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from sophon.errors import InputError
+from sophon.images import Image, image_from_url
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import FinishReason, Message, Usage
+from sophon.turn_options import check_image_count
 
 AUTO_MODEL = "sophon"
 """Model name that lets routing choose the model."""
@@ -17,8 +21,19 @@ AUTO_MODEL = "sophon"
 OPENAI_FINISH_REASONS: dict[FinishReason, str] = {"length": "length", "max_iterations": "length"}
 """OpenAI finish reason by the turn's finish reason; all others are `stop`."""
 
-HistoryEntry = tuple[Literal["user", "assistant"], str]
-"""Role and text of one previous message."""
+HistoryEntry = tuple[Literal["user", "assistant"], str, Sequence[Image]]
+"""Role, text and images of one message."""
+
+
+_PART_TYPES = ("text", "refusal", "image_url")
+
+
+class ImageAddress(BaseModel):
+    """An image: a `data:` URL, or the address from which the provider loads it."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    url: str
 
 
 class ContentPart(BaseModel):
@@ -28,6 +43,7 @@ class ContentPart(BaseModel):
 
     type: str
     text: str | None = None
+    image_url: ImageAddress | None = None
 
 
 class CompletionMessage(BaseModel):
@@ -55,10 +71,12 @@ class CompletionRequest(BaseModel):
         return bool((self.stream_options or {}).get("include_usage"))
 
 
-class CompletionInput(BaseModel):
-    """Parsed request: the user message to answer, the previous messages, and instructions."""
+@dataclass(frozen=True, slots=True)
+class CompletionInput:
+    """Parsed request: the user message to answer with its images, the previous messages, and instructions."""
 
     text: str
+    images: Sequence[Image]
     history: list[HistoryEntry]
     instructions: str | None
 
@@ -67,21 +85,25 @@ def parse_completion_input(completion: CompletionRequest) -> CompletionInput:
     """Split the messages of a request into the message to answer, the history, and instructions.
 
     Drops calls of the client's tools and their results, because the chain does not have these tools. Raises InputError
-    if the last message with text is not the user's, or if a message has content other than text.
+    if the last message with text is not the user's, if a message has content other than text and images, or an image
+    that is none.
     """
-    texts = [(each.role, _text_content(each)) for each in completion.messages]
-    instructions = "\n\n".join(text for role, text in texts if role in ("system", "developer") and text)
+    texts = [(each.role, _text_content(each), _images(each)) for each in completion.messages]
+    instructions = "\n\n".join(text for role, text, _ in texts if role in ("system", "developer") and text)
     history: list[HistoryEntry] = [
-        (role, text) for role, text in texts if role in ("user", "assistant") and text.strip()
+        (role, text, images)
+        for role, text, images in texts
+        if role in ("user", "assistant") and (text.strip() or images)
     ]
-    if not history or history[-1][0] != "user":
+    if not history or history[-1][0] != "user" or not history[-1][1].strip():
         raise InputError("messages: the last message with text must be the user's")
-    return CompletionInput(text=history[-1][1], history=history[:-1], instructions=instructions or None)
+    _, text, images = history[-1]
+    return CompletionInput(text=text, images=images, history=history[:-1], instructions=instructions or None)
 
 
 def to_history_messages(completion_input: CompletionInput) -> list[Message]:
     """Return the previous messages as `Message` objects."""
-    return [Message(role, text) for role, text in completion_input.history]
+    return [Message(role, text, images=tuple(images)) for role, text, images in completion_input.history]
 
 
 def build_completion(
@@ -130,10 +152,21 @@ def _response_header(task_id: str, model: str, created: int, kind: str) -> dict[
     return {"id": f"chatcmpl-{task_id}", "object": kind, "created": created, "model": model}
 
 
+def _images(message: CompletionMessage) -> Sequence[Image]:
+    if isinstance(message.content, str) or message.content is None:
+        return ()
+    parts = [part for part in message.content if part.type == "image_url"]
+    if parts and message.role != "user":
+        raise InputError("messages: only a message of the user may have images")
+    images = [image_from_url(part.image_url.url if part.image_url else "") for part in parts]
+    check_image_count(images)
+    return images
+
+
 def _text_content(message: CompletionMessage) -> str:
     if isinstance(message.content, str) or message.content is None:
         return message.content or ""
-    unsupported = next((part.type for part in message.content if part.type not in ("text", "refusal")), None)
+    unsupported = next((part.type for part in message.content if part.type not in _PART_TYPES), None)
     if unsupported is not None:
-        raise InputError(f"messages: a part of type {unsupported!r} is not supported; send text")
+        raise InputError(f"messages: a part of type {unsupported!r} is not supported; send text or images")
     return "".join(part.text or "" for part in message.content)

@@ -98,6 +98,7 @@ class _CompletionTask:
             receipt = await self._authorized_host.send_message(
                 ClientMessage(
                     content=talk.text,
+                    images=talk.images,
                     session_id=self._session_id,
                     stream=self._completion.stream,
                     model=None if self.model == AUTO_MODEL else self.model,

@@ -142,6 +142,11 @@ export async function cancelTask(task: string): Promise<void> {
   await reportErrors(() => chatSocket!.request("cancel_task", { task_id: task }));
 }
 
+/** Says what the user thinks of an answer: -1 (bad) to 1 (good), 0 takes it back. The host's event changes the turn. */
+export async function rateAnswer(task: string, value: number, text = ""): Promise<void> {
+  await reportErrors(() => chatSocket!.request("send_feedback", { task_id: task, value, ...(text === "" ? {} : { text }), source: "page" }));
+}
+
 export async function decideApproval(decision: ApprovalDecision): Promise<boolean> {
   const done = await reportErrors(() => decisionQueue.add(decision), true);
   void refreshApprovals();

@@ -187,6 +187,7 @@ export class LiveSession {
     }
     if (event.event === "model_attempt" && event.data.purpose === "title") return;
     let live = this.turnsByTask.get(event.data.task_id);
+    if (live === undefined && event.event === "feedback_recorded") return; // the turn's own events are not retained
     if (live === undefined) {
       live = { turn: createTurn(event.data.task_id), version: signal(0) };
       this.turnsByTask.set(event.data.task_id, live);

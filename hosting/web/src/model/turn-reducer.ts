@@ -115,6 +115,8 @@ export interface Turn {
   usage: Usage;
   durationMs: number;
   finishReason: string;
+  /** What was last said about the answer: -1 (bad) to 1 (good), 0 nothing. */
+  rating: number;
   error: ErrorInfo | null;
   /** Number of times that each middleware acted, by name. */
   activeMiddlewares: Record<string, number>;
@@ -145,6 +147,7 @@ export function createTurn(id: string): Turn {
     usage: NO_USAGE,
     durationMs: 0,
     finishReason: "",
+    rating: 0,
     error: null,
     activeMiddlewares: {},
     isComplete: false,
@@ -253,6 +256,10 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       markActive(turn, "Budget");
       addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", `${data.provider} is not used: ${data.reason}`);
       return;
+    case "route_chosen":
+      markActive(turn, "CapabilityRouting");
+      addNote(turn, `route:${turn.items.length}`, "quiet", `${data.model || "No model"}: ${data.reason}`);
+      return;
     case "model_attempt":
       return addModelAttempt(turn, data);
     case "context_compacted":
@@ -270,6 +277,9 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return;
     case "answer_undelivered":
       addNote(turn, `undelivered:${data.seq ?? turn.items.length}`, "warning", describeUndelivered(data));
+      return;
+    case "feedback_recorded":
+      turn.rating = data.value;
       return;
     case "session_titled":
     case "session_deleted":
@@ -535,9 +545,10 @@ function describeBudgetAlert(data: {
   limit: number;
   share: number;
   refused?: boolean;
+  principal?: string;
 }): string {
   const share = Math.round(data.share * 100);
-  if (data.refused) return `A limit refuses calls to ${data.provider}: ${data.name}, ${data.used} of ${data.limit} used`;
+  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
   return `${share >= 100 ? "The limit is reached" : `${share}% of a limit is used`}: ${data.name}, ${data.used} of ${data.limit}`;
 }
 

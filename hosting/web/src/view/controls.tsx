@@ -4,9 +4,9 @@ import type { ComponentChildren, JSX } from "preact";
 import { toOneLine } from "../text/escape-controls";
 import { Icon, type IconName } from "./icons";
 
-export function IconButton(props: { icon: IconName; label: string; onClick: () => void; class?: string; disabled?: boolean }): JSX.Element {
+export function IconButton(props: { icon: IconName; label: string; onClick: () => void; class?: string; disabled?: boolean; pressed?: boolean }): JSX.Element {
   return (
-    <button type="button" class={`icon-button ${props.class ?? ""}`} aria-label={props.label} title={props.label} disabled={props.disabled} onClick={props.onClick}>
+    <button type="button" class={`icon-button ${props.class ?? ""}`} aria-label={props.label} title={props.label} aria-pressed={props.pressed} disabled={props.disabled} onClick={props.onClick}>
       <Icon name={props.icon} />
     </button>
   );

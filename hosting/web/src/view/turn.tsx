@@ -2,9 +2,10 @@
 import { memo } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { sendMessage, cancelTask } from "../model/app-state";
+import { cancelTask, currentSession, sendMessage } from "../model/app-state";
 import { findBlock } from "../model/guard-verdicts";
 import type { LiveTurn } from "../model/live-session";
+import { isOffTheRecord } from "../model/off-the-record";
 import { describeActivity } from "../model/middleware-labels";
 import { completeText, fullText, isFinished, type Item, type PlanItem, type Turn } from "../model/turn-reducer";
 import { formatBytes, formatDuration, formatCount, formatTokens, formatUsageCost } from "../text/format";
@@ -12,6 +13,7 @@ import { toOneLine, escapeControls } from "../text/escape-controls";
 import { getJson } from "../wire/http-api";
 import { loadText, type LargeText } from "../wire/large-texts";
 import { ApprovalCard } from "./approval-card";
+import { Feedback } from "./feedback";
 import { UserMessage } from "./user-message";
 import { Icon } from "./icons";
 import { Markdown } from "./markdown";
@@ -139,11 +141,17 @@ function TurnDetails({ turn, live }: { turn: Turn; live: LiveTurn }): JSX.Elemen
         )}
       </Disclosure>
       {text !== "" && <CopyButton text={text} what="answer" load={turn.largeText === null ? undefined : () => loadWholeText(live)} />}
+      {takesFeedback(turn) && <Feedback turn={turn} />}
       {(turn.state === "failed" || turn.state === "cancelled") && (
         <IconButton icon="again" label="Try again" onClick={() => sendMessage(turn.text)} />
       )}
     </footer>
   );
+}
+
+/** Whether the host keeps what is said about a turn: it has an answer, a task, and is not off the record. */
+function takesFeedback(turn: Turn): boolean {
+  return turn.state === "completed" && turn.answer !== "" && !turn.id.startsWith("seq:") && !isOffTheRecord(currentSession.value?.id ?? "");
 }
 
 function ErrorMessage({ turn }: { turn: Turn }): JSX.Element {

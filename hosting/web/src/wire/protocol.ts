@@ -92,12 +92,23 @@ export interface Payloads {
   };
   approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string; arguments?: Arguments | null };
   message: { message_id: string; role: string; content: string };
-  budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean };
+  budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean; principal?: string };
+  route_chosen: {
+    model: string;
+    strategy: string;
+    reason: string;
+    tier?: string;
+    task_type?: string;
+    complexity?: number;
+    flags?: string[];
+  };
   provider_excluded: { provider: string; limit: string; reason: string; until: string | null };
   model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };
+  /** What a person thinks of the answer: -1 (bad) to 1 (good), 0 if they took it back. */
+  feedback_recorded: { value: number; source: string };
   session_titled: { title: string };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome;

@@ -3,13 +3,14 @@
 import re
 from enum import Enum, auto
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon_middlewares.outer.bridge.tool_tags import PARTIAL_TAG, TAG
 
 MAX_BLOCK_CHARACTERS = 262_144
 """A longer block is malformed, and the excess is not stored."""
 
-_OUTSIDE_STRING = re.compile(r'[^"<]+|["<]')
-_INSIDE_STRING = re.compile(r'[^"\\<]+|["<]|\\.?', re.DOTALL)
+_OUTSIDE_STRING = lazy_pattern(r'[^"<]+|["<]')
+_INSIDE_STRING = lazy_pattern(r'[^"\\<]+|["<]|\\.?', re.DOTALL)
 
 
 class BlockEnd(Enum):

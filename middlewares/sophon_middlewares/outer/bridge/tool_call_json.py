@@ -1,11 +1,11 @@
 """JSON of one tool call between its tags: rendering and parsing."""
 
 import json
-import re
 from collections.abc import Mapping
 from json import JSONDecodeError
 from typing import Any, NoReturn, cast
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall, to_canonical_json
 from sophon_middlewares.outer.bridge.tool_tags import escape_tags_in_json
 
@@ -15,7 +15,7 @@ UNKNOWN_NAME = "unknown"
 IGNORED_FIELDS = frozenset({"id", "type"})
 """Fields that models copy from other formats and that have no meaning here."""
 
-_NAME_FIELD = re.compile(r'"name"\s*:\s*"([^"\\<>\x00-\x1f]{1,64})"')
+_NAME_FIELD = lazy_pattern(r'"name"\s*:\s*"([^"\\<>\x00-\x1f]{1,64})"')
 
 
 def render_call(call: ToolCall) -> str:

@@ -4,6 +4,8 @@ any.
 
 import re
 
+from sophon.lazy_pattern import lazy_pattern
+
 TAG_NAMES = ("tool_call", "tool_result")
 
 _BLANK = r"[ \t\r\n]"
@@ -20,14 +22,14 @@ def _prefixes_of(word: str) -> str:
     return f"(?:{word[0]}{_prefixes_of(word[1:])})?" if word else ""
 
 
-TAG = re.compile(
+TAG = lazy_pattern(
     rf"{_OPENING}(?P<open>{_NAME}){_BORDER}(?P<attributes>{_ATTRIBUTES}>)?"
     rf"|{_CLOSING}(?P<close>{_NAME}){_BORDER}(?P<end>{_TRAILING}>)?",
     re.IGNORECASE,
 )
 """A tag in any case, with blanks, also without its `>`; `<tool_calls>` and `<tool_call-x>` are other tags."""
 
-PARTIAL_TAG = re.compile(
+PARTIAL_TAG = lazy_pattern(
     rf"(?:{_OPENING}(?:{_prefixes_of(TAG_NAMES[0])}|{_prefixes_of(TAG_NAMES[1])})"
     rf"|{_CLOSING}(?:{_prefixes_of(TAG_NAMES[0])}|{_prefixes_of(TAG_NAMES[1])})"
     rf"|{_OPENING}{_NAME}{_BORDER}{_ATTRIBUTES}"
@@ -39,7 +41,7 @@ PARTIAL_TAG = re.compile(
 MAX_PARTIAL_TAG_CHARACTERS = 219
 """Longest match of UNDECIDED: an opening tag with blanks and attributes and without `>`."""
 
-_LIKE_A_TAG = re.compile(rf"<(?={_BLANK}*/?{_BLANK}*{_NAME})", re.IGNORECASE)
+_LIKE_A_TAG = lazy_pattern(rf"<(?={_BLANK}*/?{_BLANK}*{_NAME})", re.IGNORECASE)
 
 
 def escape_tags(text: str) -> str:

@@ -7,7 +7,7 @@ from sophon.context.reply_stream import build_stream_listener
 from sophon.messages import Message, Response
 from sophon.models.model import ModelRequest
 from sophon.plans import PlanProgress, synthesis_prompt
-from sophon_middlewares.inner.empty_reply import build_empty_response, complete_reply, is_empty_reply
+from sophon_middlewares.inner.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
 from sophon_middlewares.inner.llm_invoker import reset_stream
 from sophon_middlewares.inner.reply import append_reply, withdraw_reply
 from sophon_middlewares.inner.reply_reasoning import (
@@ -28,8 +28,13 @@ async def synthesise_response(ctx: Context, progress: PlanProgress) -> None:
     withdraw_reply(ctx)
     prompt = synthesis_prompt(progress, limit=result_character_limit(ctx, len(progress.plan.steps)))
     reset_stream(ctx)
-    answer = await complete_reply(
-        ctx, partial(_build_request, ctx, prompt), calls_allowed=False, before_retry=partial(reset_stream, ctx)
+    build_request = partial(_build_request, ctx, prompt)
+    answer = await retry_empty_reply(
+        ctx,
+        await ctx.complete(build_request()),
+        build_request,
+        calls_allowed=False,
+        before_retry=partial(reset_stream, ctx),
     )
     if is_empty_reply(answer, calls_allowed=False):
         ctx.response = build_empty_response(answer)

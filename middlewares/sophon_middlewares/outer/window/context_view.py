@@ -79,10 +79,11 @@ def _create_full_view(ctx: Context, messages: Sequence[Message], tokens: TokenCo
     view = ContextView(tokens.name)
     name = CACHED_COUNT_PREFIX + tokens.name
     front = count_leading_system_messages(messages)
-    system = _size(messages[:front], tokens)
-    stored, total = ctx.prefix_cache.get(name, (0, 0))
-    if stored and _is_same(messages, ctx.messages, front + stored - 1):
-        view.total_tokens, view.counted = system + total, front + stored
+    system = _size(messages[:front], tokens) if front else 0
+    if ctx.prefix_cache:
+        stored, total = ctx.prefix_cache.get(name, (0, 0))
+        if stored and _is_same(messages, ctx.messages, front + stored - 1):
+            view.total_tokens, view.counted = system + total, front + stored
     view.count_appended(messages, tokens)
     stored = ctx.stored_count
     if front + stored == len(messages) and _is_same(messages, ctx.messages, len(messages) - 1):

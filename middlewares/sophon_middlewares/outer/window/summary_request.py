@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
+from sophon.lazy_pattern import lazy_pattern
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
 from sophon_middlewares.outer.window.cut_points import split_rounds
@@ -25,7 +26,7 @@ ENTRY_TOKENS = 16
 
 SUMMARY_HEADING = "[Summary of the earlier conversation, whose messages are no longer shown]"
 
-_FRAME_TAG = re.compile(r"<(?=\s*/?\s*message)", re.IGNORECASE)
+_FRAME_TAG = lazy_pattern(r"<(?=\s*/?\s*message)", re.IGNORECASE)
 """Beginning of what a model may take for the start or end of an entry."""
 
 INSTRUCTION = """\
@@ -106,6 +107,7 @@ def _shorten_result(message: Message, limit: int) -> Message:
 def _render_entry(message: Message) -> str:
     role = "summary" if message.origin == "compaction" else message.role
     lines = [message.content] if message.content else []
+    lines += [f"[image {image.name or image.url or image.media_type}]" for image in message.images]
     lines += [f"[calls {call.name} with {call.canonical_arguments().decode()}]" for call in message.tool_calls]
     text = _FRAME_TAG.sub("&lt;", "\n".join(lines))
     return f'<message role="{role}">\n{text}\n</message>'

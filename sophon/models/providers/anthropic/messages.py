@@ -8,14 +8,19 @@ Anthropic API reference, Create a Message.
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sophon.messages import Message, ToolCall
+from sophon.models.model import ModelInfo
 from sophon.models.providers.anthropic.reasoning import arrange_blocks
 from sophon.models.providers.openai.reasoning import fields_to_return
+from sophon.models.providers.openai.request import find_images
 from sophon.models.providers.request_parts import arguments_to_json
 from sophon.models.providers.third_party_json import as_text
 from sophon.tools.tool import to_wire_name
+
+if TYPE_CHECKING:
+    from sophon.images import Image
 
 FIRST_MESSAGE = "[The conversation continues]"
 """Text of the user that stands before a reply at the beginning, which is rejected there."""
@@ -35,16 +40,21 @@ def split_system(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], Seq
     return blocks, messages[count:]
 
 
-def messages_to_json(messages: Sequence[Message], model_id: str) -> list[dict[str, Any]]:
+def messages_to_json(messages: Sequence[Message], model: ModelInfo) -> list[dict[str, Any]]:
     """Convert the messages after the system prompt; a later system message becomes text of the user.
 
-    The model gets the thinking of its own tool calls back.
+    The model gets the thinking of its own tool calls back, and the images if it sees them.
     """
-    fields = fields_to_return(messages, model_id)
+    fields = fields_to_return(messages, model.id)
+    shown = find_images(messages, model)
     converted: list[dict[str, Any]] = []
     for index, message in enumerate(messages):
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _content_blocks(message, fields.get(index))
+        blocks = (
+            _blocks_with_images(message, with_images=index in shown)
+            if message.images
+            else _content_blocks(message, fields.get(index))
+        )
         if not blocks:
             continue
         if not converted and role == "assistant":
@@ -75,6 +85,25 @@ def _content_blocks(message: Message, fields: Mapping[str, Any] | None) -> list[
     if message.tool_call_id is not None:
         return [_result_block(message.tool_call_id, message.content)]
     return [] if _is_blank(message.content) else [_text_block(message.content)]
+
+
+def _blocks_with_images(message: Message, *, with_images: bool) -> list[Mapping[str, Any]]:
+    """Return the images of a message and then its text, in which they are named if the model does not see them."""
+    from sophon.models.providers.image_content import text_with_descriptions  # lazy: few messages have images
+
+    if not with_images:
+        return [_text_block(text_with_descriptions(message))]
+    text = [] if _is_blank(message.content) else [_text_block(message.content)]
+    return [*map(_image_block, message.images), *text]
+
+
+def _image_block(image: "Image") -> dict[str, Any]:
+    source = (
+        {"type": "url", "url": image.url}
+        if image.url
+        else {"type": "base64", "media_type": image.media_type, "data": image.data}
+    )
+    return {"type": "image", "source": source}
 
 
 def _call_block(call: ToolCall) -> dict[str, Any]:

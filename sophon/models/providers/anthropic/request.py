@@ -40,7 +40,7 @@ class RequestWriter:
     def write(self, request: ModelRequest) -> bytes:
         """Return the body of a request."""
         system, rest = split_system(request.messages)
-        messages = messages_to_json(rest, request.model.id)
+        messages = messages_to_json(rest, request.model)
         mark_last_block(system)
         if request.purpose in LAYERED_PURPOSES:
             mark_messages(messages)

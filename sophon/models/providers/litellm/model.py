@@ -13,6 +13,7 @@ from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
     OpenAIDialect,
     build_request_options,
+    find_images,
     message_to_json,
     native_tools,
     should_stream,
@@ -71,9 +72,13 @@ class LiteLLMModel:
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         messages = merge_messages(request.messages)
         reasoning = fields_to_return(messages, request.model.id)
+        shown = find_images(messages, request.model)
         arguments: dict[str, Any] = {
             "model": self._name,
-            "messages": [message_to_json(each) | reasoning.get(index, {}) for index, each in enumerate(messages)],
+            "messages": [
+                message_to_json(each, with_images=index in shown) | reasoning.get(index, {})
+                for index, each in enumerate(messages)
+            ],
             # litellm adapts the output limit field and the temperature to the model.
             **build_request_options(request, OpenAIDialect()),
             "api_key": request.key,

@@ -7,10 +7,16 @@ import orjson
 
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
-from sophon.models.model import ModelRequest
+from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.reasoning import fields_to_return
-from sophon.models.providers.openai.request import ToolJsonCache, native_tools, should_stream, to_json_bytes
+from sophon.models.providers.openai.request import (
+    ToolJsonCache,
+    find_images,
+    native_tools,
+    should_stream,
+    to_json_bytes,
+)
 from sophon.models.providers.request_parts import arguments_to_json, limit_output
 from sophon.models.providers.third_party_json import as_text
 from sophon.tools.tool import to_wire_name
@@ -47,7 +53,7 @@ class RequestWriter:
         tools = native_tools(request)
         if tools and request.tool_choice != "none":
             body["tools"] = orjson.Fragment(self._tool_json.get_list_json(tools))
-        body["messages"] = messages_to_json(merge_messages(request.messages), request.model.id)
+        body["messages"] = messages_to_json(merge_messages(request.messages), request.model)
         body["stream"] = should_stream(request)
         if self._options.keep_alive_seconds is not None:
             body["keep_alive"] = f"{self._options.keep_alive_seconds:g}s"
@@ -62,11 +68,27 @@ class RequestWriter:
         return options
 
 
-def messages_to_json(messages: Sequence[Message], model_id: str) -> list[dict[str, Any]]:
-    """Convert messages; the model gets the reasoning of its own tool calls back."""
-    fields = fields_to_return(messages, model_id)
+def messages_to_json(messages: Sequence[Message], model: ModelInfo) -> list[dict[str, Any]]:
+    """Convert messages; the model gets the reasoning of its own tool calls back, and the images if it sees them."""
+    fields = fields_to_return(messages, model.id)
+    shown = find_images(messages, model)
     names = {call.id: to_wire_name(call.name) for message in messages for call in message.tool_calls}
-    return [_message_to_json(message, names, fields.get(index, {})) for index, message in enumerate(messages)]
+    return [
+        _add_images(message, with_images=index in shown)
+        if message.images
+        else _message_to_json(message, names, fields.get(index, {}))
+        for index, message in enumerate(messages)
+    ]
+
+
+def _add_images(message: Message, *, with_images: bool) -> dict[str, Any]:
+    """Convert a message with images. The API takes files only, so the model reads of those that have an address."""
+    from sophon.models.providers.image_content import text_with_descriptions  # lazy: few messages have images
+
+    files = [image.data for image in message.images if image.data] if with_images else []
+    missing = tuple(image for image in message.images if not files or not image.data)
+    data: dict[str, Any] = {"role": message.role, "content": as_text(text_with_descriptions(message, missing))}
+    return data | {"images": files} if files else data
 
 
 def _message_to_json(message: Message, names: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, Any]:

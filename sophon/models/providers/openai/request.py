@@ -13,7 +13,7 @@ import orjson
 
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
-from sophon.models.model import ModelRequest
+from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.alternation import alternation_class, merge_messages
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.tools.tool import Tool, to_wire_name
@@ -43,8 +43,10 @@ def dialect_for_model(model: str) -> OpenAIDialect:
     )
 
 
-def message_to_json(message: Message) -> dict[str, Any]:
-    """Convert a message to JSON data; tool names are in the provider's form."""
+def message_to_json(message: Message, *, with_images: bool = False) -> dict[str, Any]:
+    """Convert a message to JSON data; tool names are in the provider's form. `with_images`: the model sees them."""
+    if message.images:
+        return {"role": message.role, "content": _content_with_images(message, with_images=with_images)}
     content = _replace_lone_surrogates(message.content)
     if message.tool_calls:
         calls = [_tool_call_to_json(call) for call in message.tool_calls]
@@ -55,7 +57,7 @@ def message_to_json(message: Message) -> dict[str, Any]:
 
 
 def message_to_json_bytes(message: Message) -> bytes:
-    """Return a message as JSON bytes, cached on the message, so that a long history is serialised once."""
+    """Return a message as JSON bytes, without images; cached on the message: a long history is serialised once."""
     data = message.wire
     if data is None:
         data = to_json_bytes(message_to_json(message))
@@ -69,10 +71,14 @@ def prepare_message(message: Message) -> None:
     alternation_class(message)
 
 
-def messages_to_json_bytes(messages: Sequence[Message], model_id: str) -> list[bytes]:
-    """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back."""
+def messages_to_json_bytes(messages: Sequence[Message], model: ModelInfo) -> list[bytes]:
+    """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back, and the images if it
+    sees them.
+    """
     data = [message.wire or message_to_json_bytes(message) for message in messages]
-    for index, fields in fields_to_return(messages, model_id).items():
+    for index in find_images(messages, model):
+        data[index] = to_json_bytes(message_to_json(messages[index], with_images=True))
+    for index, fields in fields_to_return(messages, model.id).items():
         data[index] = to_json_bytes(message_to_json(messages[index]) | fields)
     return data
 
@@ -133,7 +139,7 @@ class RequestWriter:
 
     def write(self, request: ModelRequest) -> bytes:
         """Return the body of a request."""
-        messages = messages_to_json_bytes(merge_messages(request.messages), request.model.id)
+        messages = messages_to_json_bytes(merge_messages(request.messages), request.model)
         pieces = [b'{"model":', self._model_json]
         if tools := native_tools(request):
             pieces += [b',"tools":', self._tool_json.get_list_json(tools)]
@@ -190,6 +196,25 @@ def tool_names_by_wire_name(tools: Sequence[Tool]) -> dict[str, str]:
 def to_json_bytes(value: Mapping[str, Any]) -> bytes:
     """Serialise to JSON bytes; non-string keys are allowed, and unknown types are converted with `str`."""
     return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
+
+
+def find_images(messages: Sequence[Message], model: ModelInfo) -> Sequence[int]:
+    """Return the indexes of the messages whose images are sent to a model: none to one that does not see them."""
+    found = [index for index, message in enumerate(messages) if message.images]
+    if not found:
+        return ()
+    from sophon.models.providers.image_content import sees_images  # lazy: few conversations have images
+
+    return found if sees_images(model) else ()
+
+
+def _content_with_images(message: Message, *, with_images: bool) -> str | list[dict[str, Any]]:
+    from sophon.models.providers.image_content import text_with_descriptions  # lazy: few messages have images
+
+    if not with_images:
+        return _replace_lone_surrogates(text_with_descriptions(message))
+    text = [{"type": "text", "text": _replace_lone_surrogates(message.content)}] if message.content else []
+    return [*text, *({"type": "image_url", "image_url": {"url": image.address}} for image in message.images)]
 
 
 def _tool_call_to_json(call: ToolCall) -> dict[str, Any]:

@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from sophon.security.access_control import AclError, AclRule, parse_rule
 from sophon.settings.types.field_types import CaseInsensitive, FiniteNumber, Flag
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 TOOL_RESOURCE = "tool:"
 """Beginning of the resource of a tool."""

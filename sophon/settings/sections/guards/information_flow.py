@@ -3,10 +3,8 @@
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from sophon.settings.types.field_types import CaseInsensitive, Flag
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 LabelName = Annotated[Literal["Public", "Internal", "Confidential", "Restricted", "Critical"], CaseInsensitive()]
 SinkName = Annotated[

@@ -1,9 +1,7 @@
 """Settings section of the guard Protection."""
 
-from pydantic import Field
-
 from sophon.settings.types.field_types import Flag
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 
 class ProtectionSettings(SettingsSection):

@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
-from pydantic import Field
-
 from sophon.settings.types.field_types import Duration, Flag, WholeNumber
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 HOUR = timedelta(hours=1)
 MAX_COOLDOWN = timedelta(days=7)

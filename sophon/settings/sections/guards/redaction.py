@@ -1,9 +1,7 @@
 """Settings section of the guard Redaction."""
 
-from pydantic import Field
-
 from sophon.settings.types.field_types import Flag
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 
 class RedactionSettings(SettingsSection):

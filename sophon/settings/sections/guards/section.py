@@ -1,7 +1,5 @@
 """Settings section of the guards: middlewares around the tool call that can block it or ask a person."""
 
-from pydantic import Field
-
 from sophon.settings.sections.guards.audit import AuditSettings
 from sophon.settings.sections.guards.authorization import AuthorizationSettings
 from sophon.settings.sections.guards.information_flow import InformationFlowSettings
@@ -13,7 +11,7 @@ from sophon.settings.sections.guards.sandbox import SandboxSettings
 from sophon.settings.sections.guards.shield import ShieldSettings
 from sophon.settings.sections.guards.simulation import SimulationSettings
 from sophon.settings.sections.guards.snapshot import SnapshotSettings
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 
 class GuardsSettings(SettingsSection):

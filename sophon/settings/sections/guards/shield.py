@@ -1,11 +1,9 @@
 """Settings section of the guard Shield."""
 
-from typing import Self
-
-from pydantic import Field, model_validator
+from collections.abc import Mapping
 
 from sophon.settings.types.field_types import Flag, ImportPath, WholeNumber
-from sophon.settings.types.section import SettingsSection
+from sophon.settings.types.section import Field, SettingsSection
 
 _EVALUATOR_FIELDS = frozenset({"evaluator_model", "daily_budget", "fail_closed"})
 """Settings of the evaluator; whoever writes one of them wants it."""
@@ -47,11 +45,10 @@ class ShieldSettings(SettingsSection):
         description="Calls per user and hour that a person is asked about only because of Shield; more are denied.",
     )
 
-    @model_validator(mode="after")
-    def _enable_evaluator(self) -> Self:
-        if "tier" not in self.model_fields_set and self.model_fields_set & _EVALUATOR_FIELDS:
-            object.__setattr__(self, "tier", 2)  # the section is frozen
-        return self
+    def derive_values(self) -> Mapping[str, object]:
+        """Return the tier of the evaluator if a setting of it was given, and no tier."""
+        wanted = "tier" not in self.model_fields_set and self.model_fields_set & _EVALUATOR_FIELDS
+        return {"tier": 2} if wanted else {}
 
     @property
     def has_evaluator(self) -> bool:

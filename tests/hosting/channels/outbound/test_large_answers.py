@@ -17,13 +17,13 @@ from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
 from tests.hosting.channels.conftest import Brain
 
-MEGABYTE = 1_000_000
-WORDS = "".join(f"{number:07} " for number in range(MEGABYTE // 8))
+SIZE = 400_000
+WORDS = "".join(f"{number:07} " for number in range(SIZE // 8))
 """Words that are all different, so that one that is lost, doubled or in another place is noticed."""
 
 
 class LongBrain(Brain):
-    """Answers a megabyte in pieces of eight characters."""
+    """Answers at great length, in pieces of eight characters."""
 
     def model(self) -> FunctionModel:
         async def answer(_: ModelRequest) -> str | ModelResponse:
@@ -32,37 +32,39 @@ class LongBrain(Brain):
         return FunctionModel(answer, name="long", stream=True)
 
 
-@pytest.mark.parametrize("store_url", ["memory", "sqlite:///sophon.db"])
-async def test_a_megabyte_arrives_whole_and_in_order(start: Callable[..., Any], tmp_path: Path, store_url: str) -> None:
-    store = InMemoryStore() if store_url == "memory" else store_from_url(store_url, folder=tmp_path)
-    running = await start(brain=LongBrain(), store=store)
-    last_word = WORDS.split()[-1]
-    await running.channel.deliver_message("tell me everything")
-    await running.channel.wait_until(
-        lambda: bool(running.channel.sent) and last_word in str(running.channel.sent[-1].payload["text"])
-    )
-    assert " ".join(running.channel.sent_texts()).split() == WORDS.split()
-    assert all(len(text) <= 4096 for text in running.channel.sent_texts())
+class WatchedChannel(SyntheticChannel):
+    """Counts the characters that it renders, and records in which threads it renders large texts."""
 
-
-class CountingChannel(SyntheticChannel):
-    """Counts the characters that it renders."""
-
-    rendered = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.rendered = 0
+        self.threads: set[int] = set()
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         self.rendered += len(message.text)
+        if len(message.text) > 1000:
+            self.threads.add(threading.get_ident())
         return super().render_payloads(message)
 
 
-async def test_an_answer_is_rendered_once_however_many_parts_it_has(start: Callable[..., Any]) -> None:
-    channel = CountingChannel()
-    running = await start(brain=LongBrain(), channel=channel)
+@pytest.mark.parametrize("store_url", ["memory", "sqlite:///sophon.db"])
+async def test_a_large_answer_arrives_whole_and_in_order_and_is_rendered_once_in_another_thread(
+    start: Callable[..., Any], tmp_path: Path, store_url: str
+) -> None:
+    store = InMemoryStore() if store_url == "memory" else store_from_url(store_url, folder=tmp_path)
+    channel = WatchedChannel()
+    await start(brain=LongBrain(), store=store, channel=channel)
+    last_word = WORDS.split()[-1]
     await channel.deliver_message("tell me everything")
-    await channel.wait_until(lambda: bool(channel.sent) and WORDS.split()[-1] in str(channel.sent[-1].payload["text"]))
-    assert len(channel.sent) > 200
-    previewed = 1 if running.channel.previews else 0  # the first part is rendered again to replace the preview
+    await channel.wait_until(lambda: bool(channel.sent) and last_word in str(channel.sent[-1].payload["text"]))
+
+    assert " ".join(channel.sent_texts()).split() == WORDS.split()
+    assert all(len(text) <= 4096 for text in channel.sent_texts())
+    assert len(channel.sent) > 50
+    previewed = 1 if channel.previews else 0  # the first part is rendered again to replace the preview
     assert channel.rendered <= (1 + previewed) * len(WORDS)
+    assert channel.threads
+    assert threading.get_ident() not in channel.threads
 
 
 class Chunk(str):
@@ -86,28 +88,6 @@ async def test_a_preview_copies_no_text_at_each_of_its_chunks() -> None:
         previews.handle_event(WireEvent("stream_chunk", {"epoch": 0, "text": Chunk("four")}, "s", "t"))
     assert Chunk.copied <= 40_000
     await previews.stop()
-
-
-class ThreadRecordingChannel(SyntheticChannel):
-    """Records in which thread each large text is rendered."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads: set[int] = set()
-
-    def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
-        if len(message.text) > 1000:
-            self.threads.add(threading.get_ident())
-        return super().render_payloads(message)
-
-
-async def test_rendering_a_large_answer_does_not_hold_up_the_host(start: Callable[..., Any]) -> None:
-    channel = ThreadRecordingChannel()
-    await start(brain=LongBrain(), channel=channel)
-    await channel.deliver_message("tell me everything")
-    await channel.wait_until(lambda: bool(channel.sent) and WORDS.split()[-1] in str(channel.sent[-1].payload["text"]))
-    assert channel.threads
-    assert threading.get_ident() not in channel.threads
 
 
 async def test_a_reply_above_the_limit_is_told_once_in_the_chat(start: Callable[..., Any]) -> None:

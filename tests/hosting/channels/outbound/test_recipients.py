@@ -26,7 +26,7 @@ async def lose_answer(running: Any) -> None:
 
 
 async def wait_for_dead(running: Any) -> OutboundEntry:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (dead := await running.store.outbox.list(status="dead")):
             await asyncio.sleep(0)
     return dead[0]
@@ -109,7 +109,7 @@ async def test_what_waits_in_the_outbox_for_nobody_is_a_dead_letter_and_shown_in
     running.brain.gate.set()
     dead = await wait_for_dead(running)
     assert (dead.last_error, dead.dead_reason) == (RECIPIENT_CHANGED, "recipient_changed")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             events = await running.store.events.list_after(f"synthetic-{ADA_NUMBER}", 0, 1000)
             found = [event.data["reason"] for event in events if event.name == "answer_undelivered"]

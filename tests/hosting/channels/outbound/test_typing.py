@@ -60,7 +60,7 @@ async def test_an_answer_takes_the_place_of_a_picture_that_was_still_on_its_way(
     await running.channel.deliver_message("tell")
     await running.channel.wait_until(lambda: running.channel.previews != [])
     running.brain.gate.set()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not await running.store.outbox.list(channel="synthetic"):
             await asyncio.sleep(0)
     running.channel.gate.set()
@@ -87,7 +87,7 @@ async def test_a_decision_takes_the_place_of_a_question_that_was_still_being_sen
     running = await start(channel=Slow())
     question = await asked(running)
     await running.channel.deliver_press(question.payload["buttons"][0])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not await running.store.outbox.list(channel="synthetic", status="pending"):
             await asyncio.sleep(0)
     running.channel.gate.set()
@@ -100,7 +100,7 @@ async def test_a_question_that_was_pressed_has_arrived_and_is_not_asked_again(st
     running = await start()
     running.channel.send_results.append(SendAmbiguous("no answer"))
     await running.channel.deliver_message("pay Bob")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not await running.store.outbox.list(channel="synthetic", status="ambiguous"):
             await asyncio.sleep(0)
     [question] = await running.store.outbox.list(channel="synthetic")

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sophon.settings import load_settings
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from tests.hosting.cli.conftest import Command
 
 OLGA = {"Id": "olga", "Operator": True}
@@ -26,6 +29,16 @@ PROBLEMS = [
         {"Guards": {"Authorization": {"Rules": [{"Principal": "*", "Resource": "tool:file.write", "Effect": "Deny"}]}}},
         "Guards.Authorization.Rules[0].Resource",
         "files.write?",
+    ),
+    (
+        {"Permissions": {"Levels": {"User": {"Tools": ["files.*", "file.write"]}}}},
+        "Permissions.Levels.User.Tools[1]",
+        "files.write?",
+    ),
+    (
+        {"Guards": {"InformationFlow": {"Sinks": {"http.sned": "External", "crm.*": "None"}}}},
+        "Guards.InformationFlow.Sinks.http.sned",
+        "did you mean http.send?",
     ),
     ({"Guards": {"Shield": {"EvaluatorModel": "ofline"}}}, "Guards.Shield.EvaluatorModel", "did you mean offline?"),
     ({"Tools": {"Modules": ["not_there"]}}, "Tools.Modules[0]", "not_there"),
@@ -107,3 +120,29 @@ def test_a_section_beside_the_root_key_is_refused(sophon: Command, folder: Path,
 def test_a_file_of_another_program_may_have_its_own_logging(sophon: Command, folder: Path) -> None:
     (folder / "appsettings.json").write_text(json.dumps({"Logging": {"LogLevel": {}}, "AllowedHosts": "*"}))
     assert sophon("config", "validate").code == 0
+
+
+MISSING = {
+    "Guards": {"Sandbox": {"Enabled": True, "Readable": ["/usr", "not/there"]}},
+    "Vault": {"wiki": {"Secret": {"$env": "NOT_SET"}, "Hosts": ["wiki.example.com"]}},
+}
+
+
+def test_what_is_missing_on_this_machine_is_a_warning_in_each_place(sophon: Command, folder: Path) -> None:
+    write(folder, **MISSING)
+    found = sophon("config", "validate", "--json")
+    assert (found.code, found.json["valid"]) == (0, True)
+    path, secret = (
+        "Guards.Sandbox.Readable[1]: not/there does not exist",
+        "Vault.wiki.Secret: environment variable NOT_SET",
+    )
+    assert [sum(each.startswith(line) for each in found.json["warnings"]) for line in (path, secret)] == [1, 1]
+    text = sophon("config", "validate").out
+    assert path in text
+    assert secret in text
+    doctor = sophon("doctor").out
+    assert path in doctor
+    assert "environment variable NOT_SET: missing or empty" in doctor
+    settings = load_settings(folder=folder, environment={})
+    lines = report_startup_warnings(settings, GlobalOptions(folder / "appsettings.json"), {})
+    assert [sum(line in each for each in lines) for line in (path, secret)] == [1, 1]

@@ -1,7 +1,9 @@
 """`sophon store`, and what `sophon doctor` says about the store."""
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,21 @@ def test_a_vacuum_makes_the_file_smaller_and_keeps_what_is_in_it(sophon: Command
     assert (done.code, " before, " in done.out) == (0, True)
     assert file.stat().st_size < before - 200_000
     assert asyncio.run(count(folder)) == (1, 3, 1)
+
+
+def test_a_vacuum_gives_an_earlier_file_the_pages_of_a_new_one(sophon: Command, file: Path, folder: Path) -> None:
+    def pages() -> tuple[object, ...]:
+        with closing(sqlite3.connect(file, isolation_level=None)) as database:
+            return tuple(database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "journal_mode"))
+
+    new = pages()
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        for statement in ("PRAGMA journal_mode=DELETE", "PRAGMA page_size=4096", "VACUUM", "PRAGMA journal_mode=WAL"):
+            database.execute(statement).fetchall()
+    assert pages() == (4096, "wal")
+    assert sophon("store", "vacuum").code == 0
+    assert pages() == new == (1024, "wal")
+    assert asyncio.run(count(folder)) == (40, 3, 1)
 
 
 def test_while_a_host_works_on_the_store_nothing_is_rewritten(sophon: Command, file: Path, folder: Path) -> None:

@@ -132,7 +132,7 @@ def test_grants_are_listed_and_revoked_without_a_host(sophon: Command, folder: P
     asyncio.run(_add_grant(folder / "data" / "sophon.db"))
     off = ("--set", "Hub.Port=1")
     listed = sophon("grants", "list", *off).out
-    assert "grt_abc  ada in all conversations, given by ada; until" in listed
+    assert "grt_abc  ada in all conversations outside of groups, given by ada; until" in listed
     assert "\n  calls of pay with\n    to: anything\n" in listed
     assert sophon("grants", "list", "--json", *off).json[0]["tool"] == "pay"
     assert "grt_abc is revoked: pay asks again" in sophon("grants", "revoke", "ab", *off).out

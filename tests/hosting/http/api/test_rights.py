@@ -96,7 +96,7 @@ async def test_a_revoked_token_is_refused_with_the_next_request(serve: Callable[
     client = await api.open(None, Authorization=f"Bearer {secret}")
 
     me = (await client.get("/api/me")).json()
-    assert (me["user"], me["features"], me["scopes"]) == ("ada", [], ["Read"])
+    assert (me["user"], me["features"], me["scopes"]) == ("ada", ["FullHistory"], ["Read"])
     assert (await client.get("/api/sessions")).status_code == 200
     await tokens.revoke("a1", now)
     assert (await client.get("/api/sessions")).status_code == 401

@@ -13,7 +13,7 @@ from sophon_hosting.http.connections.limits import ConnectionLimits
 from sophon_hosting.http.response_headers import DEFAULT_HEADERS, SERVER_HEADER
 from tests.loop_time import LoopTime
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 """A test that would hang fails instead; one that passes never waits for this."""
 
 LIMITS = ConnectionLimits()

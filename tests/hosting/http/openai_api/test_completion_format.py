@@ -14,7 +14,7 @@ def talk(*said: tuple[str, object]):
 
 def test_the_last_message_is_answered_behind_the_others() -> None:
     found = talk(("system", "Be brief."), ("user", "a"), ("assistant", "b"), ("developer", "Be kind."), ("user", "c"))
-    assert (found.text, found.history) == ("c", [("user", "a"), ("assistant", "b")])
+    assert (found.text, found.history) == ("c", [("user", "a", ()), ("assistant", "b", ())])
     assert found.instructions == "Be brief.\n\nBe kind."
 
 
@@ -33,6 +33,10 @@ def test_parts_of_text_are_one_text_and_calls_are_left_out() -> None:
         [("user", "  ")],
         [("user", "a"), ("assistant", "b")],
         [("user", [{"type": "image_url", "image_url": {"url": "x"}}])],
+        [("user", [{"type": "text", "text": "a"}, {"type": "image_url"}])],
+        [("user", [{"type": "text", "text": "a"}, {"type": "input_audio"}])],
+        [("assistant", [{"type": "image_url", "image_url": {"url": "https://h/a.png"}}]), ("user", "a")],
+        [("user", [{"type": "image_url", "image_url": {"url": "https://h/a.png"}}])],
     ],
 )
 def test_what_holds_nothing_to_answer_is_refused(said) -> None:
@@ -50,4 +54,4 @@ def test_whatever_was_said_is_answered_or_refused(said) -> None:
     except InputError:
         return
     assert found.text.strip()
-    assert all(text.strip() for _, text in found.history)
+    assert all(text.strip() for _, text, _ in found.history)

@@ -110,6 +110,21 @@ async def test_what_was_said_before_and_instructions_reach_the_model(serve, conn
     assert ("system", "Be brief.") in said
 
 
+async def test_images_reach_the_model_with_their_messages(serve, connect) -> None:
+    here = await serve()
+    parts = [
+        [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": f"https://example.org/{text}.png"}}]
+        for text in ("first", "second")
+    ]
+    said = [{"role": "user", "content": parts[0]}, {"role": "assistant", "content": "Well."}]
+    await connect(here).chat.completions.create(model="sophon", messages=[*said, {"role": "user", "content": parts[1]}])
+    [asked] = here.asked
+    assert [(each.content, [image.url for image in each.images]) for each in asked.messages if each.images] == [
+        ("first", ["https://example.org/first.png"]),
+        ("second", ["https://example.org/second.png"]),
+    ]
+
+
 async def test_an_answer_is_streamed_with_what_it_used(serve, connect) -> None:
     stream = await connect(await serve()).chat.completions.create(
         model="sophon", messages=HELLO, stream=True, stream_options={"include_usage": True}

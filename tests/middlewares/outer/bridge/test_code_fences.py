@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
+from tests.properties import examples
 
 TEXTS = st.lists(
     st.sampled_from(["`", "```", "````", "~", "~~~", "\n", "\n", " ", "\t", "> ", "- ", "1. ", "x", "xml", "\r\n"]),
@@ -29,7 +30,7 @@ def fenced(text: str) -> bool:
 
 
 @given(TEXTS)
-@settings(max_examples=1000)
+@settings(max_examples=examples(200))
 def test_following_a_text_comes_to_the_same_as_reading_it_by_lines(text: str) -> None:
     pieces, whole = CodeFenceTracker(), CodeFenceTracker()
     for character in text:

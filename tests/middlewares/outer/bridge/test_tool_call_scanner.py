@@ -13,6 +13,7 @@ from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTER
 from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call, render_call
 from sophon_middlewares.outer.bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner, scan_reply
 from sophon_middlewares.outer.bridge.tool_tags import MAX_PARTIAL_TAG_CHARACTERS
+from tests.properties import examples
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 ADD = ToolCall("", "add", {"a": 1})
@@ -74,14 +75,14 @@ def scan_in_pieces(text: str, sizes: list[int]) -> tuple[str, list[ToolCall]]:
 
 
 @given(REPLIES, st.lists(st.integers(0, 9), max_size=60))
-@settings(max_examples=600)
+@settings(max_examples=examples(150))
 def test_neither_text_nor_calls_depend_on_how_the_reply_was_cut(reply: str, sizes: list[int]) -> None:
     assert scan_in_pieces(reply, sizes) == scan_reply(reply)
     assert scan_in_pieces(reply, [1] * len(reply)) == scan_reply(reply)
 
 
 @given(REPLIES)
-@settings(max_examples=600)
+@settings(max_examples=examples(150))
 @example("```\n" + CALL + "\n```\n" + CALL)
 @example("<tool<tool_call>_call>")
 def test_no_tag_is_seen_outside_a_code_fence(reply: str) -> None:

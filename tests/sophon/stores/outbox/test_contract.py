@@ -346,6 +346,18 @@ async def test_an_entry_is_found_by_the_platforms_id_in_its_channel_and_account(
         assert await store.outbox.find_by_platform_id(*wanted) is None
 
 
+async def test_an_id_that_is_unique_per_chat_is_found_in_that_chat_and_its_threads(store: Store):
+    for name, chat in (("a", "7"), ("b", "8/3"), ("c", "80"), ("d", "_")):
+        await store.outbox.add([part(name, chat)])
+        await store.outbox.mark_sending(name)
+        await store.outbox.mark_sent(name, "msg-1")
+    found = {
+        chat: await store.outbox.find_by_platform_id("telegram", "bot-1", "msg-1", chat=chat)
+        for chat in ("7", "8", "9", "_")
+    }
+    assert {chat: each and each.id for chat, each in found.items()} == {"7": "a", "8": "b", "9": None, "_": "d"}
+
+
 async def test_recipient_and_reason_are_kept_and_entries_listed_by_recipient(store: Store):
     await store.outbox.add([replace(part("a"), recipient="telegram:1"), replace(part("b"), recipient="telegram:2")])
     dead = await store.outbox.mark_dead("a", "no", "rejected")

@@ -570,3 +570,12 @@ async def test_a_run_is_accepted_only_into_a_session_of_the_owner_it_is_meant_fo
 async def test_a_run_is_found_or_not(store: Store):
     run = (await store.runs.accept(message())).run
     assert (await store.runs.find("r"), await store.runs.find("q")) == (run, None)
+
+
+async def test_large_options_come_back_in_a_run_and_in_a_list(store: Store) -> None:
+    options = {"stream": True, "images": [{"data": "QUJD" * 5000, "media_type": "image/png"}]}
+    await store.runs.accept(Run("r", "s", "ada", options=options))
+    assert (await store.runs.get("r")).options == options
+    assert [run.options for run in await store.runs.list_unfinished()] == [options]
+    [head] = await store.runs.list(whole=False)
+    assert head.options["stream"] is True

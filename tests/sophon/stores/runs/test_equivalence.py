@@ -29,6 +29,7 @@ from sophon.stores import (
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from tests.databases import copy_database
+from tests.properties import examples
 
 names = st.sampled_from(["a", "b", "ü \ud83d"])
 ids = st.sampled_from([f"r{n}" for n in range(6)])
@@ -185,5 +186,5 @@ class TwoHosts(RuleBasedStateMachine):
             self.same(lambda store: store.sessions.delete(new))
 
 
-TwoHosts.TestCase.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TwoHosts.TestCase.settings = settings(max_examples=examples(10), stateful_step_count=30, deadline=None)
 test_both_stores_give_the_same_answers_about_runs = TwoHosts.TestCase

@@ -46,11 +46,22 @@ async def plans(folder: Path, query: Callable[[SqlStore], Awaitable[Any]]) -> li
             "sessions_by_owner",
         ),
         (lambda store: store.runs.list_pending(), "runs_signalled"),
+        (lambda store: store.runs.list_pending(), "runs_unfinished"),
+        (lambda store: store.runs.list(status="suspended"), "runs_unfinished"),
+        (lambda store: store.runs.list(status="failed"), "runs_unsuccessful"),
         (lambda store: store.approvals.list(), "approvals_open"),
     ],
-    ids=["sessions", "own sessions", "next page", "pending runs", "open approvals"],
+    ids=[
+        *("sessions", "own sessions", "next page", "signalled runs", "queued runs", "waiting runs", "failed runs"),
+        "open approvals",
+    ],
 )
 async def test_it_reads_an_index_and_sorts_nothing(tmp_path: Path, query: Any, index: str) -> None:
     found = await plans(tmp_path, query)
     assert any(f"INDEX {index}" in each for each in found), found
     assert not [each for each in found if "TEMP B-TREE" in each or each in {"SCAN sessions", "SCAN runs"}], found
+
+
+async def test_unfinished_runs_are_found_by_their_index_and_sorted(tmp_path: Path) -> None:
+    [found, _] = await plans(tmp_path, lambda store: store.runs.list_unfinished())
+    assert found == "SEARCH runs USING INDEX runs_unfinished (status=?)"

@@ -19,13 +19,13 @@ SAID = "INSERT INTO records (session, seq, kind, run_id, message, data, said, at
 THEN = "2026-01-01 00:00:00.000000"
 
 
-def migrate(path: Path, revision: str) -> None:
+def migrate(path: Path, revision: str, *, down: bool = False) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(schema_migration.__file__).parent / "migrations"))
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        if revision == FIRST and path.stat().st_size:
+        if down or (revision == FIRST and path.stat().st_size):
             command.downgrade(config, revision)
         else:
             command.upgrade(config, revision)
@@ -95,3 +95,43 @@ async def test_going_back_to_the_first_version_keeps_the_conversations(first: Pa
     assert (await store.sessions.load_history("s")).messages == [Message("user", "hello")]
     assert await store.runs.list() == []
     await store.close()
+
+
+async def test_records_events_traces_and_calls_are_found_under_new_keys_and_after_going_back(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    path.touch()
+    migrate(path, "0019")
+    connection = sqlite3.connect(path)
+    for number, session in ((1, "s"), (2, "t")):
+        connection.execute(TOLD, (session, "ada", THEN, THEN))
+        connection.execute("INSERT INTO event_logs VALUES (?, ?, ?)", (number, session, 7))
+        for seq in (6, 7):
+            event = (number, seq, f"{session}{seq}", "r", "{}", THEN)
+            connection.execute(
+                "INSERT INTO events (log, seq, name, task_id, data, at) VALUES (?, ?, ?, ?, ?, ?)", event
+            )
+        trace = (number, f"trace of {session}", "r", "{}", THEN)
+        connection.execute("INSERT INTO traces (log, name, task_id, data, at) VALUES (?, ?, ?, ?, ?)", trace)
+    connection.execute(SAID, ("message", '{"role": "user", "content": "hello"}', THEN))
+    connection.execute("INSERT INTO journal VALUES ('r/step', 'c', 'r', 'pay', NULL)")
+    connection.commit()
+    connection.close()
+
+    async def check(*names: str) -> None:
+        store = SqlStore("sqlite:///s.db", folder=tmp_path)
+        await store.open()
+        assert [(each.seq, each.name) for each in await store.events.list_after("t", 0)] == list(enumerate(names, 6))
+        assert [each.name for each in await store.events.list_traces("s", "r")] == ["trace of s"]
+        assert [(each.seq, each.message) for each in await store.sessions.list_records("s")] == [
+            (1, Message("user", "hello"))
+        ]
+        assert list(await store.journal.load_entries("r/step")) == ["c"]
+        await store.events.append("t", [LoggedEvent("new", {}, "r")])
+        await store.close()
+
+    await check("t6", "t7")
+    migrate(path, "0019", down=True)
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT last_seq FROM event_logs ORDER BY number").fetchall() == [(7,), (8,)]
+    connection.close()
+    await check("t6", "t7", "new")

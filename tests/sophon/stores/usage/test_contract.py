@@ -7,7 +7,16 @@ import pytest
 
 from sophon.messages import Usage
 from sophon.stores.contract import Store
-from sophon.stores.usage.contract import Period, ProviderLimits, Reservation, Spending, UsageRow, UsageTotal
+from sophon.stores.usage.contract import (
+    PayerLimits,
+    PayerSpending,
+    Period,
+    ProviderLimits,
+    Reservation,
+    Spending,
+    UsageRow,
+    UsageTotal,
+)
 
 TODAY = Period("2026-01-31", "2026-01")
 TOMORROW = Period("2026-02-01", "2026-02")
@@ -178,3 +187,35 @@ async def test_the_usage_of_a_deleted_session_stays_in_the_totals_only(store: St
     await store.sessions.get_or_create("t", "bob")
     assert await store.usage.list_totals(session_id="t") == []
     assert [total.usage.input_tokens for total in await store.usage.list_totals()] == [6]
+
+
+ADA = PayerLimits("ada", daily_micros=100, monthly_micros=150)
+
+
+async def test_a_payers_reservations_are_charged_settled_and_released(store: Store):
+    first = await store.usage.reserve("p", TODAY, Usage(1, 1, 60), FREE, ADA)
+    second = await store.usage.reserve("q", TODAY, Usage(1, 1, 30), FREE, ADA)
+    assert isinstance(first, Reservation)
+    assert isinstance(second, Reservation)
+    assert await store.usage.get_payer_spending("ada", TODAY) == PayerSpending(90, 90)
+    assert await store.usage.get_payer_reserved("ada", TODAY) == PayerSpending(90, 90)
+    await store.usage.settle(first, row(Usage(1, 1, 20)))
+    await store.usage.release(second)
+    assert await store.usage.get_payer_spending("ada", TODAY) == PayerSpending(20, 20)
+    assert await store.usage.get_payer_reserved("ada", TODAY) == PayerSpending(0, 0)
+    assert await store.usage.get_payer_spending("bob", TODAY) == PayerSpending(0, 0)
+
+
+async def test_a_payers_limit_refuses_and_leaves_nothing_reserved(store: Store):
+    await store.usage.settle(await store.usage.reserve("p", TODAY, Usage(1, 1, 100), FREE, ADA), row(Usage(1, 1, 100)))  # type: ignore[arg-type]
+    assert await store.usage.reserve("p", TODAY, Usage(1, 1, 1), FREE, ADA) == PayerSpending(100, 100)
+    another_day = Period("2026-01-30", TODAY.month)
+    assert await store.usage.reserve("p", another_day, Usage(1, 1, 51), FREE, ADA) == PayerSpending(0, 100)
+    assert isinstance(await store.usage.reserve("p", another_day, Usage(1, 1, 50), FREE, ADA), Reservation)
+    assert await store.usage.get_spending("p", TODAY) == Spending(2, 150)
+
+
+async def test_payers_who_reserve_at_the_same_time_never_pass_their_limit(store: Store):
+    claims = [store.usage.reserve(f"p{number % 3}", TODAY, Usage(1, 1, 30), FREE, ADA) for number in range(8)]
+    results = await asyncio.gather(*claims)
+    assert sum(isinstance(result, Reservation) for result in results) == 3

@@ -1,0 +1,203 @@
+"""`sophon trajectories`: list, show and export what is kept of finished turns. A host may run."""
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from sophon.clock import SystemClock
+from sophon.errors import InputError, NotFound
+from sophon.learning.trajectories import Trajectory, count_poor, describe_scores, needs_evolution, summarize
+from sophon.models.embeddings.factory import create_cached_embedder
+from sophon.private_files import open_new_private_file
+from sophon.stores.contract import Store
+from sophon.stores.trajectories.contract import TrajectoryOrder
+from sophon.stores.trajectories.similarity import find_similar
+from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.global_options import GlobalOptions
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 100_000
+
+LimitOption = Annotated[int, typer.Option(min=1, max=MAX_LIMIT, metavar="N", help="Trajectories at most.")]
+BestOption = Annotated[bool, typer.Option("--best", help="Only good ones, the best first.")]
+PoorOption = Annotated[bool, typer.Option("--poor", help="Only poor ones, the poorest first.")]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.callback(invoke_without_command=True)
+def trajectories(ctx: typer.Context) -> None:
+    """List, show and export what is kept of finished turns: request, route, answer, scores, feedback."""
+    if ctx.invoked_subcommand is None:
+        list_trajectories(ctx)
+
+
+@app.command("list")
+def list_trajectories(
+    ctx: typer.Context,
+    best: BestOption = False,
+    poor: PoorOption = False,
+    like: Annotated[str | None, typer.Option(metavar="TEXT", help="Those with the most similar requests.")] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    as_json: JsonOption = False,
+) -> None:
+    """List the trajectories, the newest first."""
+    if best + poor + (like is not None) > 1:
+        raise InputError("give one of --best, --poor and --like")
+    if like is not None:
+        _list_similar(ctx.obj, like, limit, as_json=as_json)
+        return
+    found = run_with_store(ctx.obj, lambda store: _read(ctx.obj, store, best=best, poor=poor, limit=limit))
+    if as_json:
+        write_json([each.to_json() for each in found])
+        return
+    if not found:
+        write_lines([_describe_none(ctx.obj, best=best, poor=poor)])
+        return
+    write_table(_HEADINGS, map(_to_cells, found))
+    _write_summary(ctx.obj, found)
+
+
+@app.command()
+def show(ctx: typer.Context, task: Annotated[str, typer.Argument(metavar="TASK")], as_json: JsonOption = False) -> None:
+    """Show one trajectory with its texts, scores and feedback."""
+
+    async def read(store: Store) -> tuple[Trajectory, list[dict[str, Any]]]:
+        found = await store.trajectories.find(task)
+        if found is None:
+            raise NotFound("trajectory", task)
+        given = await store.trajectories.list_feedback(task)
+        return found, [
+            {"person": each.principal, "value": each.value, "text": each.text, "source": each.source} for each in given
+        ]
+
+    found, given = run_with_store(ctx.obj, read)
+    if as_json:
+        write_json({**found.to_json(), "people": given})
+        return
+    facts = [
+        ("task", found.run_id),
+        ("time (UTC)", _format_time(found)),
+        ("session", found.session_id),
+        ("type", found.task_type),
+        ("model", found.model),
+        ("route", " ".join(part for part in (found.strategy, found.tier) if part)),
+        ("tools", ", ".join(found.tools)),
+        ("ended", found.finish_reason),
+        ("quality", f"{found.quality:.2f}"),
+        ("scores", describe_scores(found.scores or {})),
+        *(("feedback", " ".join(f"{each['person']}: {each['value']:+g} {each['text']}".split())) for each in given),
+    ]
+    write_lines([f"{name}: {value}" for name, value in facts if value])
+    write_lines(["", "request:", found.request, "", "reply:", found.reply])
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
+    best: BestOption = False,
+    poor: PoorOption = False,
+    limit: LimitOption = MAX_LIMIT,
+    as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
+) -> None:
+    """Write the trajectories as JSON lines, the newest first."""
+    if best and poor:
+        raise InputError("give one of --best and --poor")
+    found = run_with_store(ctx.obj, lambda store: _read(ctx.obj, store, best=best, poor=poor, limit=limit))
+    lines = "".join(f"{orjson.dumps(each.to_json()).decode()}\n" for each in found)
+    if output is None:
+        sys.stdout.write(lines)
+        return
+    try:
+        with open_new_private_file(output) as file:
+            file.write(lines)
+    except FileExistsError:
+        raise InputError(f"{output} exists already; choose another name") from None
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+    write_notice(f"{len(found)} trajectories were written to {output}")
+
+
+async def _read(options: GlobalOptions, store: Store, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:
+    if best and poor:
+        raise InputError("give one of --best and --poor")
+    settings = load_cli_settings(options).learning
+    order: TrajectoryOrder = "best" if best else "poorest" if poor else "newest"
+    return await store.trajectories.list(
+        order=order,
+        limit=limit,
+        at_least=settings.good_from if best else None,
+        below=settings.poor_below if poor else None,
+    )
+
+
+def _list_similar(options: GlobalOptions, text: str, limit: int, *, as_json: bool) -> None:
+    settings = load_cli_settings(options)
+    embedder = create_cached_embedder(settings.embeddings, os.environ, SystemClock())
+
+    async def read(store: Store) -> Any:
+        try:
+            return await find_similar(
+                store.trajectories,
+                store.vectors,
+                embedder,
+                text,
+                limit=limit,
+                most=settings.learning.max_trajectories,
+            )
+        finally:
+            await embedder.aclose()
+
+    found = run_with_store(options, read)
+    if as_json:
+        write_json([{**each.trajectory.to_json(), "similarity": round(each.similarity, 4)} for each in found])
+    elif not found:
+        write_lines([_describe_none(options, best=False, poor=False)])
+    else:
+        write_table(
+            ("similarity#", *_HEADINGS), ([f"{each.similarity:.2f}", *_to_cells(each.trajectory)] for each in found)
+        )
+
+
+_HEADINGS = ("time (UTC)", "task", "type", "quality#", "feedback#", "model", "tier", "request")
+
+
+def _to_cells(found: Trajectory) -> list[str]:
+    said = "" if found.feedback is None else f"{found.feedback:+.1f}"
+    request = " ".join(found.request[:80].split())
+    return [
+        *(_format_time(found), found.run_id, found.task_type, f"{found.quality:.2f}"),
+        *(said, found.model, found.tier, request),
+    ]
+
+
+def _format_time(found: Trajectory) -> str:
+    return found.at.astimezone(UTC).isoformat()[:19].replace("T", " ")
+
+
+def _write_summary(options: GlobalOptions, found: Sequence[Trajectory]) -> None:
+    settings = load_cli_settings(options).learning
+    facts = summarize(found, settings.poor_below, settings.good_from)
+    write_notice(
+        f"{facts['count']} trajectories: {facts['good']} good, {facts['poor']} poor, {facts['rated']} rated by people; "
+        f"mean quality {facts['quality']:.2f}"
+    )
+    if needs_evolution(count_poor(found, settings.poor_below), len(found)):
+        write_notice("many are poor: look at `sophon trajectories list --poor`, and change the instructions")
+
+
+def _describe_none(options: GlobalOptions, *, best: bool, poor: bool) -> str:
+    if best or poor:
+        return f"There are no {'good' if best else 'poor'} trajectories."
+    if load_cli_settings(options).learning.enabled:
+        return "There are no trajectories."
+    return "There are no trajectories. Learning.Enabled: true keeps them in every chain."

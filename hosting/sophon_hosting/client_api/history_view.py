@@ -1,0 +1,221 @@
+"""View of histories for a client that may not see all of them: stored records, events, tasks and approvals.
+
+The rule for messages is `sophon.history_redaction`. Of events and of the data of records only fields that are known to
+hold no content of a conversation are passed on as they are, so a field that is added later is hidden until it is named
+here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from sophon.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
+from sophon.lazy_dataclass import dataclass
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.grants.contract import StandingGrant
+from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.texts.contract import text_id
+from sophon_hosting.events.large_fields import LARGE_FIELD
+from sophon_hosting.events.wire_event import WireEvent
+
+SHOWN_FIELDS: Final = frozenset(
+    {
+        "session_id",
+        "task_id",
+        "run_id",
+        "call_id",
+        "message_id",
+        "approval_id",
+        "reasoning_id",
+        "step_id",
+        "tool",
+        "kind",
+        "role",
+        "risk",
+        "outcome",
+        "status",
+        "decision",
+        "decided_by",
+        "guard",
+        "verdict",
+        "rule",
+        "finish_reason",
+        "purpose",
+        "provider",
+        "model",
+        "channel",
+        "name",
+        "limit",
+        "level",
+        "pattern",
+        "how",
+        "started_at",
+        "expires_at",
+        "until",
+        "usage",
+    }
+)
+"""Fields of events that hold no content of a conversation; numbers, booleans and null of other fields are passed on."""
+
+TEXT_FIELDS: Final = frozenset({"text", "content", "title"})
+"""Fields of events that hold texts of a person or of the agent."""
+
+NO_TEXT_EVENTS: Final = frozenset({"reasoning", "reasoning_chunk"})
+"""Events whose text is no part of what the agent says."""
+
+REASON_EVENTS: Final = frozenset({"stream_reset", "provider_excluded", "answer_undelivered"})
+"""Events whose reason is the host's own, and quotes nothing."""
+
+APPROVAL_EVENTS: Final = frozenset({"approval_requested", "approval_resolved"})
+
+PLAN_KEYS: Final = frozenset({"id", "depends_on", "estimated_risk", "status"})
+"""Keys of a plan and its steps that hold no text."""
+
+RECORD_FIELDS: Final = frozenset({"covers", "code", "id"})
+"""Fields of a record's data that hold no content."""
+
+RECORD_TEXTS: Final = frozenset({"text", "shown", "message", "reason"})
+"""Fields of a record's data that hold texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryView:
+    """What a client without the permission FullHistory sees.
+
+    `shows_approvals`: the client decides approvals, and sees the questions as they are. `hides_streams`: streamed text
+    may contain secrets, because guard Redaction is off; a secret may be cut in two pieces, so no piece is shown.
+    """
+
+    shows_approvals: bool = False
+    hides_streams: bool = False
+
+    def record(self, record: SessionRecord, *, is_own: bool) -> SessionRecord:
+        """Return a stored record as the client sees it."""
+        message = record.message
+        data: dict[str, Any] = {}
+        for key, value in record.data.items():
+            if key in RECORD_TEXTS:
+                data[key] = redact_text_for_reader(str(value), is_own=is_own)
+            elif key in RECORD_FIELDS:
+                data[key] = value
+        shown = None if message is None else redact_message_for_reader(message, is_own=is_own)
+        return SessionRecord(record.kind, record.run_id, shown, data, record.seq, record.at)
+
+    def wire_event(self, event: WireEvent, *, is_own: bool) -> WireEvent:
+        """Return an event as the client sees it."""
+        data = self.event_data(event.name, event.data, is_own=is_own)
+        return WireEvent(event.name, data, event.session_id, event.task_id, event.seq)
+
+    def logged_event(self, logged: LoggedEvent, *, is_own: bool) -> LoggedEvent:
+        """Return a stored event as the client sees it."""
+        return replace(logged, data=self.event_data(logged.name, logged.data, is_own=is_own), texts={})
+
+    def event_data(self, name: str, data: Mapping[str, Any], *, is_own: bool) -> dict[str, Any]:
+        """Return the payload of an event as the client sees it."""
+        if name in APPROVAL_EVENTS and self.shows_approvals:
+            return dict(data)
+        return {key: self._field(name, key, value, is_own=is_own) for key, value in data.items()}
+
+    def _field(self, event: str, key: str, value: Any, *, is_own: bool) -> Any:
+        is_text = key in TEXT_FIELDS and event not in NO_TEXT_EVENTS
+        if key == LARGE_FIELD:
+            texts = cast(Mapping[str, Any], value).items() if is_own and event not in NO_TEXT_EVENTS else ()
+            return {name: each for name, each in texts if name in TEXT_FIELDS}
+        if key in SHOWN_FIELDS or (key == "reason" and event in REASON_EVENTS):
+            return value
+        if is_text and isinstance(value, str):
+            if event == "stream_chunk":
+                return HIDDEN if self.hides_streams or not is_own else value
+            return redact_text_for_reader(value, is_own=is_own)
+        if key == "plan":
+            return _redact_plan(value, is_own=is_own)
+        if key in ("error", "escalation") and isinstance(value, Mapping):
+            return _redact_detail(cast(Mapping[str, Any], value), is_own=is_own)
+        return _hide(value)
+
+    def run(self, run: Run, *, is_own: bool) -> Run:
+        """Return a task as the client sees it."""
+        response = dict(run.response or {})
+        if isinstance(response.get("text"), str):
+            response["text"] = redact_text_for_reader(response["text"], is_own=is_own)
+        error = run.error
+        if error is not None and not is_own:
+            error = replace(error, message=HIDDEN)
+        return replace(
+            run,
+            text=redact_text_for_reader(run.text, is_own=is_own),
+            response=response if run.response is not None else None,
+            error=error,
+        )
+
+    def session(self, session: SessionSummary, *, is_own: bool) -> SessionSummary:
+        """Return a listed session as the client sees it."""
+        return session if is_own or not session.title else replace(session, title=HIDDEN)
+
+    def grant(self, grant: StandingGrant) -> StandingGrant:
+        """Return an approval in advance as the client sees it: its text quotes the arguments of a call."""
+        return grant if self.shows_approvals else replace(grant, description=HIDDEN, pattern={})
+
+    def approval(self, record: ApprovalRecord) -> ApprovalRecord:
+        """Return an approval as the client sees it."""
+        if self.shows_approvals:
+            return record
+        request, decision = record.request, record.decision
+        escalation = request.escalation
+        return replace(
+            record,
+            request=replace(
+                request,
+                arguments=hide_values(request.arguments),
+                preview=HIDDEN,
+                full_preview=HIDDEN if request.full_preview else "",
+                grant_offer="",
+                escalation=None if escalation is None else replace(escalation, reason=HIDDEN),
+            ),
+            decision=None
+            if decision is None
+            else replace(decision, arguments=hide_values(decision.arguments), reason=HIDDEN if decision.reason else ""),
+        )
+
+
+def find_own_text(records: list[SessionRecord], wanted: str) -> str | None:
+    """Return the text of a redacted conversation that has the id `wanted`, of a person or the agent; None if none has.
+
+    `records` are the whole ones: a text that is part of a hidden field has no id here.
+    """
+    for record in records:
+        message = record.message
+        if message is None or message.role not in ("user", "assistant") or message.origin == "compaction":
+            continue
+        if text_id(message.content) == wanted:
+            return redact_message_for_reader(message).content
+    return None
+
+
+def _hide(value: Any) -> Any:
+    """Return what stands for a value of a hidden field; null, booleans, numbers and what is empty stay."""
+    if not value or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return hide_values(cast(Mapping[str, Any], value))
+    return [] if isinstance(value, list | tuple) else HIDDEN
+
+
+def _redact_detail(value: Mapping[str, Any], *, is_own: bool) -> dict[str, Any]:
+    """Return an error `{code, message, id}` or an escalation `{guard, rule, reason}`."""
+    shown = {key: each for key, each in value.items() if key in ("code", "id", "guard", "rule")}
+    if "code" in value and "message" in value:
+        shown["message"] = redact_text_for_reader(str(value["message"]), is_own=is_own)
+    return {**shown, "reason": HIDDEN} if "reason" in value else shown
+
+
+def _redact_plan(value: Any, *, is_own: bool) -> Any:
+    """Return a plan of the same shape with its texts redacted."""
+    if isinstance(value, Mapping):
+        items = cast(Mapping[str, Any], value).items()
+        return {key: each if key in PLAN_KEYS else _redact_plan(each, is_own=is_own) for key, each in items}
+    if isinstance(value, list | tuple):
+        return [_redact_plan(each, is_own=is_own) for each in cast(list[Any], value)]
+    return redact_text_for_reader(value, is_own=is_own) if isinstance(value, str) else value

@@ -1,0 +1,80 @@
+"""`/api/trajectories`: what is kept of finished turns; users see their own, operators all."""
+
+from typing import Annotated, Any, Literal
+
+from aiohttp import web
+from pydantic import Field
+
+from sophon.errors import InputError, NotFound
+from sophon.learning.trajectories import Trajectory
+from sophon.stores.trajectories.similarity import find_similar
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+
+
+class TrajectoryListQuery(RequestQuery):
+    """Query of the list: `order` by time or quality; `like` asks for similar requests instead; `everything` (all
+    users') is for operators.
+    """
+
+    order: Literal["newest", "best", "poorest"] = "newest"
+    like: Annotated[str, Field(max_length=8000)] | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    everything: bool = False
+
+
+def trajectory_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [
+        web.get("/api/trajectories", list_trajectories),
+        web.get("/api/trajectories/{task_id}", get_trajectory),
+    ]
+
+
+async def list_trajectories(request: web.Request) -> web.Response:
+    """List trajectories; those of `best` are good and those of `poorest` are poor, by the settings."""
+    query, authorized_host = parse_query(request, TrajectoryListQuery), get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    if query.everything:
+        authorized_host.require_operator()
+    principal = None if query.everything else authorized_host.user.id
+    services = get_host(request).services
+    settings = services.settings.learning
+    if query.like is None:
+        found = await services.store.trajectories.list(
+            order=query.order,
+            limit=query.limit,
+            principal=principal,
+            at_least=settings.good_from if query.order == "best" else None,
+            below=settings.poor_below if query.order == "poorest" else None,
+        )
+        return json_response({"items": [_to_json(each, authorized_host) for each in found]})
+    if services.embedder is None:
+        raise InputError("this host has no embedder")
+    similar = await find_similar(
+        services.store.trajectories,
+        services.store.vectors,
+        services.embedder,
+        query.like,
+        limit=query.limit,
+        most=settings.max_trajectories,
+        principal=principal,
+    )
+    items = [
+        {**_to_json(each.trajectory, authorized_host), "similarity": round(each.similarity, 4)} for each in similar
+    ]
+    return json_response({"items": items})
+
+
+async def get_trajectory(request: web.Request) -> web.Response:
+    """Return the trajectory of a task. Raises NotFound."""
+    authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
+    authorized_host.rights.require_scope("Read")
+    found = await get_host(request).services.store.trajectories.find(task_id)
+    if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
+        raise NotFound("trajectory", task_id)
+    return json_response(_to_json(found, authorized_host))
+
+
+def _to_json(trajectory: Trajectory, authorized_host: AuthorizedHost) -> dict[str, Any]:
+    return {**trajectory.to_json(), "session_id": authorized_host.sessions.to_client_id(trajectory.session_id)}

@@ -1,0 +1,1 @@
+"""Middlewares that score finished turns and keep what can be learnt from them."""

@@ -1,0 +1,83 @@
+"""Learning: keeps the trajectory of a finished turn, and the route of one that was answered well."""
+
+import logging
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.errors import SophonError
+from sophon.failure_log import log_failure
+from sophon.learning.contract import Vector
+from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning.policy_cache import VectorPolicyCache
+from sophon.learning.trajectories import Trajectory
+from sophon.routing.turn_keys import SCORE
+from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.vectors.policies import to_vector_row
+from sophon_middlewares.learners.finished_turn import (
+    build_model_note,
+    build_trajectory,
+    has_answer,
+    is_learning,
+)
+
+log = logging.getLogger("sophon")
+
+
+class Learning:
+    """Keeps the trajectory of each scored turn, and for routing the tier of one whose quality is at least GoodFrom.
+
+    On a host both are stored with the outcome of the turn. Of a plan step, a turn off the record and one without an
+    answer nothing is kept. What cannot be kept is logged; the turn goes on. No embedding is asked for: a route is kept
+    if routing has embedded the message, or the embedder needs no model. Source: reference/clawft.md 3.7.
+    """
+
+    zone = "outer"
+    unique = True
+    calls_next = True
+    after = ("SessionEvents",)
+    before = ("Scoring", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "AgenticLoop")
+    requires = ("Scoring",)
+    acts = {"turn": "keeps what was asked, how it was routed and how well it was answered, on the way out"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if not is_learning(ctx):
+            await next(ctx)
+            return
+        with ctx.call_layer(build_model_note(ctx)):
+            await next(ctx)
+        score = ctx.get(SCORE)
+        if score is None or ctx.response is None or not has_answer(ctx.response):
+            return
+        trajectory = build_trajectory(ctx, ctx.response, score)
+        try:
+            keep = ctx.settings.learning.max_trajectories
+            await ctx.services.store.trajectories.add([TrajectoryWrite(trajectory, keep)])
+            if trajectory.tier and trajectory.quality >= ctx.settings.learning.good_from:
+                await keep_route(ctx, trajectory)
+        except SophonError as error:
+            log_failure(log, error, "what run %s could teach was not kept", ctx.run_id)
+
+
+async def keep_route(ctx: Context, trajectory: Trajectory) -> None:
+    """Record the tier and model of a turn in the policy cache, and store it. Raises StoreError."""
+    policies, embedder = ctx.services.policies, ctx.services.embedder
+    vector = find_vector(embedder, ctx.text)
+    if policies is None or embedder is None or vector is None:
+        return
+    if not isinstance(policies, VectorPolicyCache):
+        await policies.record(vector, trajectory.tier, trajectory.model, trajectory.quality)
+        return
+    await policies.record(
+        vector,
+        trajectory.tier,
+        trajectory.model,
+        trajectory.quality,
+        session_id=trajectory.session_id,
+        run_id=trajectory.run_id,
+    )
+    await ctx.services.store.vectors.put([to_vector_row(each, embedder.name) for each in policies.take_pending()])
+
+
+def find_vector(embedder: object, text: str) -> Vector | None:
+    """Return the vector of a text if it is at hand; None if a model would have to be asked."""
+    return embedder.find(text) if isinstance(embedder, CachingEmbedder) else None

@@ -1,0 +1,75 @@
+"""Contracts of routing and learning: embedder, cache of routing decisions, and scorer of replies."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
+from sophon.learning.fitness import Fitness
+
+Vector: TypeAlias = Sequence[float]
+"""Embedding of a text; a list of floats or a float32 array of one dimension."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of `dimensions` numbers; texts of a similar meaning have a high cosine similarity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the embedder and its model; vectors of different names cannot be compared."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of each vector."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return one vector for each text, in their order. Raises SophonError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CachedPolicy:
+    """Routing decision of an earlier message: its tier and model, its quality and the similarity, both 0 to 1."""
+
+    tier: str
+    model: str
+    quality: float
+    similarity: float
+
+
+class PolicyCache(Protocol):
+    """Routing decisions of earlier messages that were answered well, found by the similarity of the messages."""
+
+    async def lookup(self, vector: Vector) -> CachedPolicy | None:
+        """Return the decision of the most similar message if the similarity is above the threshold (0.85)."""
+        ...
+
+    async def record(self, vector: Vector, tier: str, model: str, quality: float) -> None:
+        """Keep the decision of a message that was answered well."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTurn:
+    """What a scorer sees of a turn: texts of the request and the reply, and counts.
+
+    `tool_failures` counts the calls that ended in an error, among `tools_used`.
+    """
+
+    request_text: str
+    reply_text: str
+    task_type: str = "chat"
+    finish_reason: str = "stop"
+    output_tokens: int = 0
+    tools_offered: int = 0
+    tools_used: int = 0
+    tool_failures: int = 0
+
+
+class Scorer(Protocol):
+    """Scores the reply of a turn by its form; see `Fitness`."""
+
+    def score(self, turn: ScoredTurn) -> Fitness:
+        """Return the scores, each 0 to 1."""
+        ...

@@ -1,0 +1,1 @@
+"""Embedders: adapters to embedding models, over HTTP, litellm and sentence-transformers."""

@@ -1,0 +1,67 @@
+"""Embedder factory: create the embedder of the settings; nothing is imported or asked before its first use."""
+
+from collections.abc import Mapping
+
+from sophon.clock import Clock
+from sophon.errors import SettingsError
+from sophon.learning.contract import Embedder
+from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning.hashing_embedder import DEFAULT_DIMENSIONS, HashingEmbedder
+from sophon.models.embeddings.failure_guard import FailureGuard
+from sophon.settings import EmbeddingsSettings
+
+
+def create_cached_embedder(
+    settings: EmbeddingsSettings, environment: Mapping[str, str], clock: Clock
+) -> CachingEmbedder:
+    """Create the embedder of the settings with its cache, and with its failures named once.
+
+    Raises SettingsError for a key that is missing.
+    """
+    embedder = create_embedder(settings, environment)
+    if isinstance(embedder, HashingEmbedder):  # it cannot fail
+        return CachingEmbedder(embedder, settings.cache_entries)
+    return CachingEmbedder(FailureGuard(embedder, clock.monotonic), settings.cache_entries)
+
+
+def create_embedder(settings: EmbeddingsSettings, environment: Mapping[str, str]) -> Embedder:
+    """Create the embedder of the section Embeddings. Raises SettingsError for a key that is missing."""
+    if settings.provider == "Hashing":
+        return HashingEmbedder(settings.dimensions or DEFAULT_DIMENSIONS)
+    if settings.provider == "SentenceTransformers":
+        from sophon.models.embeddings.sentence_transformers_embedder import (  # lazy, as all others
+            DEFAULT_MODEL,
+            SentenceTransformersEmbedder,
+        )
+
+        return SentenceTransformersEmbedder(settings.model or DEFAULT_MODEL)
+    key, seconds = _find_key(settings, environment), settings.timeout.total_seconds()
+    model = settings.model or ""
+    if settings.provider == "LiteLlm":
+        from sophon.models.embeddings.litellm_embedder import LiteLLMEmbedder
+
+        return LiteLLMEmbedder(
+            model, key=key, base_url=settings.base_url, dimensions=settings.dimensions, timeout_seconds=seconds
+        )
+    from sophon.models.embeddings.http_embedder import OllamaEmbedder, OpenAIEmbedder
+
+    if settings.provider == "Ollama":
+        from sophon.models.providers.ollama_discovery import resolve_ollama_url
+
+        url = settings.base_url or resolve_ollama_url(environment)
+        return OllamaEmbedder(model, url, key=key, dimensions=settings.dimensions, timeout_seconds=seconds)
+    from sophon.models.providers.openai.model import OPENAI_URL
+
+    url = settings.base_url or OPENAI_URL
+    return OpenAIEmbedder(model, url, key=key, dimensions=settings.dimensions, timeout_seconds=seconds)
+
+
+def _find_key(settings: EmbeddingsSettings, environment: Mapping[str, str]) -> str | None:
+    if settings.key is None:
+        customary = environment.get("OPENAI_API_KEY", "").strip() if settings.provider == "OpenAi" else ""
+        # A server with a BaseUrl of its own does not get the key of OpenAI.
+        return customary or None if settings.base_url is None else None
+    key = settings.key.resolve(environment)
+    if key is None:
+        raise SettingsError([f"Embeddings.Key: the {settings.key.source_description} is not set"])
+    return key

@@ -1,0 +1,1 @@
+"""Routing: which models a turn asks, in which order, and why."""

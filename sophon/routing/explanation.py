@@ -1,0 +1,23 @@
+"""Text that explains a routing decision to people."""
+
+from sophon.routing.router import Routed
+
+
+def format_route(routed: Routed) -> str:
+    """Return one line for each of: task type, complexity, strategy, reason, models in the order they are asked."""
+    profile, record, decision = routed.profile, routed.record, routed.decision
+    keywords = f" ({', '.join(profile.keywords)})" if profile.keywords else ""
+    lines = [
+        f"task type   {profile.task_type}{keywords}",
+        f"complexity  {profile.complexity:.2f}, confidence {profile.confidence:.2f}",
+        f"strategy    {record.strategy}",
+        f"reason      {record.reason or 'by priority'}",
+    ]
+    if record.tier:
+        lines.append(f"tier        {record.tier}{''.join(f', {flag}' for flag in record.flags)}")
+    if decision.answer is not None:
+        lines.append(f"answer      {decision.answer}")
+    else:
+        models = ", ".join(candidate.info.id for candidate in decision.candidates)
+        lines.append(f"models      {models or 'none'}")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The routing strategies, one module each."""

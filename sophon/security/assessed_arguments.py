@@ -1,0 +1,28 @@
+"""Arguments that decide the risk of a call, for a look at their names alone: most calls have none of them."""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+PATH_ARGUMENTS: Final = ("path", "source", "destination", "dir", "file", "target")
+
+RECIPIENT_ARGUMENTS: Final = ("to", "cc", "bcc", "recipient", "recipients")
+"""Looked at only in calls of tools that send mail."""
+
+_ASSESSED: Final = frozenset({"command", "code", "url", *PATH_ARGUMENTS})
+
+_SENDS_MAIL: Final = re.compile(r"(?:^|[._-])(?:send[._-]?)?(?:g?mail|e-?mail)(?:$|[._-])", re.IGNORECASE)
+
+MAX_KNOWN_TOOLS: Final = 4096
+
+
+def has_assessed_arguments(tool_name: str, arguments: Mapping[str, Any]) -> bool:
+    """Return whether `assess_risk` looks at any argument of the call; if not, it finds nothing."""
+    return not _ASSESSED.isdisjoint(arguments) or sends_mail(tool_name)
+
+
+@lru_cache(maxsize=MAX_KNOWN_TOOLS)
+def sends_mail(tool_name: str) -> bool:
+    """Return whether a tool sends mail, by its name."""
+    return _SENDS_MAIL.search(tool_name) is not None

@@ -1,1 +1,0 @@
-"""Quotas: uses that are counted within a window of time; contract, in-memory and SQL store."""

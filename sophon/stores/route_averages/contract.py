@@ -1,0 +1,90 @@
+"""The contract of the moving averages of routing: how a model did, per tier and task type."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sophon.lazy_dataclass import dataclass
+
+MAX_KEYS = 10_000
+"""Bound on the averages that are kept; the one that was updated longest ago is deleted for a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RouteObservation:
+    """Observation of one model call, or of the quality of a turn's reply, of one model, tier and task type.
+
+    None says nothing about that value: a model without a price has no cost, which is not the same as 0. `quality` is 0
+    to 1; `has_failed` counts a call that ended in an error. `smoothing` is the weight of the observation.
+    """
+
+    model: str
+    tier: str
+    task_type: str
+    at: datetime
+    cost_micros: float | None = None
+    latency_ms: float | None = None
+    quality: float | None = None
+    has_failed: bool = False
+    smoothing: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RouteAverage:
+    """Exponential moving averages of one model, tier and task type; None before the first observation of a value.
+
+    `calls` and `failures` are counted since the last reset, `scored` is the number of observations of the quality.
+    """
+
+    model: str
+    tier: str
+    task_type: str
+    calls: int = 0
+    failures: int = 0
+    scored: int = 0
+    cost_micros: float | None = None
+    latency_ms: float | None = None
+    quality: float | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Model, tier and task type."""
+        return (self.model, self.tier, self.task_type)
+
+    def observe(self, observation: RouteObservation) -> "RouteAverage":
+        """Return the averages after an observation."""
+        weight = observation.smoothing
+        is_call = observation.latency_ms is not None or observation.has_failed
+        return RouteAverage(
+            *self.key,
+            self.calls + is_call,
+            self.failures + observation.has_failed,
+            self.scored + (observation.quality is not None),
+            _move(self.cost_micros, observation.cost_micros, weight),
+            _move(self.latency_ms, observation.latency_ms, weight),
+            _move(self.quality, observation.quality, weight),
+            observation.at,
+        )
+
+
+class RouteAverageStore(Protocol):
+    """Repository of the moving averages of routing."""
+
+    async def add(self, observations: Sequence[RouteObservation]) -> None:
+        """Apply observations in their order, all or none."""
+        ...
+
+    async def list_all(self) -> list[RouteAverage]:
+        """Return all averages, ordered by model, tier and task type."""
+        ...
+
+    async def reset(self) -> int:
+        """Delete all averages; return how many there were."""
+        ...
+
+
+def _move(average: float | None, value: float | None, weight: float) -> float | None:
+    if value is None:
+        return average
+    return value if average is None else average + weight * (value - average)

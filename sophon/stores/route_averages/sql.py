@@ -1,0 +1,83 @@
+"""SQL moving averages of routing: a row per model, tier and task type, updated in the transaction that observes."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, func, select
+
+from sophon.stores.route_averages.contract import MAX_KEYS, RouteAverage, RouteObservation
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import route_averages
+
+_KEY = ("model", "tier", "task_type")
+_VALUES = ("calls", "failures", "scored", "cost_micros", "latency_ms", "quality", "updated_at")
+
+_COLUMNS = [route_averages.c[name] for name in (*_KEY, *_VALUES)]
+
+_SELECT = select(*_COLUMNS).where(*(route_averages.c[name] == bindparam(name) for name in _KEY))
+
+
+class SqlRouteAverageStore:
+    """The moving averages of an `SqlStore`; see `RouteAverageStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, observations: Sequence[RouteObservation]) -> None:
+        """See `RouteAverageStore.add`."""
+        if observations:
+            await self._database.write(partial(write_observations, observations=tuple(observations)))
+
+    async def list_all(self) -> list[RouteAverage]:
+        """See `RouteAverageStore.list_all`."""
+        return await self._database.read(_list_all)
+
+    async def reset(self) -> int:
+        """See `RouteAverageStore.reset`."""
+        return await self._database.write(lambda connection: connection.execute(delete(route_averages)).rowcount)
+
+
+def write_observations(connection: Connection, observations: Sequence[RouteObservation]) -> None:
+    """Apply observations, in the caller's transaction."""
+    changed: dict[tuple[str, str, str], RouteAverage] = {}
+    has_new = False
+    for each in observations:
+        key = (each.model, each.tier, each.task_type)
+        if key not in changed:
+            row = connection.execute(_SELECT, dict(zip(_KEY, key, strict=True))).one_or_none()
+            has_new = has_new or row is None
+            changed[key] = RouteAverage(*key) if row is None else RouteAverage(*row)
+        changed[key] = changed[key].observe(each)
+    for average in changed.values():
+        _UPSERT.execute(connection, {name: getattr(average, name) for name in (*_KEY, *_VALUES)})
+    if has_new:
+        _delete_oldest(connection)
+
+
+def _delete_oldest(connection: Connection) -> None:
+    count = connection.execute(select(func.count()).select_from(route_averages)).scalar_one()
+    if count <= MAX_KEYS:
+        return
+    oldest = select(*(route_averages.c[name] for name in _KEY)).order_by(route_averages.c.updated_at)
+    for row in connection.execute(oldest.limit(count - MAX_KEYS)).all():
+        connection.execute(
+            delete(route_averages).where(*(route_averages.c[name] == getattr(row, name) for name in _KEY))
+        )
+
+
+def _list_all(connection: Connection) -> list[RouteAverage]:
+    # Sorted in Python: collations differ between databases.
+    found = [RouteAverage(*row) for row in connection.execute(select(*_COLUMNS))]
+    return sorted(found, key=lambda average: average.key)
+
+
+def _build_upsert(dialect: str) -> Any:
+    statement = build_insert(dialect, route_averages)
+    changed = {name: statement.excluded[name] for name in _VALUES}
+    return statement.on_conflict_do_update(index_elements=list(_KEY), set_=changed)
+
+
+_UPSERT = PreparedStatement(_build_upsert)

@@ -1,0 +1,160 @@
+"""SQL trajectories: a row per run, and a row per person who said something about its answer."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+
+from sophon.learning.feedback import Feedback
+from sophon.learning.trajectories import Trajectory
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.schema import feedback as feedback_table
+from sophon.stores.sql.schema import trajectories
+from sophon.stores.trajectories.contract import (
+    FeedbackResult,
+    TrajectoryOrder,
+    TrajectoryWrite,
+    apply_feedback,
+    is_withdrawal,
+)
+
+_OWN_COLUMNS = ("run_id", "session_id", "principal", "task_type", "at", "quality", "feedback")
+"""Fields of a trajectory with a column of their own; the others are in `data`."""
+
+_DATA_FIELDS = (
+    *("request", "reply", "complexity", "tier", "model", "strategy", "finish_reason", "tools", "scores"),
+    *("cost_micro_usd", "duration_ms", "output_tokens"),
+)
+
+
+class SqlTrajectoryStore:
+    """The trajectories of an `SqlStore`; see `TrajectoryStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
+        """See `TrajectoryStore.add`."""
+        if writes:
+            await self._database.write(partial(add_trajectories, writes=tuple(writes)))
+
+    async def find(self, run_id: str) -> Trajectory | None:
+        """See `TrajectoryStore.find`."""
+        return await self._database.read(partial(_find, run_id=run_id))
+
+    async def list(
+        self,
+        *,
+        order: TrajectoryOrder = "newest",
+        limit: int = 100,
+        principal: str | None = None,
+        session_id: str | None = None,
+        at_least: float | None = None,
+        below: float | None = None,
+    ) -> list[Trajectory]:
+        """See `TrajectoryStore.list`."""
+        query = select(trajectories).limit(max(limit, 0))
+        if order != "newest":
+            quality = trajectories.c.quality
+            query = query.order_by(quality.desc() if order == "best" else quality)
+        query = query.order_by(trajectories.c.number.desc())
+        if principal is not None:
+            query = query.where(trajectories.c.principal == principal)
+        if session_id is not None:
+            query = query.where(trajectories.c.session_id == session_id)
+        if at_least is not None:
+            query = query.where(trajectories.c.quality >= at_least)
+        if below is not None:
+            query = query.where(trajectories.c.quality < below)
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return [_to_trajectory(row) for row in rows]
+
+    async def count(self) -> int:
+        """See `TrajectoryStore.count`."""
+        query = select(func.count()).select_from(trajectories)
+        return await self._database.read(lambda connection: connection.execute(query).scalar_one())
+
+    async def rate(self, feedback: Feedback) -> FeedbackResult:
+        """See `TrajectoryStore.rate`."""
+        return await self._database.write(partial(_rate, feedback=feedback))
+
+    async def list_feedback(self, run_id: str) -> Sequence[Feedback]:
+        """See `TrajectoryStore.list_feedback`."""
+        return await self._database.read(partial(_list_feedback, run_id=run_id))
+
+    async def clear(self) -> int:
+        """See `TrajectoryStore.clear`."""
+        return await self._database.write(lambda connection: connection.execute(delete(trajectories)).rowcount)
+
+    async def expire(self, before: datetime) -> int:
+        """See `TrajectoryStore.expire`."""
+        return await self._database.write(partial(_expire, before=before))
+
+
+def add_trajectories(connection: Connection, writes: Sequence[TrajectoryWrite]) -> None:
+    """Store trajectories and delete the oldest beyond the bound, in the caller's transaction."""
+    for write in writes:
+        trajectory = write.trajectory
+        connection.execute(delete(trajectories).where(trajectories.c.run_id == trajectory.run_id))
+        key = connection.execute(insert(trajectories), _row(trajectory)).inserted_primary_key
+        assert key is not None
+        # The numbers of deleted sessions leave gaps, so that at most `keep` stay.
+        connection.execute(delete(trajectories).where(trajectories.c.number <= key[0] - write.keep))
+
+
+def delete_session_trajectories(connection: Connection, session_id: str) -> None:
+    """Delete what belongs to a session that is deleted, in the caller's transaction."""
+    for table in (trajectories, feedback_table):
+        connection.execute(delete(table).where(table.c.session_id == session_id))
+
+
+def _find(connection: Connection, run_id: str) -> Trajectory | None:
+    row = connection.execute(select(trajectories).where(trajectories.c.run_id == run_id)).mappings().one_or_none()
+    return None if row is None else _to_trajectory(row)
+
+
+def _rate(connection: Connection, feedback: Feedback) -> FeedbackResult:
+    given = {each.principal: each for each in _list_feedback(connection, feedback.run_id)}
+    earlier = given.pop(feedback.principal, None)
+    is_same = earlier is not None and (earlier.value, earlier.text) == (feedback.value, feedback.text)
+    own = (feedback_table.c.run_id == feedback.run_id) & (feedback_table.c.principal == feedback.principal)
+    if earlier is not None and not is_same:
+        connection.execute(delete(feedback_table).where(own))
+    if not is_withdrawal(feedback):
+        given[feedback.principal] = feedback
+        if not is_same:
+            connection.execute(insert(feedback_table), {name: getattr(feedback, name) for name in _FEEDBACK_COLUMNS})
+    before = after = _find(connection, feedback.run_id)
+    if before is not None:
+        after = apply_feedback(before, [each.value for each in given.values()])
+        changed = {"quality": after.quality, "feedback": after.feedback}
+        connection.execute(update(trajectories).where(trajectories.c.run_id == feedback.run_id).values(changed))
+    is_changed = earlier is not None if is_withdrawal(feedback) else not is_same
+    return FeedbackResult(earlier.value if earlier is not None else None, before, after, is_changed)
+
+
+_FEEDBACK_COLUMNS = ("run_id", "principal", "session_id", "value", "text", "source", "at")
+
+
+def _list_feedback(connection: Connection, run_id: str) -> list[Feedback]:
+    query = select(feedback_table).where(feedback_table.c.run_id == run_id)
+    rows = connection.execute(query.order_by(feedback_table.c.at, feedback_table.c.principal)).mappings()
+    return [Feedback(**{name: row[name] for name in _FEEDBACK_COLUMNS}) for row in rows]
+
+
+def _expire(connection: Connection, before: datetime) -> int:
+    connection.execute(delete(feedback_table).where(feedback_table.c.at < before))
+    return connection.execute(delete(trajectories).where(trajectories.c.at < before)).rowcount
+
+
+def _row(trajectory: Trajectory) -> dict[str, Any]:
+    own = {name: getattr(trajectory, name) for name in _OWN_COLUMNS}
+    data = {name: getattr(trajectory, name) for name in _DATA_FIELDS}
+    return own | {"data": data | {"tools": list(trajectory.tools), "scores": dict(trajectory.scores or {})}}
+
+
+def _to_trajectory(row: RowMapping) -> Trajectory:
+    own = {name: row[name] for name in _OWN_COLUMNS}
+    return Trajectory(**own, **{name: row["data"][name] for name in _DATA_FIELDS})

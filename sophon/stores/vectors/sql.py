@@ -1,0 +1,123 @@
+"""SQL vectors: a row per vector, with its numbers as a blob."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Text, delete, func, insert, or_, select, type_coerce
+
+from sophon.stores.sql.column_types import load_json
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.schema import vectors
+from sophon.stores.vectors.contract import VectorRow
+
+KEYS_PER_QUERY = 500
+"""Databases limit the number of parameters of a statement."""
+
+_COLUMNS = (
+    *(vectors.c.namespace, vectors.c.key, vectors.c.embedder, vectors.c.dimensions, vectors.c.blob),
+    # As text: what cannot be parsed must not keep the other rows from being read.
+    *(type_coerce(vectors.c.data, Text).label("data"), vectors.c.at, vectors.c.session_id),
+)
+
+
+class SqlVectorStore:
+    """The vectors of an `SqlStore`; see `VectorStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, rows: Sequence[VectorRow]) -> None:
+        """See `VectorStore.put`."""
+        if rows:
+            await self._database.write(partial(put_vectors, rows=tuple(rows)))
+
+    async def load(self, namespace: str, embedder: str, limit: int) -> list[VectorRow]:
+        """See `VectorStore.load`."""
+        query = (
+            select(*_COLUMNS)
+            .where(vectors.c.namespace == namespace, vectors.c.embedder == embedder)
+            .order_by(vectors.c.number.desc())
+            .limit(max(limit, 0))
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return [_to_row(row) for row in reversed(rows)]
+
+    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
+        """See `VectorStore.delete`."""
+        return await self._database.write(
+            partial(_delete, namespace=namespace, keys=None if keys is None else tuple(keys))
+        )
+
+    async def count(self, namespace: str) -> int:
+        """See `VectorStore.count`."""
+        query = select(func.count()).where(vectors.c.namespace == namespace)
+        return await self._database.read(lambda connection: connection.execute(query).scalar_one())
+
+    async def expire(self, namespace: str, before: datetime | None, keep: int) -> int:
+        """See `VectorStore.expire`."""
+        return await self._database.write(partial(_expire, namespace=namespace, before=before, keep=keep))
+
+
+def put_vectors(connection: Connection, rows: Sequence[VectorRow]) -> None:
+    """Store vectors, in the caller's transaction."""
+    for row in rows:
+        # A replaced one counts as new and gets the next number.
+        _delete(connection, row.namespace, (row.key,))
+        connection.execute(
+            insert(vectors),
+            {
+                "namespace": row.namespace,
+                "key": row.key,
+                "embedder": row.embedder,
+                "dimensions": row.dimensions,
+                "blob": row.blob,
+                "data": row.data,
+                "at": row.at,
+                "session_id": row.session_id,
+            },
+        )
+
+
+def delete_session_vectors(connection: Connection, session_id: str) -> None:
+    """Delete the vectors of a session that is deleted, in the caller's transaction."""
+    connection.execute(delete(vectors).where(vectors.c.session_id == session_id))
+
+
+def _delete(connection: Connection, namespace: str, keys: Sequence[str] | None) -> int:
+    rows = vectors.c.namespace == namespace
+    if keys is None:
+        return connection.execute(delete(vectors).where(rows)).rowcount
+    parts = [keys[start : start + KEYS_PER_QUERY] for start in range(0, len(keys), KEYS_PER_QUERY)]
+    return sum(connection.execute(delete(vectors).where(rows, vectors.c.key.in_(part))).rowcount for part in parts)
+
+
+def _expire(connection: Connection, namespace: str, before: datetime | None, keep: int) -> int:
+    numbers = select(vectors.c.number).where(vectors.c.namespace == namespace).order_by(vectors.c.number.desc())
+    first_dropped = connection.execute(numbers.offset(max(keep, 0)).limit(1)).scalar_one_or_none()
+    conditions: list[Any] = []
+    if first_dropped is not None:
+        conditions.append(vectors.c.number <= first_dropped)
+    if before is not None:
+        conditions.append(vectors.c.at < before)
+    if not conditions:
+        return 0
+    return connection.execute(delete(vectors).where(vectors.c.namespace == namespace, or_(*conditions))).rowcount
+
+
+def _to_row(row: RowMapping) -> VectorRow:
+    try:
+        data = load_json(row["data"])
+    except ValueError:
+        data = None
+    return VectorRow(
+        row["namespace"],
+        row["key"],
+        row["embedder"],
+        row["dimensions"],
+        bytes(row["blob"]),
+        data,
+        row["at"],
+        row["session_id"],
+    )

@@ -1,0 +1,112 @@
+"""What every store promises about vectors, and how policies are read from it."""
+
+import logging
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import text
+
+from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.learning.vectors import to_blob
+from sophon.messages import Message
+from sophon.settings import LearningSettings
+from sophon.stores.contract import Store
+from sophon.stores.runs.staged_writes import StagedWrites
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sql_store import SqlStore
+from sophon.stores.vectors.contract import POLICIES, VectorRow
+from sophon.stores.vectors.policies import create_policy_cache, load_policies, to_vector_row
+from sophon.testing import VirtualClock
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def row(key: str, *numbers: float, namespace: str = "n", embedder: str = "e", hours: int = 0, session: str = ""):
+    data = {"key": key, "odd": "\0\ud800"}
+    at = NOON + timedelta(hours=hours)
+    return VectorRow(namespace, key, embedder, len(numbers), to_blob(numbers), data, at, session)
+
+
+async def test_vectors_are_kept_as_they_are_in_order_and_by_namespace_and_embedder(store: Store):
+    rows = [row("a", 1.5, -2.25), row("b", 3.0), row("c", 1.0, embedder="f"), row("a", 9.0, namespace="m")]
+    await store.vectors.put(rows)
+    await store.vectors.put([])
+    assert await store.vectors.load("n", "e", 10) == rows[:2]
+    assert await store.vectors.load("n", "e", 1) == rows[1:2]
+    assert await store.vectors.load("n", "e", 0) == []
+    assert await store.vectors.load("m", "e", 10) == rows[3:]
+    assert [await store.vectors.count(each) for each in ("n", "m", "x")] == [3, 1, 0]
+
+
+async def test_a_replaced_vector_counts_as_new(store: Store):
+    await store.vectors.put([row("a", 1.0), row("b", 2.0), row("a", 3.0)])
+    assert await store.vectors.load("n", "e", 10) == [row("b", 2.0), row("a", 3.0)]
+
+
+async def test_vectors_are_deleted_by_key_by_namespace_and_with_their_session(store: Store):
+    await store.sessions.append("s", [SessionRecord("message", "r", Message("user", "hi"))], owner="ada")
+    await store.vectors.put(
+        [row("a", 1.0, session="s"), row("b", 1.0), row("c", 1.0), row("a", 1.0, namespace="m", session="t")]
+    )
+    assert await store.vectors.delete("n", ["b", "unknown"]) == 1
+    await store.sessions.delete("s")
+    assert [each.key for each in await store.vectors.load("n", "e", 10)] == ["c"]
+    assert await store.vectors.delete("n") == 1
+    assert await store.vectors.count("m") == 1
+    assert await store.vectors.delete("n", []) == 0
+
+
+async def test_old_vectors_and_those_beyond_the_bound_expire(store: Store):
+    await store.vectors.put([row(str(hour), 1.0, hours=hour) for hour in range(5)])
+    await store.vectors.put([row("other", 1.0, namespace="m", hours=-5)])
+    assert await store.vectors.expire("n", None, 5) == 0
+    assert await store.vectors.expire("n", NOON + timedelta(hours=1), 4) == 1
+    assert await store.vectors.expire("n", NOON + timedelta(hours=2), 10) == 1
+    assert await store.vectors.expire("n", None, 1) == 2
+    assert [each.key for each in await store.vectors.load("n", "e", 10)] == ["4"]
+    assert await store.vectors.count("m") == 1
+
+
+async def test_vectors_in_the_transaction_of_a_turn_are_written(store: Store):
+    await store.sessions.get_or_create("s", "ada")
+    await store.runs.record("s", StagedWrites(vectors=[row("a", 1.0)]), ())
+    assert await store.vectors.count("n") == 1
+
+
+async def test_policies_outlive_the_process(store: Store, clock: VirtualClock):
+    embedder = HashingEmbedder(16)
+    settings = LearningSettings.defaults()
+    cache = create_policy_cache(store.vectors, embedder, clock, settings, 0.85)
+    (vector,) = await embedder.embed(["review the parser"])
+    await cache.record(vector, "premium", "a/large", 0.9, session_id="s", run_id="r")
+    await store.vectors.put([to_vector_row(each, embedder.name) for each in cache.take_pending()])
+
+    restarted = create_policy_cache(store.vectors, embedder, clock, settings, 0.85)
+    found = await restarted.lookup(vector)
+    assert found is not None
+    assert (found.tier, found.model, found.quality) == ("premium", "a/large", 0.9)
+    other = create_policy_cache(store.vectors, HashingEmbedder(8), clock, settings, 0.85)
+    assert await other.lookup([1.0] * 8) is None  # of another embedder: nothing can be compared
+
+
+async def test_policies_that_cannot_be_read_are_named_once_and_skipped(store: Store, caplog: pytest.LogCaptureFixture):
+    good = {"tier": "free", "model": "m", "quality": 0.9, "run_id": ""}
+    rows = [
+        VectorRow(POLICIES, "short", "e", 2, b"\0\0\0", good, NOON),
+        VectorRow(POLICIES, "infinite", "e", 1, to_blob([float("inf")]), good, NOON),
+        VectorRow(POLICIES, "data", "e", 1, to_blob([1.0]), {"tier": 1}, NOON),
+        VectorRow(POLICIES, "good", "e", 1, to_blob([1.0]), good, NOON),
+        VectorRow(POLICIES, "json", "e", 1, to_blob([1.0]), good, NOON),
+    ]
+    await store.vectors.put(rows)
+    broken = 3
+    if isinstance(store, SqlStore):
+        statement = text("UPDATE vectors SET data = '{oops' WHERE key = 'json'")
+        await store._database.write(lambda connection: connection.execute(statement))  # pyright: ignore[reportPrivateUsage]
+        broken = 4
+    with caplog.at_level(logging.WARNING, "sophon"):
+        found = await load_policies(store.vectors, "e", 10)
+    assert [each.key for each in found] == (["good"] if broken == 4 else ["good", "json"])
+    [line] = [record.message for record in caplog.records]
+    assert f"{broken} of the stored routing policies cannot be read and are skipped" in line
+    assert "short: 3 bytes are no vector of 2 dimensions" in line
