@@ -162,6 +162,14 @@ class ToolCallStarted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class SkillLoaded(Event):
+    """The instructions of a skill were read in the turn; `tokens` is their length."""
+
+    name: str
+    tokens: int
+
+
+@dataclass(slots=True, kw_only=True)
 class ToolCallCompleted(Event):
     """A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted.
 

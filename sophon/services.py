@@ -36,7 +36,7 @@ from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
-from sophon.tools.registry import ToolRegistry, validate_tools
+from sophon.tools.registry import Toolbox, ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
 from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
 from sophon.vault import CredentialVault
@@ -46,11 +46,12 @@ if TYPE_CHECKING:
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.routing.router import Router
     from sophon.security.policy import Policy
+    from sophon.skills.catalog import SkillCatalog
 
 T = TypeVar("T")
 
-LATER_TOOLS = ("chat.send_file",)
-"""Names of the tools that a host registers with `register_tool`, which Tools.Disabled may name too."""
+LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file")
+"""Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
 class Services:
@@ -60,7 +61,8 @@ class Services:
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
     `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
-    of `Guards.Shield.PolicyFile`. Without an `embedder` and `policies`, routing uses no earlier decisions.
+    of `Guards.Shield.PolicyFile`. Without an `embedder` and `policies`, routing uses no earlier decisions. `skills` are
+    folders with instructions and tools, none by default.
 
     Raises SettingsError, CompositionError.
     """
@@ -80,6 +82,7 @@ class Services:
         turn_log: TurnLog | None = None,
         policy: "Policy | None" = None,
         vault: CredentialVault | None = None,
+        skills: "SkillCatalog | None" = None,
         embedder: "Embedder | None" = None,
         policies: "PolicyCache | None" = None,
     ) -> None:
@@ -92,7 +95,8 @@ class Services:
                 provider.default_prices = (prices.input, prices.output)
         limits = GatewayOptions(max_reply_bytes=self.settings.agent_execution.max_reply_bytes)
         self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
-        self.registry = ToolRegistry(add_builtin_tools(tools, self.settings))
+        self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
+        self.skills = skills
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
@@ -110,6 +114,11 @@ class Services:
         self._routers: list[Router] = []
         self.learns = True
         """False off the record: turns leave no trajectories and no routing decisions."""
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """All enabled tools of this moment."""
+        return self.toolbox.registry
 
     @property
     def policy(self) -> "Policy":
@@ -188,6 +197,7 @@ class Services:
             instructions=DEFAULT_INSTRUCTIONS,
             folder=place,
             vault=CredentialVault(chosen.vault, variables),
+            skills=create_skill_catalog(chosen, place),
             embedder=embedder,
             policies=create_policy_cache(
                 opened.vectors, embedder, time, chosen.learning, chosen.routing.min_similarity
@@ -271,8 +281,8 @@ class Services:
 
         A disabled tool, and one whose name is already registered, is ignored.
         """
-        if tool.name not in self.registry and tool.name not in self.settings.tools.disabled:
-            self.registry = ToolRegistry([*self.registry, tool])
+        if tool.name not in self.settings.tools.disabled:
+            self.toolbox.add(tool)
 
     def set_event_sink(self, events: EventSink) -> None:
         """Send the events of all turns that start later to `events`."""
@@ -347,6 +357,19 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
+
+
+def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
+    """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or none of them exists yet.
+
+    So a process without skills pays nothing for them.
+    """
+    folders = [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
+    if not settings.skills.enabled or not any(each.is_dir() for each in folders):
+        return None
+    from sophon.skills.catalog import SkillCatalog
+
+    return SkillCatalog(folders)
 
 
 def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from sophon.context import Context
+from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
 from sophon.security.access_control import Acl, AclDecision, AclRule
 from sophon.security.permission_levels import FULL_HISTORY, Level
@@ -14,6 +15,12 @@ from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissi
 from sophon.tools.tool import Tool
 
 MICROS_PER_UNIT = 1_000_000
+
+RESTRICTED_TOOLS: Key[list[str]] = Key("skills.restricted_tools", dump=list, load=list)
+"""Names of the tools to which the skills that were loaded restrict the turn; not set without such a skill."""
+
+SKILL_TOOLS = frozenset({"load_skills", "read_skill_file", "load_tools"})
+"""Tools that no skill restricts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +121,28 @@ def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermis
 
 
 def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
-    """Return those of the tools that the principal may use; all of them while the guard Authorization is off."""
+    """Return those of the tools that the principal may use, within what loaded skills allow.
+
+    While the guard Authorization is off, the principal may use all of them.
+    """
+    allowed = find_allowed_tools(ctx)
+    if allowed is not None:
+        tools = [tool for tool in tools if tool.name in allowed]
     if not ctx.settings.guards.authorization.enabled:
         return tuple(tools)  # the tools of a registry are a tuple, which is not copied
     return find_tool_permissions(ctx).filter(tools)
+
+
+def find_allowed_tools(ctx: Context) -> frozenset[str] | None:
+    """Return the names of the tools that loaded skills allow, in the turn and those whose step it is; None: all."""
+    allowed: frozenset[str] | None = None
+    turn: Context | None = ctx
+    while turn is not None:
+        names = turn.get(RESTRICTED_TOOLS)
+        if names is not None:
+            allowed = SKILL_TOOLS.union(names) if allowed is None else allowed.intersection(names) | SKILL_TOOLS
+        turn = turn.parent
+    return allowed
 
 
 @lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ from sophon.services import Services
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.outer.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"
 
@@ -30,12 +31,14 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 
 def build_configured_chain(services: Services) -> Pipeline:
-    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`
-    and, where the settings want them, Learning and Scoring.
+    """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
+    with Skills, and where the settings want them with Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
     chain = add_learning(_build_without_guards(services), services.settings)
+    if services.skills is not None:
+        chain = add_skills(chain)
     return add_guards(chain, services.settings.guards)
 
 

@@ -5,6 +5,7 @@ A tool that uses this declares `sandboxed=True`, so that the guard Sandbox asks 
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import anyio.to_thread
@@ -14,6 +15,7 @@ from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.extensions import Key
+from sophon.lazy_dataclass import dataclass
 from sophon.principals import PRINCIPALS_FOLDER, owns_files_root
 from sophon.private_files import make_private_folder
 from sophon.processes.command_result import CommandResult
@@ -31,8 +33,38 @@ SANDBOX_HOME = "/tmp"  # noqa: S108 - a path in the sandbox
 """Home folder of a program in a sandbox; it is empty."""
 
 
-async def run_program(ctx: Context, program: Sequence[str]) -> CommandResult:
-    """Run a program with its arguments in the files folder of the turn's data owner.
+@dataclass(frozen=True, slots=True)
+class ProgramLimits:
+    """What one program may use, within what `Guards.Sandbox` allows all of them; outside a sandbox none of it holds.
+
+    None stands for the limit of the settings. `readable` are further folders that it sees.
+    """
+
+    seconds: float | None = None
+    memory_bytes: int | None = None
+    network: bool | None = None
+    readable: tuple[Path, ...] = ()
+
+    def narrow(self, policy: SandboxPolicy) -> SandboxPolicy:
+        """Return the policy with the stricter of the limits, and with the readable folders."""
+        allowed = policy.limits
+        seconds = allowed.seconds if self.seconds is None else min(allowed.seconds, self.seconds)
+        memory = allowed.memory_bytes if self.memory_bytes is None else min(allowed.memory_bytes, self.memory_bytes)
+        return replace(
+            policy,
+            limits=replace(allowed, seconds=seconds, memory_bytes=memory),
+            network=policy.network and self.network is not False,
+            readable=(*policy.readable, *(path.absolute() for path in self.readable)),
+        )
+
+
+NO_LIMITS = ProgramLimits()
+
+
+async def run_program(
+    ctx: Context, program: Sequence[str], *, stdin: bytes = b"", limits: ProgramLimits = NO_LIMITS
+) -> CommandResult:
+    """Run a program with its arguments in the files folder of the turn's data owner, with `stdin` as its input.
 
     With `Guards.Sandbox` it runs in the sandbox; where there is none, with the rights of the host, if the guard stands
     in the chain. Raises ToolError if it cannot be started, and if the sandbox would show files of the host.
@@ -40,14 +72,14 @@ async def run_program(ctx: Context, program: Sequence[str]) -> CommandResult:
     settings, folder = ctx.settings, resolve_files_root(ctx)
     environment = build_command_environment(os.environ, settings)
     if not settings.guards.sandbox.enabled:
-        return await run_unconfined(program, folder, environment)
+        return await run_unconfined(program, folder, environment, stdin=stdin)
     sandbox = await probe_sandbox(settings.guards.sandbox.program)
     if not sandbox.problem:
-        policy = await anyio.to_thread.run_sync(_prepare, ctx)
-        return await run_in_sandbox(sandbox, program, policy, build_sandbox_environment(environment))
+        policy = await anyio.to_thread.run_sync(_prepare, ctx, limits)
+        return await run_in_sandbox(sandbox, program, policy, build_sandbox_environment(environment), stdin=stdin)
     if not ctx.get(SANDBOX_GUARDED):
         raise ToolError(f"{describe_missing(sandbox)}, and the guard that would ask a person is not in this chain")
-    return await run_unconfined(program, folder, environment)
+    return await run_unconfined(program, folder, environment, stdin=stdin)
 
 
 def describe_missing(sandbox: Sandbox) -> str:
@@ -93,10 +125,10 @@ def describe_exposed(policy: SandboxPolicy, settings: Settings, host_folder: Pat
     )
 
 
-def _prepare(ctx: Context) -> SandboxPolicy:
+def _prepare(ctx: Context, limits: ProgramLimits) -> SandboxPolicy:
     """Create the folders of a policy and check it; blocks, as it reads and makes folders."""
     folder, owns_root = resolve_files_root(ctx).absolute(), owns_files_root(ctx.data_owner)
-    policy = build_policy(ctx.settings, ctx.services.folder, folder, owns_root=owns_root)
+    policy = limits.narrow(build_policy(ctx.settings, ctx.services.folder, folder, owns_root=owns_root))
     exposed = describe_exposed(policy, ctx.settings, ctx.services.folder)
     if exposed:
         raise ToolError(exposed)

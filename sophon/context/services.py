@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from sophon.security.policy import Policy
     from sophon.security.sliding_windows import SlidingWindows
     from sophon.settings import Settings
+    from sophon.skills.catalog import SkillCatalog
     from sophon.stores.contract import Store
-    from sophon.tools.registry import ToolRegistry
+    from sophon.tools.registry import Toolbox, ToolRegistry
     from sophon.vault import CredentialVault
 
 
@@ -46,6 +47,16 @@ class TurnServices(Protocol):
     @property
     def registry(self) -> "ToolRegistry":
         """All enabled tools."""
+        ...
+
+    @property
+    def toolbox(self) -> "Toolbox":
+        """Where tools are added and replaced while turns run."""
+        ...
+
+    @property
+    def skills(self) -> "SkillCatalog | None":
+        """The installed skills; None where there are none."""
         ...
 
     @property

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import anyio
 import anyio.to_thread
@@ -14,6 +15,7 @@ from sophon.errors import ToolError
 from sophon.private_files import make_private_folder
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
+from sophon.processes.program_input import open_input
 
 SHELL = "/bin/sh"
 """Shell of commands."""
@@ -24,10 +26,12 @@ async def run_command(command: str, folder: Path, environment: Mapping[str, str]
     return await run_unconfined([SHELL, "-c", command], folder, environment)
 
 
-async def run_unconfined(program: Sequence[str], folder: Path, environment: Mapping[str, str]) -> CommandResult:
+async def run_unconfined(
+    program: Sequence[str], folder: Path, environment: Mapping[str, str], *, stdin: bytes = b""
+) -> CommandResult:
     """Run a program with its arguments in `folder`, which is created if missing, and wait for its end.
 
-    The program has its own session, no input, no open file of this process, and exactly the variables of
+    The program has its own session, `stdin` as its input, no open file of this process, and exactly the variables of
     `environment`; no process in between inherits more. At the end of the call, also at a timeout or cancellation, every
     process of the group is killed, including background processes, and reaped. A process that starts its own session is
     not killed. Raises ToolError if the program cannot be started.
@@ -36,7 +40,8 @@ async def run_unconfined(program: Sequence[str], folder: Path, environment: Mapp
         await anyio.to_thread.run_sync(make_private_folder, folder)
         stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
         try:
-            code = await _run_process(program, folder, environment, stdout, stderr)
+            with open_input(stdin) as file:
+                code = await _run_process(program, folder, environment, file, stdout, stderr)
             await wait_until_closed(stdout, stderr)
         finally:
             stdout.close()
@@ -50,12 +55,13 @@ async def _run_process(
     program: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
+    stdin: IO[bytes],
     stdout: BoundedPipeReader,
     stderr: BoundedPipeReader,
 ) -> int:
     process = await asyncio.create_subprocess_exec(
         *program,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=stdin,
         stdout=stdout.write_end,
         stderr=stderr.write_end,
         cwd=folder,

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
+from typing import IO
 
 import anyio
 import anyio.to_thread
@@ -15,6 +16,7 @@ from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPip
 from sophon.processes.command_result import CommandResult
 from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
 from sophon.processes.process_tree import TreeUsage, measure_tree
+from sophon.processes.program_input import open_input
 from sophon.processes.sandbox_policy import (
     Sandbox,
     SandboxLimits,
@@ -35,21 +37,27 @@ END_SECONDS = 5.0
 
 
 async def run_in_sandbox(
-    sandbox: Sandbox, program: Sequence[str], policy: SandboxPolicy, environment: Mapping[str, str]
+    sandbox: Sandbox,
+    program: Sequence[str],
+    policy: SandboxPolicy,
+    environment: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
 ) -> CommandResult:
     """Run a program with its arguments in a sandbox, and wait for its end.
 
-    It has no input, no open file of this process, and exactly the variables of `environment`. At its end, at a limit, a
-    timeout or a cancellation all processes that it started are killed, whatever they did to detach themselves; the
-    result of a program that has reached a limit says which (`stopped`). Raises ToolError if the sandbox cannot be set
-    up: nothing runs without it.
+    It has `stdin` as its input, no open file of this process, and exactly the variables of `environment`. At its end,
+    at a limit, a timeout or a cancellation all processes that it started are killed, whatever they did to detach
+    themselves; the result of a program that has reached a limit says which (`stopped`). Raises ToolError if the sandbox
+    cannot be set up: nothing runs without it.
     """
     try:
         stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
         status = await SandboxStatus.open()
         try:
             run = _SandboxRun(policy.limits, stdout, stderr, status)
-            stopped = await run.start(sandbox, program, policy, environment)
+            with open_input(stdin) as file:
+                stopped = await run.start(sandbox, program, policy, environment, file)
             await wait_until_closed(stdout, stderr)
         finally:
             for each in (stdout, stderr, status):
@@ -71,7 +79,12 @@ class _SandboxRun:
         self._limits, self._stdout, self._stderr, self._status = limits, stdout, stderr, status
 
     async def start(
-        self, sandbox: Sandbox, program: Sequence[str], policy: SandboxPolicy, environment: Mapping[str, str]
+        self,
+        sandbox: Sandbox,
+        program: Sequence[str],
+        policy: SandboxPolicy,
+        environment: Mapping[str, str],
+        stdin: IO[bytes],
     ) -> str:
         """Start the program once its limits are set, wait for its end, and return which limit it has reached, or ""."""
         blocked, release = os.pipe()
@@ -83,7 +96,7 @@ class _SandboxRun:
             process = await asyncio.create_subprocess_exec(
                 sandbox.program,
                 *arguments,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=self._stdout.write_end,
                 stderr=self._stderr.write_end,
                 env=dict(environment),

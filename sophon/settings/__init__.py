@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sophon.settings.sections.permissions import PermissionsSettings
     from sophon.settings.sections.providers import PriceSettings, ProviderSettings
     from sophon.settings.sections.routing import RoutingSettings, TierSettings
+    from sophon.settings.sections.skills import SkillsSettings
     from sophon.settings.sections.turn import (
         AgentExecutionSettings,
         ApprovalSettings,
@@ -82,6 +83,7 @@ _HOMES = {
     "Secret": "sophon.settings.types.secret_references",
     "SecretUrl": "sophon.settings.types.secret_references",
     "Settings": "sophon.settings.root",
+    "SkillsSettings": "sophon.settings.sections.skills",
     "StoreSettings": "sophon.settings.sections.host",
     "TelegramSettings": "sophon.settings.sections.host",
     "ToolFilterSettings": "sophon.settings.sections.turn",
@@ -129,6 +131,7 @@ __all__ = [
     "Secret",
     "SecretUrl",
     "Settings",
+    "SkillsSettings",
     "StoreSettings",
     "TelegramSettings",
     "TierSettings",

@@ -19,6 +19,7 @@ from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettin
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
+from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -77,6 +78,9 @@ class Settings(SettingsSection):
         description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    skills: SkillsSettings = Field(
+        default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
     embeddings: EmbeddingsSettings = Field(
         default_factory=EmbeddingsSettings.defaults, description="What turns texts into vectors."
     )

@@ -1,6 +1,7 @@
 """Tool registry: the tools of a process by name, in registration order."""
 
-from collections.abc import Iterable, Iterator
+import difflib
+from collections.abc import Callable, Iterable, Iterator
 
 from sophon.errors import CompositionError, UnknownTool
 from sophon.tools.relevance import RelevanceIndex
@@ -43,7 +44,6 @@ class ToolRegistry:
 
     def suggest_names(self, name: str, tools: Iterable[Tool] | None = None) -> list[str]:
         """Return up to three similar tool names, the most similar first."""
-        import difflib  # lazy: for mistakes only
 
         names = [tool.name for tool in (self.tools if tools is None else tools)]
         return difflib.get_close_matches(name, names, n=3, cutoff=0.5)
@@ -64,6 +64,39 @@ class ToolRegistry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+
+class Toolbox:
+    """The registry of the moment, shared by all views of one set of services; tools may come and go while they run.
+
+    Tools of a source come after those that were registered; one whose name is taken is left out, and one that `accepts`
+    does not accept by its name. A turn that has begun keeps the tools that it has.
+    """
+
+    def __init__(self, registry: ToolRegistry, accepts: Callable[[str], bool] | None = None) -> None:
+        self._base = self.registry = registry
+        self._accepts = accepts
+        self._extra: dict[str, tuple[Tool, ...]] = {}
+
+    def add(self, tool: Tool) -> None:
+        """Register a tool after the others, unless its name is taken."""
+        if tool.name not in self._base:
+            self._base = ToolRegistry([*self._base, tool])
+            self._rebuild()
+
+    def replace(self, source: str, tools: Iterable[Tool]) -> None:
+        """Replace the tools of a source."""
+        given = tuple(tool for tool in tools if self._accepts is None or self._accepts(tool.name))
+        if given != self._extra.get(source, ()):
+            self._extra[source] = given
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        tools = {to_wire_name(tool.name): tool for tool in self._base}
+        for source in self._extra.values():
+            for tool in source:
+                tools.setdefault(to_wire_name(tool.name), tool)
+        self.registry = ToolRegistry(tools.values())
 
 
 def validate_tools(objects: Iterable[object]) -> list[Tool]:

@@ -37,6 +37,7 @@ COMMANDS = {
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",
     "trajectories": "List, show and export what is kept of finished turns.",
+    "skills": "List, show, check, install and switch skills.",
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",

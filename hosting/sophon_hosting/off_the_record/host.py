@@ -12,7 +12,7 @@ from sophon.errors import NotFound, SophonError, TryLater
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
-from sophon.tools.registry import ToolRegistry
+from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
@@ -71,7 +71,8 @@ class OffTheRecordHost(Host):
     ) -> None:
         view = copy(services)
         view.store = build_off_the_record_store(services.store, services.clock)
-        view.registry = ToolRegistry(tool for tool in services.registry if is_offered_off_the_record(tool.name))
+        reading = ToolRegistry(tool for tool in services.registry if is_offered_off_the_record(tool.name))
+        view.toolbox = Toolbox(reading, accepts=is_offered_off_the_record)
         view.learns = False
         view.instructions = "\n".join(part for part in (services.instructions, INSTRUCTIONS) if part)
         view.set_event_sink(events if events is not None else NullEventSink())

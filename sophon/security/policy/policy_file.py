@@ -6,14 +6,13 @@ denies nothing.
 """
 
 import re
-from collections.abc import Hashable, Mapping
-from typing import Any, Final, Literal, TypeAlias, TypeGuard, get_args
-
-import yaml
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 
 from sophon.lazy_dataclass import dataclass
 from sophon.security.linear_patterns import LinearPattern
 from sophon.security.policy.path_globs import GlobError, compile_globs
+from sophon.strict_yaml import StrictYamlError, parse_yaml
 
 Group: TypeAlias = Literal["deny", "verify", "allow"]
 
@@ -56,9 +55,10 @@ def parse_policy(text: str) -> tuple[PolicyRule, ...]:
     if len(text) > MAX_CHARACTERS:
         raise PolicyError(f"the policy has more than {MAX_CHARACTERS} characters")
     try:
-        content: object = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, see below
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise PolicyError(f"the policy is not valid YAML: {' '.join(str(error).split())}") from error
+        content = parse_yaml(text)
+    except StrictYamlError as error:
+        where = f"line {error.line}: " if error.line else ""
+        raise PolicyError(f"the policy cannot be read: {where}{error}") from error
     if content is None:
         raise PolicyError("the policy is empty")
     if not _is_mapping(content):
@@ -69,22 +69,6 @@ def parse_policy(text: str) -> tuple[PolicyRule, ...]:
     ]
     _refuse_repeated_names(rules)
     return tuple(rules)
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe loader that refuses aliases, which can expand without bound, and repeated keys, of which one is ignored."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType] - untyped in the stubs
-            raise PolicyError("aliases (*name) are not supported")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [each.value for each, _ in node.value if isinstance(each, yaml.ScalarNode)]
-        repeated = next((key for index, key in enumerate(keys) if key in keys[:index]), None)
-        if repeated is not None:
-            raise PolicyError(f"the key {repeated!r} occurs twice")
-        return super().construct_mapping(node, deep=deep)
 
 
 def _parse_rule(group: Group, rule: object, number: int) -> PolicyRule:

@@ -1,0 +1,140 @@
+"""`sophon skills`: list, show, check, install and switch skills. A host may run; changes hold from the next turn."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sophon.errors import InputError, NotFound
+from sophon.skills.catalog import SkillCatalog, SkillSet
+from sophon.skills.skill_package import SkillPackage
+from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.global_options import GlobalOptions
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a skill.")]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def skills() -> None:
+    """List, show, check, install and switch the skills: folders with instructions and tools for tasks."""
+
+
+@app.command("list")
+def list_skills(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List the skills, and the problems of those that cannot be used."""
+    found = _open(ctx.obj).read()
+    if as_json:
+        items = [_to_json(skill, found) for skill in found.skills.values()]
+        write_json({"items": items, "problems": [str(each) for each in found.problems]})
+        return
+    if found.skills:
+        rows = [(name, _state(name, found), skill.description) for name, skill in found.skills.items()]
+        write_table(("skill", "state", "what it is for"), rows)
+    else:
+        write_lines(["There are no skills."])
+    for problem in found.problems:
+        write_notice(str(problem))
+
+
+@app.command()
+def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Show a skill: where it is, what it requires, its tools and its instructions."""
+    found = _open(ctx.obj).read()
+    skill = _find(found, name)
+    if as_json:
+        write_json({**_to_json(skill, found), "instructions": skill.instructions})
+        return
+    tools = [each.name for each in skill.manifest.tools] if skill.manifest is not None else []
+    facts = {
+        "skill": skill.name,
+        "for": skill.description,
+        "state": _state(name, found),
+        "folder": str(skill.folder),
+        "license": skill.license,
+        "requires": ", ".join(skill.requires),
+        "tools": ", ".join(f"{skill.name}.{each}" for each in tools),
+        "allows only": ", ".join(skill.allowed_tools or ()),
+    }
+    write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
+    write_lines(["", skill.instructions] if skill.instructions else [])
+
+
+@app.command()
+def check(
+    ctx: typer.Context,
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="Folder of a skill; all of them without it.")
+    ] = None,
+) -> None:
+    """Check one skill, installed or not, or all: name each problem with file and line, and exit 1 if there is one."""
+    catalog = _open(ctx.obj)
+    problems = catalog.read().problems if path is None else catalog.check(path)
+    write_lines([str(each) for each in problems] or ["No problem was found."])
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def install(
+    ctx: typer.Context,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of the skill.")],
+    replace: Annotated[bool, typer.Option("--replace", help="Replace a skill of that name.")] = False,
+) -> None:
+    """Copy a skill into the first of Skills.Directories. Read it before: its instructions steer the model."""
+    catalog = _open(ctx.obj)
+    is_first = not any(each.is_dir() for each in catalog.folders)
+    skill = catalog.install(path, replace=replace)
+    write_lines([f"{skill.name} is installed: {skill.folder}"])
+    if is_first:
+        write_notice("a host that runs finds its first skill after a restart")
+
+
+@app.command()
+def enable(ctx: typer.Context, name: NameArgument) -> None:
+    """Switch a skill on."""
+    _open(ctx.obj).set_enabled(name, True)
+    write_lines([f"{name} is on from the next turn."])
+
+
+@app.command()
+def disable(ctx: typer.Context, name: NameArgument) -> None:
+    """Switch a skill off; it stays installed."""
+    _open(ctx.obj).set_enabled(name, False)
+    write_lines([f"{name} is off from the next turn."])
+
+
+def _open(options: GlobalOptions) -> SkillCatalog:
+    settings = load_cli_settings(options)
+    if not settings.skills.directories:
+        raise InputError("Skills.Directories is empty: there is no folder for skills")
+    return SkillCatalog(
+        [(options.settings_folder / each.expanduser()).absolute() for each in settings.skills.directories]
+    )
+
+
+def _find(found: SkillSet, name: str) -> SkillPackage:
+    if name not in found.skills:
+        raise NotFound("skill", name, [*found.skills][:5])
+    return found.skills[name]
+
+
+def _state(name: str, found: SkillSet) -> str:
+    return "off" if name in found.disabled else "on"
+
+
+def _to_json(skill: SkillPackage, found: SkillSet) -> dict[str, Any]:
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "enabled": skill.name not in found.disabled,
+        "folder": str(skill.folder),
+        "license": skill.license,
+        "requires": [*skill.requires],
+        "priority": skill.priority,
+        "allowed_tools": None if skill.allowed_tools is None else [*skill.allowed_tools],
+        "tools": [each.name for each in skill.manifest.tools] if skill.manifest is not None else [],
+    }
