@@ -20,6 +20,7 @@ from sophon.settings.sections.permissions import RoutingPermissions
 from sophon.settings.sections.routing import RoutingSettings, StrategyName
 from sophon.stores.contract import Store
 from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.vectors.contract import POLICIES
 
 log = logging.getLogger("sophon")
 
@@ -134,8 +135,13 @@ class Router:
             log.warning("%s fails or is slow: its tier goes without it for %g seconds", model, cooldown)
 
     async def reset(self, store: Store) -> int:
-        """Forget the averages, in the store too, and the demotions; return how many averages there were."""
+        """Forget averages and earlier decisions, in the store too, and demotions; return the number of averages."""
+        from sophon.learning.policy_cache import VectorPolicyCache  # lazy: few processes route by similarity
+
         count = await store.route_averages.reset()
+        await store.vectors.delete(POLICIES)
+        if isinstance(self._policies, VectorPolicyCache):
+            self._policies.forget()
         self.averages.clear()
         self.demotions.reset()
         return count

@@ -9,7 +9,12 @@ from sophon.errors import NoProvider, ProviderUnavailable, SettingsError
 from sophon.events import BudgetAlert, RouteChosen
 from sophon.learning import explain_route
 from sophon.learning.contract import CachedPolicy
+from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.gateway.provider import Provider
+from sophon.settings import LearningSettings
+from sophon.stores.vectors.contract import POLICIES
+from sophon.stores.vectors.policies import create_policy_cache, to_vector_row
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 
@@ -131,6 +136,19 @@ async def test_the_averages_are_stored_and_quality_moves_the_tier() -> None:
     assert asked(await ask(again, "tell me about rivers and mountains")) == "large"
     assert await services.router.reset(services.store) == 2
     assert asked(await ask(services, "tell me about rivers and mountains")) == "small"
+
+
+async def test_a_reset_forgets_decisions_in_memory_and_store() -> None:
+    services = host(Strategy="Intelligent")
+    embedder, clock, vectors = CachingEmbedder(HashingEmbedder(16)), services.clock, services.store.vectors
+    cache = create_policy_cache(vectors, embedder, clock, LearningSettings.defaults(), 0.85)
+    services.embedder, services.policies = embedder, cache
+    [vector] = await embedder.embed(["hello"])
+    await cache.record(vector, "high", "large/large", 1.0, session_id="s", run_id="r")
+    await vectors.put([to_vector_row(each, embedder.name) for each in cache.take_pending()])
+    assert (await cache.lookup(vector) is not None, await vectors.count(POLICIES)) == (True, 1)
+    await services.router.reset(services.store)
+    assert (await cache.lookup(vector), await vectors.count(POLICIES)) == (None, 0)
 
 
 async def test_a_cost_limit_of_a_person_is_reserved_settled_alerted_and_refuses() -> None:

@@ -9,6 +9,7 @@ from sophon.learning import explain_route
 from sophon.services import Services
 from sophon.stores.contract import Store
 from sophon.stores.route_averages.contract import RouteAverage
+from sophon.stores.vectors.contract import POLICIES
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
@@ -66,9 +67,10 @@ def stats(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command()
 def reset(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """Forget the averages in the store; a host that runs keeps its own until it is reset by POST /api/routing/reset."""
+    """Forget averages and decisions in the store; a running host keeps its own until POST /api/routing/reset."""
 
     async def forget(store: Store) -> int:
+        await store.vectors.delete(POLICIES)
         return await store.route_averages.reset()
 
     count = run_with_store(ctx.obj, forget)
