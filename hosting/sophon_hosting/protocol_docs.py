@@ -5,6 +5,7 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from sophon import events
 from sophon.events import Event
 from sophon.messages import Usage
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
@@ -49,7 +50,12 @@ def render_protocol_tables() -> str:
 
 def list_event_types() -> Sequence[type[Event]]:
     """Return all event classes that a host sends, in the order of sophon/events.py."""
-    return [item for item in Event.__subclasses__() if item.__module__ == Event.__module__]
+    # Not `__subclasses__`: a dataclass with slots leaves behind the class that it was made from, until it is collected.
+    return [
+        item
+        for item in vars(events).values()
+        if isinstance(item, type) and issubclass(item, Event) and item is not Event
+    ]
 
 
 def _client_event_row(name: str, model: type[EventPayload]) -> str:

@@ -117,7 +117,7 @@ def test_the_last_turn_is_what_lies_between_the_last_two_messages_of_the_user(
 def test_the_number_is_exceeded_only_by_what_must_be_in(scores: dict[str, float], asked: list[str], top: int) -> None:
     ranking = Ranking(tuple(scores.items()))
     chosen = [each.name for each in select_tools(TOOLS, ranking, asked, top)]
-    must = {*ALWAYS_OFFERED, *asked}
+    must = {each.name for each in TOOLS if each.name in (*ALWAYS_OFFERED, *asked)}
 
     assert must <= set(chosen)
     assert len(chosen) == min(len(TOOLS), max(top, len(must)))

@@ -210,9 +210,17 @@ export async function loadMoreSessions(): Promise<void> {
   });
 }
 
+/** How many sessions a refresh reads: as many as are listed. */
+function refreshedSessions(): number {
+  return Math.min(Math.max(sessions.value?.length ?? 0, SESSIONS_PER_PAGE), MAX_REFRESHED_SESSIONS);
+}
+
 export async function refreshSessions(): Promise<void> {
   try {
-    const found = await getSessionPage({ limit: Math.min(Math.max(sessions.value?.length ?? 0, SESSIONS_PER_PAGE), MAX_REFRESHED_SESSIONS) });
+    const limit = refreshedSessions();
+    const found = await getSessionPage({ limit });
+    // More are listed by now: this page would hide them again.
+    if (refreshedSessions() > limit) return await refreshSessions();
     sessions.value = found.items;
     nextSessions.value = found.next_cursor;
   } catch {
