@@ -359,12 +359,17 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     return [tool for tool in every if tool.name not in settings.tools.disabled]
 
 
+def list_skill_folders(settings: Settings, folder: Path) -> list[Path]:
+    """Return the folders of `Skills.Directories`; `folder` is the base of relative ones."""
+    return [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
+
+
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
     """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or none of them exists yet.
 
     So a process without skills pays nothing for them.
     """
-    folders = [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
+    folders = list_skill_folders(settings, folder)
     if not settings.skills.enabled or not any(each.is_dir() for each in folders):
         return None
     from sophon.skills.catalog import SkillCatalog

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
+from sophon.processes.command_result import CommandResult
+from sophon.processes.command_runner import SHELL, run_unconfined
 from tests.fork_server import ForkedProcess
 
 PATIENCE_SECONDS = 60
@@ -200,3 +202,8 @@ def program(tmp_path: Path) -> Iterator[Callable[..., Program]]:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+
+async def run_command(command: str, folder: Path, environment: Mapping[str, str]) -> CommandResult:
+    """Run a command with the shell and the rights of the host; see `run_unconfined`."""
+    return await run_unconfined([SHELL, "-c", command], folder, environment)

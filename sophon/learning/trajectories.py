@@ -9,9 +9,7 @@ from typing import Any, Final
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.fitness import Fitness
 
-MAX_TRAJECTORIES: Final = 1000
 POOR_BELOW: Final = 0.6
-GOOD_FROM: Final = 0.8
 EVOLUTION_POOR: Final = 10
 """Poor trajectories from which the prompts are worth changing, asked at every `EVOLUTION_INTERVAL`-th."""
 EVOLUTION_INTERVAL: Final = 50

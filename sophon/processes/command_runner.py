@@ -21,11 +21,6 @@ SHELL = "/bin/sh"
 """Shell of commands."""
 
 
-async def run_command(command: str, folder: Path, environment: Mapping[str, str]) -> CommandResult:
-    """Run `command` with the shell; see `run_unconfined`."""
-    return await run_unconfined([SHELL, "-c", command], folder, environment)
-
-
 async def run_unconfined(
     program: Sequence[str], folder: Path, environment: Mapping[str, str], *, stdin: bytes = b""
 ) -> CommandResult:

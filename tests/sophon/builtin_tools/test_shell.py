@@ -12,7 +12,7 @@ from sophon.builtin_tools.shell import format_command_result, system_execute
 from sophon.errors import ToolError
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader
 from sophon.processes.command_result import CommandResult
-from sophon.processes.command_runner import run_command
+from tests.programs import run_command
 
 
 def runs(process: int) -> bool:

@@ -10,13 +10,13 @@ import pytest
 
 from sophon.errors import ToolError
 from sophon.processes.command_result import CommandResult
-from sophon.processes.command_runner import run_command
 from sophon.processes.process_cap import SPARE_PROCESSES
 from sophon.processes.process_tree import TreeUsage
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy
 from sophon.processes.sandbox_probe import forget_probes, probe_sandbox
 from sophon.processes.sandbox_runner import find_excess, run_in_sandbox
 from tests.bubblewrap import require_sandbox
+from tests.programs import run_command
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 FORTY = (

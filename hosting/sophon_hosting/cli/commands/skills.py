@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from sophon.errors import InputError, NotFound
+from sophon.services import list_skill_folders
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.skill_package import SkillPackage
 from sophon_hosting.cli.bootstrap import load_cli_settings
@@ -111,9 +112,7 @@ def _open(options: GlobalOptions) -> SkillCatalog:
     settings = load_cli_settings(options)
     if not settings.skills.directories:
         raise InputError("Skills.Directories is empty: there is no folder for skills")
-    return SkillCatalog(
-        [(options.settings_folder / each.expanduser()).absolute() for each in settings.skills.directories]
-    )
+    return SkillCatalog(list_skill_folders(settings, options.settings_folder))
 
 
 def _find(found: SkillSet, name: str) -> SkillPackage:
