@@ -43,14 +43,16 @@ or the command line reports a failure; only these two set `cancelled`."""
 class ToolCall:
     """A tool call requested by a model.
 
-    `malformed` holds the parse error of an invalid call; such a call gets an error result and never runs. `identity`
-    caches the key under which the loop detector finds equal calls.
+    `malformed` holds the parse error of an invalid call; such a call gets an error result and never runs. Consecutive
+    calls of one `batch` may run at the same time, batches run one after the other; None, as providers send calls, is a
+    batch too. `identity` caches the key under which the loop detector finds equal calls.
     """
 
     id: str
     name: str
     arguments: Mapping[str, Any] = field(default_factory=new_dict)
     malformed: str | None = None
+    batch: int | None = None
     identity: str | None = field(default=None, init=False, compare=False, repr=False)
     _canonical: bytes | None = field(default=None, init=False, compare=False, repr=False)
 
@@ -68,7 +70,7 @@ class ToolCall:
         """Return the same call under another id; what is cached of name and arguments stays cached."""
         if type(self) is not ToolCall:
             return replace(self, id=call_id)
-        call = type(self)(call_id, self.name, self.arguments, self.malformed)
+        call = type(self)(call_id, self.name, self.arguments, self.malformed, self.batch)
         object.__setattr__(call, "_canonical", self._canonical)
         object.__setattr__(call, "identity", self.identity)
         return call
@@ -78,12 +80,14 @@ class ToolCall:
         data: dict[str, Any] = {"id": self.id, "name": self.name, "arguments": dict(self.arguments)}
         if self.malformed is not None:
             data["malformed"] = self.malformed
+        if self.batch is not None:
+            data["batch"] = self.batch
         return data
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Parse the output of `to_json`."""
-        return cls(data["id"], data["name"], data.get("arguments") or {}, data.get("malformed"))
+        return cls(data["id"], data["name"], data.get("arguments") or {}, data.get("malformed"), data.get("batch"))
 
 
 @dataclass(frozen=True, slots=True)

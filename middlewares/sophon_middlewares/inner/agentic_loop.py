@@ -128,7 +128,9 @@ async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls:
     if not detector.is_exhausted:
         await _run_settling_pass(ctx, next, judged)
     if ctx.pending and not detector.is_exhausted and ctx.response is None:
-        ctx.response = Response(describe_waiting_calls(ctx.pending), "suspended", tool_calls=list(ctx.pending))
+        # A call of a later batch waits for the calls before it, and nobody was asked about it yet.
+        asked = [call for call in ctx.pending if call.id in ctx.awaiting_approval] or ctx.pending
+        ctx.response = Response(describe_waiting_calls(asked), "suspended", tool_calls=list(ctx.pending))
         return False
     append_results(ctx, detector, calls, judged)
     _end_round(ctx)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import ChainError
+from sophon.messages import ToolCall
 
 
 class ParallelExecution:
@@ -13,7 +14,8 @@ class ParallelExecution:
     concurrently.
 
     Approval and ToolExecution see one call each; results return in call order; a call that waits for approval stays
-    pending while the others continue. After an exception the siblings finish, then the first exception in call order is
+    pending while the others continue. Calls of a later `batch` (ToolCall) begin when those of the earlier ones are
+    settled. After an exception the siblings finish, then the first exception in call order is
     raised; what the branches have settled is kept, also when the turn is cancelled. `ctx.tool_limiter` limits how many
     tools run at once (`Tools.MaxParallel`, 8) and runs serial tools alone; a call that waits for approval does not
     count.
@@ -31,19 +33,37 @@ class ParallelExecution:
         if not ctx.settling or len(ctx.pending) < 2:
             await next(ctx)
             return
-        branches = [ctx.branch(call) for call in ctx.pending]
-        try:
-            errors = await _run_branches(branches, next)
-        finally:
-            merge_branches(ctx, branches)
-        for error in errors:
-            if error is not None:
-                raise error
+        later = ctx.pending
+        while later:
+            batch, later = split_first_batch(later)
+            await _settle_batch(ctx, next, batch, later)
+            if len(ctx.pending) > len(later) or ctx.response is not None:
+                return
 
 
-def merge_branches(ctx: Context, branches: Sequence[Context]) -> None:
-    """Merge results and pending calls in call order; the first branch with a response ends the turn."""
-    ctx.pending = [call for branch in branches for call in branch.pending]
+def split_first_batch(calls: list[ToolCall]) -> tuple[list[ToolCall], list[ToolCall]]:
+    """Return the first calls with one `batch`, and the rest."""
+    batch = calls[0].batch
+    end = next((index for index, call in enumerate(calls) if call.batch != batch), len(calls))
+    return calls[:end], calls[end:]
+
+
+async def _settle_batch(ctx: Context, next: Next, batch: list[ToolCall], later: list[ToolCall]) -> None:
+    branches = [ctx.branch(call) for call in batch]
+    try:
+        errors = await _run_branches(branches, next)
+    finally:
+        merge_branches(ctx, branches, later)
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+def merge_branches(ctx: Context, branches: Sequence[Context], later: Sequence[ToolCall] = ()) -> None:
+    """Merge results and pending calls in call order, `later` calls last; the first branch with a response ends the
+    turn.
+    """
+    ctx.pending = [*(call for branch in branches for call in branch.pending), *later]
     for branch in branches:
         ctx.results.update(branch.results)
         if ctx.response is None:

@@ -1,18 +1,15 @@
 """Prompt tool bridge: gives tools to a model without function calling, as text."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
-from sophon_middlewares.outer.bridge.history_rendering import (
-    HistoryRenderer,
-    build_tool_prompt,
-    has_tool_messages,
-    overhead_text,
-)
-from sophon_middlewares.outer.bridge.tool_call_scanner import ToolCallScanner, scan_reply
+from sophon.tools.tool import Tool
+from sophon_middlewares.outer.bridge.dialect import CallDialect, scan_reply
+from sophon_middlewares.outer.bridge.history_rendering import HistoryRenderer, has_tool_messages, overhead_text
+from sophon_middlewares.outer.bridge.tool_call_blocks import ToolCallBlocks
 
 
 class PromptToolBridge:
@@ -35,32 +32,43 @@ class PromptToolBridge:
         "model call": "for a model without function calling: tools as text in the prompt, blocks in the reply as calls"
     }
 
+    def __init__(self, *, dialect: CallDialect | None = None) -> None:
+        self._dialect: CallDialect = dialect or ToolCallBlocks()
+
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        with ctx.call_layer(BridgeLayer(), overhead=bridge_overhead):
+        with ctx.call_layer(BridgeLayer(self._dialect), overhead=self.overhead):
             await next(ctx)
+
+    def overhead(self, request: ModelRequest) -> str:
+        """Return the text that the bridge will add to a request; "" for a model with function calling."""
+        if request.model.function_calling:
+            return ""
+        return overhead_text(self._dialect, request.tools, request.messages)
 
 
 class BridgeLayer:
     """The call layer of one turn. Caches what it has rendered, so that a round costs only what is new."""
 
-    __slots__ = ("_dialect",)
+    __slots__ = ("_dialect", "_renderer")
 
-    def __init__(self) -> None:
-        self._dialect: HistoryRenderer | None = None
+    def __init__(self, dialect: CallDialect) -> None:
+        self._dialect = dialect
+        self._renderer: HistoryRenderer | None = None
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
         # Returned without await: the bridge costs nothing for a model with function calling.
         return call(request) if request.model.function_calling else self._call_with_text_tools(request, call)
 
     async def _call_with_text_tools(self, request: ModelRequest, call: Call) -> ModelResponse:
-        listener = VisibleTextListener(request.on_text) if request.on_text is not None else None
+        dialect, tools = self._dialect, request.tools
+        listener = None if request.on_text is None else VisibleTextListener(request.on_text, dialect, tools)
         messages = request.messages
         if needs_rendering(request):
-            if self._dialect is None:
-                self._dialect = HistoryRenderer()
-            messages = self._dialect.render(messages, build_tool_prompt(tuple(request.tools)))
+            if self._renderer is None:
+                self._renderer = HistoryRenderer(dialect)
+            messages = self._renderer.render(messages, dialect.build_tool_prompt(tuple(tools)))
         bridged = request.copy_with(messages=messages, tools=(), tool_choice="none", on_text=listener)
-        response = parse_response(await call(bridged))
+        response = parse_response(await call(bridged), dialect, tools)
         if listener is not None:
             listener.finish(response.text)
         return response
@@ -69,11 +77,12 @@ class BridgeLayer:
 class VisibleTextListener:
     """Passes only visible text to the listener. `restart` is called before each attempt."""
 
-    __slots__ = ("_on_text", "_scanner", "_shown")
+    __slots__ = ("_dialect", "_on_text", "_scanner", "_shown", "_tools")
 
-    def __init__(self, on_text: OnText) -> None:
+    def __init__(self, on_text: OnText, dialect: CallDialect, tools: Sequence[Tool]) -> None:
         self._on_text = on_text
-        self._scanner = ToolCallScanner()
+        self._dialect, self._tools = dialect, tools
+        self._scanner = dialect.open_scanner(tools)
         self._shown: list[str] = []
 
     def __call__(self, text: str) -> None:
@@ -81,7 +90,7 @@ class VisibleTextListener:
 
     def restart(self) -> None:
         """Reset for a new attempt: text of a failed attempt is discarded, also what the listener holds back."""
-        self._scanner = ToolCallScanner()
+        self._scanner = self._dialect.open_scanner(self._tools)
         restart = getattr(self._on_text, "restart", None)
         if restart is not None:
             restart()
@@ -104,14 +113,9 @@ def needs_rendering(request: ModelRequest) -> bool:
     return bool(request.tools) or has_tool_messages(request.messages)
 
 
-def bridge_overhead(request: ModelRequest) -> str:
-    """Return the text that the bridge will add to a request; "" for a model with function calling."""
-    return "" if request.model.function_calling else overhead_text(request.tools, request.messages)
-
-
-def parse_response(response: ModelResponse) -> ModelResponse:
+def parse_response(response: ModelResponse, dialect: CallDialect, tools: Sequence[Tool]) -> ModelResponse:
     """Return the response with blocks as calls and only the rest as text; native calls take precedence over blocks."""
-    text, calls = scan_reply(response.text)
+    text, calls = scan_reply(response.text, dialect.open_scanner(tools))
     calls = response.tool_calls or calls
     return replace(
         response, text=text, tool_calls=calls, finish_reason="tool_calls" if calls else response.finish_reason

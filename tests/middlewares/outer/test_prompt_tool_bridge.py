@@ -9,8 +9,8 @@ from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
-from sophon_middlewares.outer.bridge.history_rendering import NO_TOOLS_INSTRUCTIONS
-from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge, bridge_overhead
+from sophon_middlewares.outer.bridge.tool_call_blocks import NO_TOOLS_INSTRUCTIONS
+from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
 
 ADD = '<tool_call>{"name": "add", "arguments": {"a": 17, "b": 23}}</tool_call>'
 
@@ -128,7 +128,7 @@ async def test_a_model_with_function_calling_is_left_alone() -> None:
     ctx = services(model).turn("Hello")
     assert (await chain().run(ctx)).text == f"Text with {ADD}"
     assert model.requests[0].tools
-    assert bridge_overhead(model.requests[0]) == ""
+    assert PromptToolBridge().overhead(model.requests[0]) == ""
 
 
 async def test_a_fallback_without_function_calling_gets_its_own_dialect() -> None:

@@ -4,7 +4,7 @@ import re
 from enum import Enum, auto
 
 from sophon.lazy_pattern import lazy_pattern
-from sophon_middlewares.outer.bridge.tool_tags import PARTIAL_TAG, TAG
+from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
 
 MAX_BLOCK_CHARACTERS = 262_144
 """A longer block is malformed, and the excess is not stored."""
@@ -76,7 +76,7 @@ class ToolCallBuffer:
             lexeme = found[0]
             if not final and self._needs_more(lexeme, text, position):
                 break
-            if lexeme == "<" and (tag := TAG.match(text, position)):
+            if lexeme == "<" and (tag := TOOL_CALL_TAGS.tag.match(text, position)):
                 ending, end = self._classify_tag(tag)
                 if ending is not BlockEnd.NONE:
                     return position, ending
@@ -91,7 +91,9 @@ class ToolCallBuffer:
 
     def _needs_more(self, lexeme: str, text: str, position: int) -> bool:
         """Return whether more text is needed: for an escape after a backslash, or for a partial tag."""
-        return (lexeme == "\\" and self._in_string) or (lexeme == "<" and PARTIAL_TAG.match(text, position) is not None)
+        return (lexeme == "\\" and self._in_string) or (
+            lexeme == "<" and TOOL_CALL_TAGS.partial.match(text, position) is not None
+        )
 
     def _classify_tag(self, tag: re.Match[str]) -> tuple[BlockEnd, int]:
         """Return the meaning of a tag here, and where to continue; inside the block only a closing tag is consumed

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, cast
 
 from sophon.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall, to_canonical_json
-from sophon_middlewares.outer.bridge.tool_tags import escape_tags_in_json
+from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
 
 UNKNOWN_NAME = "unknown"
 """Name of a malformed call whose name could not be parsed."""
@@ -21,9 +21,9 @@ _NAME_FIELD = lazy_pattern(r'"name"\s*:\s*"([^"\\<>\x00-\x1f]{1,64})"')
 def render_call(call: ToolCall) -> str:
     """Return a whole block; `parse_call` restores name and arguments from the text between its tags."""
     name = to_canonical_json(call.name).decode()
-    return escape_tags_in_json(f'{{"name": {name}, "arguments": {call.canonical_arguments().decode()}}}').join(
-        ("<tool_call>", "</tool_call>")
-    )
+    return TOOL_CALL_TAGS.escape_in_json(
+        f'{{"name": {name}, "arguments": {call.canonical_arguments().decode()}}}'
+    ).join(("<tool_call>", "</tool_call>"))
 
 
 def parse_call(text: str) -> ToolCall:

@@ -5,7 +5,7 @@ import re
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS, BlockEnd, ToolCallBuffer
 from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call
-from sophon_middlewares.outer.bridge.tool_tags import PARTIAL_TAG, TAG, escape_tags
+from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
 from sophon_middlewares.outer.bridge.visible_text import VisibleTextBuffer
 
 MAX_RESCANS = 8
@@ -43,7 +43,7 @@ class ToolCallScanner:
 
     @property
     def buffered_characters(self) -> int:
-        """Number of buffered characters that need the next piece: at most MOST_UNDECIDED of `tool_tags`."""
+        """Number of buffered characters that need the next piece: at most `max_partial_characters` of the tags."""
         return len(self._rest)
 
     def feed(self, text: str) -> str:
@@ -73,7 +73,7 @@ class ToolCallScanner:
             again = self._end_block(self._block, _NESTED if ending is BlockEnd.NESTED else None)
             if again:
                 text, position = again + text[position:], 0
-            elif ending is BlockEnd.CLOSED and (tag := TAG.match(text, position)):
+            elif ending is BlockEnd.CLOSED and (tag := TOOL_CALL_TAGS.tag.match(text, position)):
                 position = tag.end()
         self._rest = text[position:]
 
@@ -88,9 +88,9 @@ class ToolCallScanner:
         if self._visible.in_code_fence:
             self._visible.append("<")
             return start + 1
-        if not final and PARTIAL_TAG.match(text, start):
+        if not final and TOOL_CALL_TAGS.partial.match(text, start):
             return start
-        tag = TAG.match(text, start)
+        tag = TOOL_CALL_TAGS.tag.match(text, start)
         if tag is None:
             self._visible.append("<")
             return start + 1
@@ -100,7 +100,7 @@ class ToolCallScanner:
     def _handle_tag(self, tag: re.Match[str]) -> None:
         opens, name = tag["open"] is not None, (tag["open"] or tag["close"]).lower()
         if self._in_tool_result and name == "tool_call":
-            self._visible.append(escape_tags(tag[0]))
+            self._visible.append(TOOL_CALL_TAGS.escape(tag[0]))
             return
         self._visible.mark_removed()
         if name == "tool_result":
@@ -122,12 +122,6 @@ class ToolCallScanner:
             call = _to_call(block, text, None)
         self.calls.append(call)
         return again
-
-
-def scan_reply(text: str) -> tuple[str, list[ToolCall]]:
-    """Return the visible text of a whole reply, and its calls."""
-    scanner = ToolCallScanner()
-    return scanner.feed(text) + scanner.close(), scanner.calls
 
 
 def _to_call(block: ToolCallBuffer, text: str, reason: str | None) -> ToolCall:

@@ -7,17 +7,22 @@ from hypothesis import strategies as st
 
 from sophon import Message, ToolCall, tool
 from sophon.tools.tool import Tool
+from sophon_middlewares.outer.bridge.dialect import scan_reply as scan_with
 from sophon_middlewares.outer.bridge.history_rendering import (
-    NO_TOOLS_INSTRUCTIONS,
-    TOOL_INSTRUCTIONS,
     HistoryRenderer,
-    build_tool_prompt,
     overhead_text,
     render_calls,
     render_results,
 )
-from sophon_middlewares.outer.bridge.tool_call_scanner import scan_reply
-from sophon_middlewares.outer.bridge.tool_tags import escape_tags, escape_tags_in_json
+from sophon_middlewares.outer.bridge.tool_call_blocks import NO_TOOLS_INSTRUCTIONS, TOOL_INSTRUCTIONS, ToolCallBlocks
+from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
+
+BLOCKS = ToolCallBlocks()
+
+
+def scan_reply(text: str) -> tuple[str, list[ToolCall]]:
+    return scan_with(text, BLOCKS.open_scanner(()))
+
 
 SNIPPETS = st.sampled_from(
     ["<tool_call>", "</tool_call>", "</tool_result>", "<\n/ Tool_Result", "<", "```\n", '{"name": "x"}']
@@ -39,7 +44,7 @@ RESULTS = [Message("tool", "3", tool_call_id="c1"), Message("tool", "7", tool_ca
 
 
 def rendered(*messages: Message, prompt: str = "PROMPT") -> list[Message]:
-    return HistoryRenderer().render(messages, prompt)
+    return HistoryRenderer(BLOCKS).render(messages, prompt)
 
 
 def test_the_prompt_is_appended_to_the_system_message() -> None:
@@ -70,37 +75,37 @@ def test_a_result_without_a_call_is_told_as_of_an_unknown_tool() -> None:
 
 @given(TEXTS, TEXTS)
 def test_no_result_can_be_taken_for_a_call_or_end_its_element(text: str, name: str) -> None:
-    told = render_results([Message("tool", text, tool_call_id="c1")], {"c1": name}).content
+    told = render_results(BLOCKS, [Message("tool", text, tool_call_id="c1")], {"c1": name}).content
     assert scan_reply(told)[1] == []
-    assert scan_reply(escape_tags(text)) == (escape_tags(text), [])
+    assert scan_reply(TOOL_CALL_TAGS.escape(text)) == (TOOL_CALL_TAGS.escape(text), [])
     assert told.lower().count("</tool_result>") == 1
 
 
 @given(TEXTS)
 def test_a_result_without_our_tags_is_told_as_it_is(text: str) -> None:
-    assert escape_tags(text).replace("&lt;", "<") == text.replace("&lt;", "<")
-    assert json.loads(escape_tags_in_json(json.dumps(text))) == text
+    assert TOOL_CALL_TAGS.escape(text).replace("&lt;", "<") == text.replace("&lt;", "<")
+    assert json.loads(TOOL_CALL_TAGS.escape_in_json(json.dumps(text))) == text
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=3))
 def test_a_rendered_call_holds_no_tag_but_its_own(arguments: dict[str, str]) -> None:
-    told = render_calls(Message("assistant", "", [ToolCall("c1", "add", arguments)])).content
+    told = render_calls(BLOCKS, Message("assistant", "", [ToolCall("c1", "add", arguments)])).content
     assert told.count("<tool_call>") == told.count("</tool_call>") == 1
     assert scan_reply(told) == ("", [ToolCall("", "add", arguments)])
 
 
 def test_the_prompt_has_a_line_of_json_per_tool_without_any_tag_in_it() -> None:
-    *_, line = build_tool_prompt((add,)).splitlines()
+    *_, line = BLOCKS.build_tool_prompt((add,)).splitlines()
     assert json.loads(line) == add.definition
     assert "</tool_call>" not in line
 
 
 def test_the_prompt_of_the_same_tools_is_made_once() -> None:
-    assert build_tool_prompt((add,)) is build_tool_prompt((add,))
+    assert BLOCKS.build_tool_prompt((add,)) is BLOCKS.build_tool_prompt((add,))
 
 
 def test_what_is_rendered_once_is_kept_so_that_tokens_are_counted_once() -> None:
-    dialect, history = HistoryRenderer(), [Message("system", "Be kind."), ASKED, CALLED, *RESULTS]
+    dialect, history = HistoryRenderer(BLOCKS), [Message("system", "Be kind."), ASKED, CALLED, *RESULTS]
     first = dialect.render(history, "PROMPT")
     history.append(Message("assistant", "3 and 7."))
     second = dialect.render(history, "PROMPT")
@@ -109,7 +114,7 @@ def test_what_is_rendered_once_is_kept_so_that_tokens_are_counted_once() -> None
 
 
 def test_a_result_that_was_cut_meanwhile_is_rendered_anew() -> None:
-    dialect = HistoryRenderer()
+    dialect = HistoryRenderer(BLOCKS)
     dialect.render([ASKED, CALLED, *RESULTS], "PROMPT")
     told = dialect.render([ASKED, CALLED, RESULTS[0], Message("tool", "cut", tool_call_id="c2")], "PROMPT")
     assert ">cut<" in told[3].content
@@ -117,7 +122,7 @@ def test_a_result_that_was_cut_meanwhile_is_rendered_anew() -> None:
 
 def test_the_added_text_covers_what_rendering_adds() -> None:
     nothing: tuple[Tool, ...] = ()
-    assert overhead_text(nothing, [ASKED]) == ""
-    assert overhead_text((add,), [ASKED]).startswith(TOOL_INSTRUCTIONS)
-    assert overhead_text(nothing, [ASKED, CALLED, *RESULTS]).startswith(NO_TOOLS_INSTRUCTIONS)
-    assert len(overhead_text((add,), [ASKED, CALLED, *RESULTS])) > len(overhead_text((add,), [ASKED]))
+    assert overhead_text(BLOCKS, nothing, [ASKED]) == ""
+    assert overhead_text(BLOCKS, (add,), [ASKED]).startswith(TOOL_INSTRUCTIONS)
+    assert overhead_text(BLOCKS, nothing, [ASKED, CALLED, *RESULTS]).startswith(NO_TOOLS_INSTRUCTIONS)
+    assert len(overhead_text(BLOCKS, (add,), [ASKED, CALLED, *RESULTS])) > len(overhead_text(BLOCKS, (add,), [ASKED]))

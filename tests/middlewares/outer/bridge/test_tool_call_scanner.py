@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
+from sophon_middlewares.outer.bridge.dialect import scan_reply as scan_with
 from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS
 from sophon_middlewares.outer.bridge.tool_call_json import build_malformed_call, parse_call, render_call
-from sophon_middlewares.outer.bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner, scan_reply
-from sophon_middlewares.outer.bridge.tool_tags import MAX_PARTIAL_TAG_CHARACTERS
+from sophon_middlewares.outer.bridge.tool_call_scanner import MAX_RESCANS, ToolCallScanner
+from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
 from tests.properties import examples
 
 CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
@@ -63,6 +64,10 @@ FRAGMENTS = [
 ]
 REPLIES = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=4), max_size=14).map("".join)
 TAG_SEEN = re.compile(r"<\s{0,4}/?\s{0,4}tool_(?:call|result)(?![\w.:-])", re.IGNORECASE)
+
+
+def scan_reply(text: str) -> tuple[str, list[ToolCall]]:
+    return scan_with(text, ToolCallScanner())
 
 
 def scan_in_pieces(text: str, sizes: list[int]) -> tuple[str, list[ToolCall]]:
@@ -296,7 +301,7 @@ def test_little_is_undecided_so_that_the_time_is_linear(reply: str, sizes: list[
     for size in sizes:
         scanner.feed(reply[position : position + size])
         position += size
-        assert scanner.buffered_characters <= MAX_PARTIAL_TAG_CHARACTERS
+        assert scanner.buffered_characters <= TOOL_CALL_TAGS.max_partial_characters
 
 
 def test_a_malformed_call_keeps_the_name_that_it_seems_to_have() -> None:
