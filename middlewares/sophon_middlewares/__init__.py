@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.inner.llm_invoker import LlmInvoker
     from sophon_middlewares.inner.parallel_execution import ParallelExecution
     from sophon_middlewares.inner.tool_execution import ToolExecution
+    from sophon_middlewares.outer.bridge.skill_calls import SkillCalls
     from sophon_middlewares.outer.budget import Budget
     from sophon_middlewares.outer.capability_routing import CapabilityRouting
     from sophon_middlewares.outer.context_window import ContextWindow
@@ -54,6 +55,7 @@ _HOMES = {
     "SessionEvents": "sophon_middlewares.outer.session_events",
     "Shield": "sophon_middlewares.guards.shield",
     "Simulation": "sophon_middlewares.guards.simulation",
+    "SkillCalls": "sophon_middlewares.outer.bridge.skill_calls",
     "Snapshot": "sophon_middlewares.guards.snapshot",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
@@ -82,6 +84,7 @@ __all__ = [
     "SessionEvents",
     "Shield",
     "Simulation",
+    "SkillCalls",
     "Snapshot",
     "ToolExecution",
     "ToolFilter",

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from sophon.errors import CompositionError, UnknownTool
 from sophon.tools.relevance import RelevanceIndex
@@ -15,7 +16,7 @@ class ToolRegistry:
     """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self.tools: tuple[Tool, ...] = tuple(tools)
+        self.tools: tuple[Tool, ...] = _describe_with_groups(tuple(tools))
         self._by_name: dict[str, Tool] = {}
         on_the_wire: dict[str, str] = {}
         for tool in self.tools:
@@ -64,6 +65,14 @@ class ToolRegistry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+
+def _describe_with_groups(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """Return the tools, each that `describe`s the groups with its description for these."""
+    if all(tool.describe is None for tool in tools):
+        return tools
+    groups = dict.fromkeys(tool.group for tool in tools if tool.group)
+    return tuple(tool if tool.describe is None else replace(tool, description=tool.describe(groups)) for tool in tools)
 
 
 class Toolbox:

@@ -30,6 +30,9 @@ ApprovalNote: TypeAlias = str | Callable[[Any, Mapping[str, Any]], str]
 """A sentence for the person who approves a call, or a function of the turn's context and the arguments that returns
 it."""
 
+Describe: TypeAlias = Callable[[Iterable[str]], str]
+"""A function of the names of all groups in a registry that returns a tool's description there."""
+
 WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
 
@@ -45,8 +48,9 @@ class Tool:
     `max_calls_per_turn` limits the calls in a turn and the steps of its plan together; None for no cap of its own.
     `normalize_result` gives the loop detector what to compare of a result, for example
     `sophon.tools.mask_ids_and_times`; the model reads the result as it is. `approval_note` is a sentence for the person
-    who is asked to approve a call. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while
-    `Guards.Sandbox` is enabled and there is no sandbox, each call asks a person.
+    who is asked to approve a call. `describe` makes the description that a registry with these groups of tools gives
+    the tool. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while `Guards.Sandbox` is
+    enabled and there is no sandbox, each call asks a person.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Tool:
     normalize_result: ResultNormalizer | None = None
     approval_note: ApprovalNote = ""
     sandboxed: bool = False
+    describe: Describe | None = None
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
@@ -137,6 +142,7 @@ def tool(
     normalize_result: ResultNormalizer | None = None,
     approval_note: ApprovalNote = "",
     sandboxed: bool = False,
+    describe: Describe | None = None,
     deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 

@@ -162,8 +162,10 @@ def _parse_brackets(text: str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        value = ast.literal_eval(text)  # literals only: names, calls and operators raise
-        return json.loads(json.dumps(list(value) if isinstance(value, set | tuple) else value, allow_nan=False))
+        value: object = ast.literal_eval(text)  # literals only: names, calls and operators raise
+        if isinstance(value, set):
+            value = list(cast("set[object]", value))
+        return json.loads(json.dumps(value, allow_nan=False))  # tuples become lists
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise SkillArgumentError(f"{text[:40]!r} is neither JSON nor a Python literal") from None
 
@@ -174,10 +176,5 @@ def _reject_constant(word: str) -> Any:
 
 def read_parameter_types(parameters: Mapping[str, Any]) -> ParameterTypes:
     """Return the type of each property of a JSON Schema; None where it names none, or several."""
-    properties = parameters.get("properties")
-    if not isinstance(properties, Mapping):
-        return {}
-    return {
-        key: schema.get("type") if isinstance(schema, Mapping) else None
-        for key, schema in cast("Mapping[str, Any]", properties).items()
-    }
+    properties = cast("Mapping[str, Mapping[str, Any]]", parameters.get("properties") or {})
+    return {key: schema.get("type") for key, schema in properties.items()}

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from sophon.lazy_pattern import lazy_pattern
 
-MAX_CANDIDATE_CHARACTERS = 65_536
+MAX_CANDIDATE_CHARACTERS = 8_192
 """A longer text is no call in a fallback form."""
 
 MAX_BLANKS = 16

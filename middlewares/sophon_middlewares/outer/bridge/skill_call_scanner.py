@@ -12,7 +12,7 @@ from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTER
 from sophon_middlewares.outer.bridge.tool_tags import SKILL_TAGS
 from sophon_middlewares.outer.bridge.visible_text import VisibleTextBuffer
 
-MAX_FALSE_CANDIDATES = 64
+MAX_FALSE_CANDIDATES = 16
 """Texts per reply that may begin like a call in a fallback form and be none; keeps the time linear."""
 
 _SPECIAL = lazy_pattern(r"[<\[\n]")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from typing import cast
 
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Tool
@@ -61,9 +62,9 @@ def describe_signature(tool: Tool) -> str:
 
 
 def _describe_type(schema: Mapping[str, object]) -> str:
-    choices = schema.get("enum")
-    if isinstance(choices, list):
-        return " | ".join(to_canonical_json(choice).decode() for choice in choices)  # pyright: ignore[reportUnknownVariableType]
+    choices = cast("list[object] | None", schema.get("enum"))
+    if choices:
+        return " | ".join(to_canonical_json(choice).decode() for choice in choices)
     kind = schema.get("type")
     return kind if isinstance(kind, str) else "any"
 
