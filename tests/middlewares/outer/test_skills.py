@@ -23,11 +23,11 @@ def write_skill(folder: Path, name: str, header: str = "", body: str = "Count tw
 class Turns:
     """Runs turns whose model makes the given calls, and keeps the requests and the results."""
 
-    def __init__(self, folder: Path, **settings: object) -> None:
+    def __init__(self, folder: Path, *, clock: VirtualClock | None = None, **settings: object) -> None:
         self.requests: list[ModelRequest] = []
         self.calls: list[ToolCall] = []
         self.ran: list[str] = []
-        self.clock, self.events = VirtualClock(), EventRecorder()
+        self.clock, self.events = clock or VirtualClock(), EventRecorder()
 
         @tool(risk=Risk.NONE)
         async def look(name: str) -> str:
@@ -197,7 +197,12 @@ def write_script_skill(folder: Path) -> None:
 
 async def test_a_tool_of_a_skill_is_a_program(tmp_path: Path) -> None:
     write_script_skill(tmp_path)
-    turns = Turns(tmp_path, Guards={"Sandbox": {"Enabled": False}}, Tools={"FilesRoot": str(tmp_path / "files")})
+    turns = Turns(
+        tmp_path,
+        clock=VirtualClock(auto=False),  # no time passes while a program starts, however busy the machine is
+        Guards={"Sandbox": {"Enabled": False}},
+        Tools={"FilesRoot": str(tmp_path / "files")},
+    )
     _, *results = await turns.run(
         load("maths", call_id="c0"),
         ToolCall("c1", "maths.double", {"number": 21}),
