@@ -1,4 +1,4 @@
-"""The middlewares of Sophon: the twelve of the default chain, and the guards."""
+"""The middlewares of Sophon: the twelve of the default chain, the guards, the stages of classification and learning."""
 
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from sophon_middlewares.inner.llm_invoker import LlmInvoker
     from sophon_middlewares.inner.parallel_execution import ParallelExecution
     from sophon_middlewares.inner.tool_execution import ToolExecution
+    from sophon_middlewares.inner.transport import Transport
+    from sophon_middlewares.learners.classification import Classification
+    from sophon_middlewares.learners.learning import Learning
+    from sophon_middlewares.learners.scoring import Scoring
+    from sophon_middlewares.outer.assembler import Assembler
     from sophon_middlewares.outer.budget import Budget
     from sophon_middlewares.outer.capability_routing import CapabilityRouting
     from sophon_middlewares.outer.context_window import ContextWindow
@@ -34,13 +39,16 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgenticLoop": "sophon_middlewares.inner.agentic_loop",
     "Approval": "sophon_middlewares.inner.approval",
+    "Assembler": "sophon_middlewares.outer.assembler",
     "Audit": "sophon_middlewares.guards.audit",
     "Authorization": "sophon_middlewares.guards.authorization",
     "Budget": "sophon_middlewares.outer.budget",
     "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
+    "Classification": "sophon_middlewares.learners.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window",
     "InformationFlow": "sophon_middlewares.guards.information_flow",
     "Integrity": "sophon_middlewares.guards.integrity",
+    "Learning": "sophon_middlewares.learners.learning",
     "LlmInvoker": "sophon_middlewares.inner.llm_invoker",
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
@@ -51,24 +59,29 @@ _HOMES = {
     "Redaction": "sophon_middlewares.guards.redaction",
     "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
     "Sandbox": "sophon_middlewares.guards.sandbox",
+    "Scoring": "sophon_middlewares.learners.scoring",
     "SessionEvents": "sophon_middlewares.outer.session_events",
     "Shield": "sophon_middlewares.guards.shield",
     "Simulation": "sophon_middlewares.guards.simulation",
     "Snapshot": "sophon_middlewares.guards.snapshot",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
+    "Transport": "sophon_middlewares.inner.transport",
 }
 
 __all__ = [
     "AgenticLoop",
     "Approval",
+    "Assembler",
     "Audit",
     "Authorization",
     "Budget",
     "CapabilityRouting",
+    "Classification",
     "ContextWindow",
     "InformationFlow",
     "Integrity",
+    "Learning",
     "LlmInvoker",
     "OffTheRecord",
     "ParallelExecution",
@@ -79,12 +92,14 @@ __all__ = [
     "Redaction",
     "ReplyRedaction",
     "Sandbox",
+    "Scoring",
     "SessionEvents",
     "Shield",
     "Simulation",
     "Snapshot",
     "ToolExecution",
     "ToolFilter",
+    "Transport",
 ]
 
 __getattr__ = lazy_names(__name__, _HOMES)

@@ -27,7 +27,11 @@ log = logging.getLogger("sophon")
 
 @dataclass(frozen=True, slots=True)
 class RouteQuery:
-    """What a turn asks the router: see `RouteRequest`. Without a `profile` the text is classified."""
+    """What a turn asks the router: see `RouteRequest`.
+
+    Without a `profile` the text is classified, and without a `vector` embedded if the decision needs one. `boosters`
+    are asked before those of the settings.
+    """
 
     text: str
     session_choice: Candidate | None = None
@@ -35,6 +39,8 @@ class RouteQuery:
     permissions: RoutingPermissions = NO_PERMISSIONS
     remaining_cost: float | None = None
     profile: TaskProfile | None = None
+    vector: Vector | None = None
+    boosters: Sequence[Booster] = ()
     may_boost: bool = False
     is_trial: bool = False
 
@@ -86,17 +92,24 @@ class Router:
         task = self.settings.task_types.get(task_type) if task_type is not None else None
         return (task.strategy if task is not None else None) or self.settings.strategy
 
-    async def profile(self, text: str) -> TaskProfile:
-        """Return the task profile of a message."""
-        vector = await self._embed(text) if self._classifier.uses_examples else None
-        return await self._profile(text, vector)
+    async def classify(
+        self, text: str, vector: Vector | None = None, *, complexity_boost: float = 0.0
+    ) -> tuple[TaskProfile, Vector | None]:
+        """Return the task profile of a message, and its embedding if it was needed or given."""
+        if vector is None and self._classifier.uses_examples:
+            vector = await self._embed(text)
+        if self._classifier.uses_examples:
+            await self._classifier.load()
+        return self._classifier.profile(text, vector, complexity_boost=complexity_boost), vector
 
     async def route(self, query: RouteQuery, eligible: Sequence[Candidate], store: Store) -> Routed:
         """Return the decision for a message; `eligible` holds the default models of the eligible providers."""
         await self._load(store)
-        needs_vector = self._uses_policies or (self._classifier.uses_examples and query.profile is None)
-        vector = await self._embed(query.text) if needs_vector else None
-        profile = query.profile or await self._profile(query.text, vector)
+        profile, vector = query.profile, query.vector
+        if profile is None:
+            profile, vector = await self.classify(query.text, vector)
+        if vector is None and self._uses_policies:
+            vector = await self._embed(query.text)
         name = self.strategy_name(profile.task_type)
         models = self._directory_of(eligible)
         request = RouteRequest(
@@ -111,6 +124,7 @@ class Router:
             self._clock.monotonic(),
             query.may_boost,
             query.is_trial,
+            query.boosters,
         )
         decided = self._strategy(name, profile.task_type).route(request, models.filter(eligible))
         decision = decided if isinstance(decided, RouteDecision) else RouteDecision(decided, "by priority")
@@ -154,11 +168,6 @@ class Router:
         except Exception as error:  # noqa: BLE001 - a store that cannot be read must not keep a message from a model
             self._report("averages", "the averages of routing cannot be read", error)
         self._has_loaded = True
-
-    async def _profile(self, text: str, vector: Vector | None) -> TaskProfile:
-        if self._classifier.uses_examples:
-            await self._classifier.load()
-        return self._classifier.profile(text, vector)
 
     async def _embed(self, text: str) -> Vector | None:
         if self._embedder is None:

@@ -46,7 +46,9 @@ class Tool:
     `normalize_result` gives the loop detector what to compare of a result, for example
     `sophon.tools.mask_ids_and_times`; the model reads the result as it is. `approval_note` is a sentence for the person
     who is asked to approve a call. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while
-    `Guards.Sandbox` is enabled and there is no sandbox, each call asks a person.
+    `Guards.Sandbox` is enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a
+    message that needs no model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it
+    must be fast, and only a tool of at most low risk may have it.
     """
 
     name: str
@@ -66,12 +68,15 @@ class Tool:
     normalize_result: ResultNormalizer | None = None
     approval_note: ApprovalNote = ""
     sandboxed: bool = False
+    answer: Callable[[str], str | None] | None = None
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if type(self.risk) is not Risk:
             raise CompositionError(f"tool {self.name!r}: risk {self.risk!r} is not a Risk; write Risk.HIGH or another")
+        if self.answer is not None and (not callable(self.answer) or self.risk > Risk.LOW):
+            raise CompositionError(f"tool {self.name!r}: answer must be a function, of a tool with at most low risk")
         if isinstance(self.tags, str):
             raise CompositionError(f"tool {self.name!r}: tags must be a tuple, not a text; write ({self.tags!r},)")
         for trait in ("max_result", "max_calls_per_turn"):
@@ -137,6 +142,7 @@ def tool(
     normalize_result: ResultNormalizer | None = None,
     approval_note: ApprovalNote = "",
     sandboxed: bool = False,
+    answer: Callable[[str], str | None] | None = None,
     deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 
