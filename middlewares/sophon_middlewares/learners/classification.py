@@ -30,7 +30,10 @@ class Classification:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         router, text = ctx.services.router, ctx.text
-        profile, vector = await router.classify(text, ctx.get(MESSAGE_VECTOR), complexity_boost=self._complexity_boost)
+        profile, vector = ctx.get(TASK_PROFILE), ctx.get(MESSAGE_VECTOR)
+        # The text of a turn never changes: it is classified once, and again only for a boost that the first lacked.
+        if profile is None or (self._complexity_boost and ctx.get(TASK_TIER) is None):
+            profile, vector = await router.classify(text, vector, complexity_boost=self._complexity_boost)
         factors = (
             Factors(profile.complexity, profile.confidence, profile.factors)
             if profile.factors
