@@ -512,6 +512,7 @@ def create_router(services: Services) -> "Router":
         embedder=services.embedder,
         policies=services.policies,
         boosters=boosters,
+        folder=services.folder,
     )
 
 

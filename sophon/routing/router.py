@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
@@ -58,8 +59,8 @@ class Routed:
 class Router:
     """Router of a process, shared by all turns.
 
-    Averages are read from the store once. What is broken, an embedder, the policies or the averages, is logged once and
-    then left out: a message is routed all the same.
+    Averages and the policy file, which is relative to `folder`, are read once. What is broken, an embedder, the
+    policies or the averages, is logged once and then left out: a message is routed all the same.
     """
 
     def __init__(
@@ -70,8 +71,11 @@ class Router:
         embedder: Embedder | None = None,
         policies: PolicyCache | None = None,
         boosters: Sequence[Booster] = (),
+        folder: Path | None = None,
     ) -> None:
         self.settings = settings
+        self._folder = folder or Path()
+        self._has_read_file = False
         self.averages = RouteAverages()
         self.demotions = ModelDemotions(settings.demotion)
         self._clock, self._embedder, self._policies = clock, embedder, policies
@@ -156,6 +160,7 @@ class Router:
         await store.vectors.delete(POLICIES)
         if isinstance(self._policies, VectorPolicyCache):
             self._policies.forget()
+        self._has_read_file = False
         self.averages.clear()
         self.demotions.reset()
         return count
@@ -183,10 +188,21 @@ class Router:
         if self._policies is None or vector is None:
             return None
         try:
+            await self._read_policy_file(self._policies)
             return await self._policies.lookup(vector)
         except Exception as error:  # noqa: BLE001 - as above
             self._report("policies", "earlier routing decisions cannot be read", error)
             return None
+
+    async def _read_policy_file(self, policies: PolicyCache) -> None:
+        path, embedder = self.settings.policy_file, self._embedder
+        if self._has_read_file or path is None or embedder is None:
+            return
+        self._has_read_file = True
+        from sophon.routing.policy_file import load_policy_file  # lazy: few hosts have one
+
+        names = self.settings.tier_names()
+        await load_policy_file(self._folder / path.expanduser(), policies, embedder, self._clock, names)
 
     def _report(self, part: str, problem: str, error: Exception) -> None:
         """Log the first failure of a part."""
