@@ -63,14 +63,17 @@ class PipelineRegistry:
     def remove(self, task_type: TaskType) -> Pipeline | None:
         """Let the default chain run turns of a task type that start later; return the chain that it had."""
         before = self._chains
-        kept = {kind: chain for kind, chain in before.by_type.items() if kind != task_type}
+        kept: dict[TaskType, Pipeline] = {kind: chain for kind, chain in before.by_type.items() if kind != task_type}
         self._chains = _Chains(before.default, kept)
         return before.by_type.get(task_type)
 
     def map(self, change: Callable[[Pipeline], Pipeline]) -> "PipelineRegistry":
         """Return a registry of the chains that the function returns."""
         chains = self._chains
-        return PipelineRegistry(change(chains.default), {kind: change(each) for kind, each in chains.by_type.items()})
+        by_type: dict[TaskType, Pipeline] = {}
+        for kind, chain in chains.by_type.items():
+            by_type[kind] = change(chain)
+        return PipelineRegistry(change(chains.default), by_type)
 
     def run(self, ctx: Context) -> Awaitable[Response]:
         """Run one turn through the chain of its task type; see `Pipeline.run`."""

@@ -81,9 +81,12 @@ class TaskBudgetSettings(SettingsSection):
 
     def limit(self, turn: TurnLimits) -> TurnLimits:
         """Return the limits of a turn with the values that are set here in place of its own."""
-        seconds = None if self.active_time is None else self.active_time.total_seconds()
-        own = (self.tokens, self.cost, self.tool_calls, seconds)
-        return TurnLimits(*(general if value is None else value for value, general in zip(own, turn, strict=True)))
+        return TurnLimits(
+            turn.tokens if self.tokens is None else self.tokens,
+            turn.cost if self.cost is None else self.cost,
+            turn.tool_calls if self.tool_calls is None else self.tool_calls,
+            turn.active_seconds if self.active_time is None else self.active_time.total_seconds(),
+        )
 
 
 class BudgetSettings(SettingsSection):
