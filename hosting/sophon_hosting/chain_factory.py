@@ -49,7 +49,7 @@ def build_pipelines(services: Services) -> PipelineRegistry:
     Raises what `build_configured_chain` raises, and SettingsError if only some of the chains record their turns.
     """
     default = build_configured_chain(services)
-    chains = {
+    chains: dict[TaskType, Pipeline] = {
         cast(TaskType, kind): _complete(build_chain(services, name), services)
         for kind, name in services.settings.chain.task_types.items()
     }
