@@ -9,7 +9,9 @@ from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Ser
 from sophon.errors import CompositionError
 from sophon.events import Event, RouteChosen, StageCompleted
 from sophon.risk import Risk
+from sophon.routing.router import RouteQuery
 from sophon.routing.turn_keys import ROUTE
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, CapabilityRouting, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, clawft, twelve
@@ -168,3 +170,25 @@ async def test_without_the_stages_nothing_is_reported() -> None:
     ctx: Context = services.turn("look apple")
     await twelve(services).run(ctx)
     assert stages_of(events.events) == []
+
+
+async def test_the_same_turns_give_the_same_decisions() -> None:
+    """A thousand messages: with a fixed seed, clock and embedder two processes would decide alike."""
+    words = ["fix", "review", "explain", "first", "then", "tea", "database", "poem", "```x```", "why"]
+    texts = [" ".join(words[(number * step) % 10] for step in (1, 3, 7)) + f" {number}" for number in range(1000)]
+    tiers = [{"Name": "low", "Models": ["one", "two"]}, {"Name": "high", "Models": ["two", "one"]}]
+    decided: list[list[tuple[str, str]]] = []
+    for _ in range(2):
+        models = [FunctionModel(answer, name=name) for name in ("one", "two")]
+        routing = {"Strategy": "CostAware", "Selection": "Random", "Seed": 5, "Tiers": tiers}
+        services = build(models=models, settings={"Routing": routing})
+        router, eligible, found = services.router, services.gateway.candidates(), list[tuple[str, str]]()
+        for text in texts:
+            profile, _ = await router.classify(text)
+            record = (await router.route(RouteQuery(text, profile=profile), eligible, services.store)).record
+            found.append((record.model, record.reason))
+            now, quality = services.clock.now(), len(text) % 7 / 7
+            router.observe([RouteObservation(record.model, record.tier, record.task_type, now, quality=quality)])
+        decided.append(found)
+    assert decided[0] == decided[1]
+    assert len(set(decided[0])) > 10
