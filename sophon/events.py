@@ -320,7 +320,8 @@ class ProviderExcluded(Event):
 class RouteChosen(Event):
     """Routing chose the models of a turn; `model` is the first one, empty if a booster answered without any.
 
-    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. For the strategy Priority only the chain clawft sends it.
+    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. For the strategy Priority only
+    the chain clawft sends it.
     """
 
     durable: ClassVar[bool] = False
