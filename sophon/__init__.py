@@ -12,6 +12,7 @@ from sophon._version import __version__
 if TYPE_CHECKING:
     from sophon.approvals import ApprovalRequest, Decision
     from sophon.chain.pipeline import Middleware, Next, Pipeline
+    from sophon.chain.pipeline_registry import PipelineRegistry
     from sophon.context import Context
     from sophon.errors import SophonError
     from sophon.messages import Message, Response, ToolCall, ToolResult, Usage
@@ -30,6 +31,7 @@ _HOME = {
     "ModelResponse": "sophon.models.model",
     "Next": "sophon.chain.pipeline",
     "Pipeline": "sophon.chain.pipeline",
+    "PipelineRegistry": "sophon.chain.pipeline_registry",
     "Response": "sophon.messages",
     "Risk": "sophon.tools.tool",
     "Services": "sophon.services",
@@ -52,6 +54,7 @@ __all__ = [
     "ModelResponse",
     "Next",
     "Pipeline",
+    "PipelineRegistry",
     "Response",
     "Risk",
     "Services",

@@ -18,6 +18,7 @@ from sophon.security import redact, redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
+Stage: TypeAlias = Literal["classifier", "assembler", "transport", "scorer", "learner"]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 
 
@@ -319,7 +320,8 @@ class ProviderExcluded(Event):
 class RouteChosen(Event):
     """Routing chose the models of a turn; `model` is the first one, empty if a booster answered without any.
 
-    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. Not sent for the strategy Priority.
+    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. For the strategy Priority only
+    the chain clawft sends it.
     """
 
     durable: ClassVar[bool] = False
@@ -335,6 +337,22 @@ class RouteChosen(Event):
 
     def __post_init__(self) -> None:
         self.reason = redact(self.reason)
+
+
+@dataclass(slots=True, kw_only=True)
+class StageCompleted(Event):
+    """A stage of classification, routing or learning has done its part of a model call, the first one being 1.
+
+    `stage`: `classifier`, `assembler`, `transport`, `scorer` or `learner`; that of the router is `route_chosen`. `data`
+    holds names and numbers, no text of the conversation.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    stage: Stage
+    model_call: int = 1
+    data: Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)

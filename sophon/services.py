@@ -273,7 +273,8 @@ class Services:
         is_operator = self.operator_policy.is_operator(principal)
         level = permissions.level_of(principal, channel="local", is_operator=is_operator)
         allowed = permissions.routing_of(principal, level, uses_tiers=router.uses_tiers)
-        query = RouteQuery(text, permissions=allowed, may_boost=True, is_trial=True)
+        boosters = [tool.answer for tool in self.registry.tools if tool.answer is not None]
+        query = RouteQuery(text, permissions=allowed, boosters=boosters, may_boost=True, is_trial=True)
         return format_route(await router.route(query, self.gateway.candidates(), self.store))
 
     def register_tool(self, tool: Tool) -> None:
@@ -511,6 +512,7 @@ def create_router(services: Services) -> "Router":
         embedder=services.embedder,
         policies=services.policies,
         boosters=boosters,
+        folder=services.folder,
     )
 
 

@@ -2,15 +2,19 @@
 
 import difflib
 from collections.abc import Coroutine
+from typing import cast
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
+from sophon.task_types import TaskType
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"
@@ -36,7 +40,32 @@ def build_configured_chain(services: Services) -> Pipeline:
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
-    chain = add_learning(_build_without_guards(services), services.settings)
+    return _complete(_build_without_guards(services), services)
+
+
+def build_pipelines(services: Services) -> PipelineRegistry:
+    """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills and learning.
+
+    Raises what `build_configured_chain` raises, and SettingsError if only some of the chains record their turns.
+    """
+    default = build_configured_chain(services)
+    chains: dict[TaskType, Pipeline] = {
+        cast(TaskType, kind): _complete(build_chain(services, name), services)
+        for kind, name in services.settings.chain.task_types.items()
+    }
+    for kind, chain in chains.items():
+        if records_turns(chain) != records_turns(default):
+            raise SettingsError([f"Chain.TaskTypes.{kind}: all chains must have SessionEvents, or none"])
+    return PipelineRegistry(default, chains)
+
+
+def records_turns(chain: Pipeline) -> bool:
+    """Return whether a chain has SessionEvents."""
+    return any(isinstance(each, SessionEvents) for each in chain)
+
+
+def _complete(chain: Pipeline, services: Services) -> Pipeline:
+    chain = add_learning(chain, services.settings)
     if services.skills is not None:
         chain = add_skills(chain)
     return add_guards(chain, services.settings.guards)

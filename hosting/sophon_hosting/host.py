@@ -6,11 +6,14 @@ from contextlib import suppress
 from typing import Self
 
 from sophon.chain.pipeline import Pipeline
-from sophon.errors import NotFound
+from sophon.chain.pipeline_registry import PipelineRegistry
+from sophon.errors import CompositionError, NotFound
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
 from sophon.stores.runs.contract import InboundKey, Run
+from sophon.task_types import TaskType
+from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
@@ -42,14 +45,15 @@ class Host:
     `queue` is a `MemoryQueue` of `Queue.Capacity` by default; with `several_users` one of them may fill
     `Queue.OwnerShare` of it. `approvers` are the operators: they may decide besides the owner of a run, and with
     `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound
-    entries that are committed with a run's outcome; `prepare` is awaited before each start of a run. The context
-    manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
+    entries that are committed with a run's outcome; `prepare` is awaited before each start of a run. `chain` may be a
+    registry of chains by task type. The context manager opens the services, recovers unfinished runs, runs, and shuts
+    down at exit.
     """
 
     def __init__(
         self,
         services: Services,
-        chain: Pipeline,
+        chain: Pipeline | PipelineRegistry,
         *,
         queue: TaskQueue | None = None,
         approvers: Collection[str] = (),
@@ -57,7 +61,9 @@ class Host:
         build_outbound: OutboundBuilder = build_answer_entries,
         prepare: PrepareRun = prepare_nothing,
     ) -> None:
-        self.services, self.chain = services, chain
+        self.services = services
+        self.pipelines = chain if isinstance(chain, PipelineRegistry) else PipelineRegistry(chain)
+        """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
         self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
@@ -89,10 +95,10 @@ class Host:
             events=self.event_bus,
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
-        self._terminator = RunTerminator(services, chain, self.queue, active_runs, outcome_writer)
+        self._terminator = RunTerminator(services, self.chain, self.queue, active_runs, outcome_writer)
         self._worker = Worker(
             services,
-            insert_checkpoints(chain, active_runs, self.event_bus),
+            self.pipelines.map(self._insert_checkpoints),
             self.queue,
             active_runs,
             self._terminator,
@@ -110,6 +116,25 @@ class Host:
         self.is_running = False
         """True between `start` and `shutdown`."""
         self._background_tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def chain(self) -> Pipeline:
+        """The default chain, without the host's own middlewares."""
+        return self.pipelines.default
+
+    def replace_chain(self, chain: Pipeline, task_type: TaskType | None = None) -> None:
+        """Run turns that start later through another chain: those of a task type, by default all without their own.
+
+        Turns that run stay with the chain that they have. Raises CompositionError for what is no chain, and for one
+        that records its turns while the others do not, or the other way round.
+        """
+        if records_turns(chain) != records_turns(self.chain):
+            raise CompositionError("a host's chains must all have SessionEvents, or none of them")
+        self.pipelines.replace(chain, task_type)
+        self._worker.pipelines.replace(self._insert_checkpoints(chain), task_type)
+
+    def _insert_checkpoints(self, chain: Pipeline) -> Pipeline:
+        return insert_checkpoints(chain, self._active_runs, self.event_bus)
 
     @property
     def running_turns(self) -> int:

@@ -15,7 +15,7 @@ from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon.stores.factory import MEMORY_SCHEME
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.client_api.authentication import TokenAuthenticator
@@ -107,7 +107,7 @@ class HostServer:
         off_the_record = OffTheRecordHost(services, approvers=approvers, several_users=is_shared, events=self.metrics)
         self.host = Host(
             services,
-            build_configured_chain(services),
+            build_pipelines(services),
             queue=build_queue(services, is_shared=is_shared),
             approvers=approvers,
             several_users=is_shared,

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from sophon.cancellation import Cancellation
-from sophon.chain.pipeline import Pipeline
+from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.context.usage_rows import usage_rows
 from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
@@ -54,7 +54,7 @@ class Worker:
     def __init__(
         self,
         services: Services,
-        chain: Pipeline,
+        pipelines: PipelineRegistry,
         queue: TaskQueue,
         active_runs: ActiveRuns,
         terminator: RunTerminator,
@@ -62,9 +62,10 @@ class Worker:
         prepare: PrepareRun = prepare_nothing,
     ) -> None:
         self._prepare = prepare
-        self._services, self._chain, self._queue = services, chain, queue
+        self._services, self.pipelines, self._queue = services, pipelines, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
-        self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in chain)
+        # The same for all of them.
+        self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
         self._consumers: list[asyncio.Task[None]] = []
         self.interrupted_run_ids: set[str] = set()
 
@@ -188,7 +189,7 @@ class Worker:
             async with self._services.clock.timeout(allowed.total_seconds() - ctx.stopwatch.seconds) as limit:
                 active_run.timeout = limit
                 try:
-                    response = await self._chain.run(ctx)
+                    response = await self.pipelines.run(ctx)
                 finally:
                     active_run.timeout, active_run.is_chain_over = None, True
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The middlewares of Sophon: the twelve of the default chain, and the guards."""
+"""The middlewares of Sophon: the twelve of the default chain, the guards, the stages of classification and learning."""
 
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from sophon_middlewares.inner.llm_invoker import LlmInvoker
     from sophon_middlewares.inner.parallel_execution import ParallelExecution
     from sophon_middlewares.inner.tool_execution import ToolExecution
+    from sophon_middlewares.inner.transport import Transport
+    from sophon_middlewares.learners.classification import Classification
+    from sophon_middlewares.learners.learning import Learning
+    from sophon_middlewares.learners.scoring import Scoring
+    from sophon_middlewares.outer.assembler import Assembler
     from sophon_middlewares.outer.bridge.skill_calls import SkillCalls
     from sophon_middlewares.outer.budget import Budget
     from sophon_middlewares.outer.capability_routing import CapabilityRouting
@@ -35,13 +40,16 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgenticLoop": "sophon_middlewares.inner.agentic_loop",
     "Approval": "sophon_middlewares.inner.approval",
+    "Assembler": "sophon_middlewares.outer.assembler",
     "Audit": "sophon_middlewares.guards.audit",
     "Authorization": "sophon_middlewares.guards.authorization",
     "Budget": "sophon_middlewares.outer.budget",
     "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
+    "Classification": "sophon_middlewares.learners.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window",
     "InformationFlow": "sophon_middlewares.guards.information_flow",
     "Integrity": "sophon_middlewares.guards.integrity",
+    "Learning": "sophon_middlewares.learners.learning",
     "LlmInvoker": "sophon_middlewares.inner.llm_invoker",
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
@@ -52,6 +60,7 @@ _HOMES = {
     "Redaction": "sophon_middlewares.guards.redaction",
     "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
     "Sandbox": "sophon_middlewares.guards.sandbox",
+    "Scoring": "sophon_middlewares.learners.scoring",
     "SessionEvents": "sophon_middlewares.outer.session_events",
     "Shield": "sophon_middlewares.guards.shield",
     "Simulation": "sophon_middlewares.guards.simulation",
@@ -59,18 +68,22 @@ _HOMES = {
     "Snapshot": "sophon_middlewares.guards.snapshot",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
+    "Transport": "sophon_middlewares.inner.transport",
 }
 
 __all__ = [
     "AgenticLoop",
     "Approval",
+    "Assembler",
     "Audit",
     "Authorization",
     "Budget",
     "CapabilityRouting",
+    "Classification",
     "ContextWindow",
     "InformationFlow",
     "Integrity",
+    "Learning",
     "LlmInvoker",
     "OffTheRecord",
     "ParallelExecution",
@@ -81,6 +94,7 @@ __all__ = [
     "Redaction",
     "ReplyRedaction",
     "Sandbox",
+    "Scoring",
     "SessionEvents",
     "Shield",
     "Simulation",
@@ -88,6 +102,7 @@ __all__ = [
     "Snapshot",
     "ToolExecution",
     "ToolFilter",
+    "Transport",
 ]
 
 __getattr__ = lazy_names(__name__, _HOMES)

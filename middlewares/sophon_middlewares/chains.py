@@ -38,5 +38,34 @@ def twelve(services: Services) -> Pipeline:
     )
 
 
-CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {"twelve": twelve}
+def clawft(services: Services) -> Pipeline:
+    """Return the chain of clawft: its six stages run for each model call, tool results included; see docs/clawft.md."""
+    # Lazy: a process with the default chain neither classifies nor learns.
+    from sophon_middlewares.inner.transport import Transport
+    from sophon_middlewares.learners.classification import Classification
+    from sophon_middlewares.learners.learning import Learning
+    from sophon_middlewares.learners.scoring import Scoring
+    from sophon_middlewares.outer.assembler import Assembler
+
+    return Pipeline.compose(
+        # once per turn
+        SessionEvents(),
+        Budget(),
+        # the tool loop: settling passes end in ToolExecution
+        AgenticLoop(),
+        ParallelExecution(),
+        Approval(),
+        ToolExecution(),
+        # the six stages, once for each model call; learner and scorer act on the way out
+        Learning(),
+        Scoring(),
+        Classification(),
+        CapabilityRouting(traces_priority=True),
+        Assembler(),
+        PromptToolBridge(),
+        Transport(),
+    )
+
+
+CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {"clawft": clawft, "twelve": twelve}
 """Chain factories by the name that `Chain.Name` and `sophon chain` use."""

@@ -14,7 +14,12 @@ CALL_FREQUENCIES = ("turn", "model call", "tool batch", "tool call")
 
 def explain_chain(middlewares: Sequence[object]) -> str:
     """Return the table: order, name and zone of each middleware; `when` and `what` list its actions per frequency."""
-    rows = [_row(position, middleware) for position, middleware in enumerate(middlewares, start=1)]
+    zones = [read_order_constraints(each).zone for each in middlewares]
+    first_inner = zones.index("inner") if "inner" in zones else len(zones)
+    rows = [
+        _row(position, middleware, repeats=position > first_inner)
+        for position, middleware in enumerate(middlewares, start=1)
+    ]
     name_width = max([len("middleware"), *(len(name) for _, name, _, _ in rows)])
     when_width = max([len("when"), *(len(when) for *_, acts in rows for when, _ in acts)])
     head = f" #  {'middleware':<{name_width}}  {'zone':<5}  {'when':<{when_width}}  what"
@@ -31,13 +36,17 @@ def explain_chain(middlewares: Sequence[object]) -> str:
     return "\n".join(lines)
 
 
-def _row(position: int, middleware: object) -> tuple[int, str, str, list[tuple[str, str]]]:
+def _row(position: int, middleware: object, *, repeats: bool) -> tuple[int, str, str, list[tuple[str, str]]]:
     place = read_order_constraints(middleware)
-    acts = [(when, place.acts[when]) for when in sorted(place.acts, key=_rank)]
+    # One of the outer zone that stands in the inner one acts again in each round, for the model call.
+    moved = repeats and place.zone == "outer"
+    acts = [
+        ("model call" if moved and when == "turn" else when, place.acts[when]) for when in sorted(place.acts, key=_rank)
+    ]
     return (
         position,
         get_middleware_name(middleware),
-        place.zone or "any",
+        "inner" if moved else place.zone or "any",
         acts or [("turn", _first_sentence(middleware))],
     )
 

@@ -20,8 +20,10 @@ class OrderConstraints:
     Names refer to classes or functions, or to a name that another middleware `provides`, so that it can be replaced.
     `requires`: must be in the chain. `before`, `after`: this middleware must come before or after those, where present.
     `first`: must be the first one. `terminal`: must be the last one. `calls_next`: must not be the last one, because it
-    relies on what follows; a function without declarations may be the last one. `unique`: at most once. `acts`:
-    frequency (turn, model call, tool batch, tool call) -> description of the action, for `explain()`.
+    relies on what follows; a function without declarations may be the last one. `unique`: at most once.
+    `repeats_after`: names of inner middlewares after which one of the outer zone may stand, too; there it runs again in
+    every round. `acts`: frequency (turn, model call, tool batch, tool call) -> description of the action, for
+    `explain()`.
     """
 
     zone: Zone | None = None
@@ -33,6 +35,7 @@ class OrderConstraints:
     terminal: bool = False
     calls_next: bool = False
     unique: bool = False
+    repeats_after: tuple[str, ...] = ()
     acts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -48,6 +51,7 @@ def read_order_constraints(middleware: object) -> OrderConstraints:
         terminal=bool(getattr(middleware, "terminal", False)),
         calls_next=bool(getattr(middleware, "calls_next", False)),
         unique=bool(getattr(middleware, "unique", False)),
+        repeats_after=_names(middleware, "repeats_after"),
         acts=getattr(middleware, "acts", {}),
     )
 
@@ -127,7 +131,7 @@ def _find_violations(index: int, members: Sequence[_Member]) -> list[str]:
         faults.append(f"{earlier[0].name} stands in front of {me}, which must be the first one: move it behind {me}")
     if place.unique and any(me in other.class_names or other.name in members[index].class_names for other in earlier):
         faults.append(f"{me} is in the chain twice, and must be unique")
-    if place.zone == "outer":
+    if place.zone == "outer" and not any(other.answers_to(name) for other in earlier for name in place.repeats_after):
         inner = next((other.name for other in earlier if other.place.zone == "inner"), None)
         if inner:
             faults.append(f"{me} runs once per turn and stands after {inner}, which runs every round: move it up")

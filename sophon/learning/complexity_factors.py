@@ -4,7 +4,7 @@ The factors are those that clawft announces; their formulas and weights are ours
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sophon.lazy_dataclass import dataclass
@@ -38,16 +38,20 @@ CONFIDENT_WORDS: Final = 12
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SENTENCE_END: Final = re.compile(r"[.!?]+(?:\s|$)|\n{2,}")
-_CLAUSE: Final = re.compile(
-    r"[,;:()]|\b(?:because|although|while|whereas|which|that|if|unless|when|so that|but|and|or)\b", re.IGNORECASE
+_CLAUSE_SIGNS: Final = ",;:()"
+_CLAUSE_WORDS: Final = frozenset(
+    ("because", "although", "while", "whereas", "which", "that", "if", "unless", "when", "but", "and", "or")
 )
 _FENCE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_CODE_LINE: Final = re.compile(r"[{};=<>]\s*$|^\s*(?:def|class|import|from|return|SELECT|function|const|let|var)\b")
-_STEP: Final = re.compile(
-    r"\b(?:first|second|third|then|next|after that|afterwards|finally|lastly|step \d+|so that|therefore)\b"
-    r"|^\s*(?:\d+[.)]|[-*])\s",
-    re.IGNORECASE | re.MULTILINE,
+_CODE_END: Final = tuple("{};=<>")
+_CODE_START: Final = re.compile(r"\s*(?:def|class|import|from|return|SELECT|function|const|let|var)\b")
+_TOKEN: Final = re.compile(r"\w+")
+_STEP_WORDS: Final = frozenset(
+    ("first", "second", "third", "then", "next", "afterwards", "finally", "lastly", "therefore")
 )
+_STEP_PHRASE: Final = re.compile(r"\b(?:after that|step \d+|so that)\b")
+_ITEM_SIGN: Final = re.compile(r"[-*]|\d[.)]")
+_STEP_ITEM: Final = re.compile(r"^\s*(?:\d+[.)]|[-*])\s", re.MULTILINE)
 _TECHNICAL: Final = frozenset(
     {
         *("algorithm", "api", "architecture", "async", "authentication", "cache", "cluster", "compiler", "concurrency"),
@@ -72,16 +76,19 @@ def complexity_factors(text: str) -> Factors:
     The confidence grows with the number of words, up to `CONFIDENT_WORDS`, and falls where the factors that measure
     difficulty contradict each other or the prompt is vague: then a router goes one tier up.
     """
-    prose = _FENCE.sub(" ", text)
-    words = [word.lower() for word in _WORD.findall(prose)]
+    fences = _FENCE.findall(text) if "```" in text else []
+    prose = (_FENCE.sub(" ", text) if fences else text).lower()
+    words = _WORD.findall(prose)
+    # One tokenisation for clauses and steps: patterns with so many words take ten times as long.
+    sentences = [(each, _TOKEN.findall(each)) for each in _SENTENCE_END.split(prose) if each.strip()]
     factors = {
         "word_count": min(len(text.split()) / FULL_WORDS, 1.0),
         "vocabulary_diversity": _measure_diversity(words),
-        "syntactic_depth": _measure_depth(prose),
+        "syntactic_depth": _measure_depth(sentences),
         "domain_specificity": min(len(_TECHNICAL.intersection(words)) / 4, 1.0),
-        "ambiguity": min(sum(word in _VAGUE for word in words) / len(words) * 4, 1.0) if words else 0.0,
-        "code_density": _measure_code(text),
-        "reasoning_chain_length": min(len(_STEP.findall(prose)) / 4, 1.0),
+        "ambiguity": min(sum(map(_VAGUE.__contains__, words)) / len(words) * 4, 1.0) if words else 0.0,
+        "code_density": _measure_code(text, fences),
+        "reasoning_chain_length": min(_count_steps(prose, sentences) / 4, 1.0),
     }
     score = sum(weight * factors[name] for name, weight in WEIGHTS.items())
     return Factors(min(score, 1.0), _measure_confidence(len(words), factors), factors)
@@ -94,21 +101,33 @@ def _measure_diversity(words: list[str]) -> float:
     return len(set(words)) / len(words) * min(len(words) / 50, 1.0)
 
 
-def _measure_depth(prose: str) -> float:
+def _measure_depth(sentences: Sequence[tuple[str, list[str]]]) -> float:
     """Return the clauses per sentence; six and more count as 1."""
-    sentences = [each for each in _SENTENCE_END.split(prose) if each.strip()]
     if not sentences:
         return 0.0
-    return min(max(len(_CLAUSE.findall(each)) for each in sentences) / 6, 1.0)
+    return min(max(_count_clauses(text, tokens) for text, tokens in sentences) / 6, 1.0)
 
 
-def _measure_code(text: str) -> float:
+def _count_clauses(sentence: str, tokens: list[str]) -> int:
+    return sum(map(sentence.count, _CLAUSE_SIGNS)) + sum(map(_CLAUSE_WORDS.__contains__, tokens))
+
+
+def _count_steps(prose: str, sentences: Sequence[tuple[str, list[str]]]) -> int:
+    """Return the words, phrases and list items that announce a step."""
+    found = sum(sum(map(_STEP_WORDS.__contains__, tokens)) for _, tokens in sentences)
+    if " that" in prose or "step " in prose:
+        found += len(_STEP_PHRASE.findall(prose))
+    return found + (len(_STEP_ITEM.findall(prose)) if _ITEM_SIGN.search(prose) else 0)
+
+
+def _measure_code(text: str, fences: Sequence[str]) -> float:
     """Return the share of the lines that are code: inside fences, or looking like code."""
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         return 0.0
-    fenced = sum(1 for block in _FENCE.findall(text) for line in block.splitlines() if line.strip())
-    loose = sum(1 for line in _FENCE.sub("\n", text).splitlines() if _CODE_LINE.search(line))
+    fenced = sum(1 for block in fences for line in block.splitlines() if line.strip())
+    outside = _FENCE.sub("\n", text).splitlines() if fences else lines
+    loose = sum(1 for line in outside if line.rstrip().endswith(_CODE_END) or _CODE_START.match(line))
     return min((fenced + loose) / len(lines), 1.0)
 
 

@@ -25,6 +25,9 @@ def find_blind_cost_limit(model: ModelInfo, budget: BudgetSettings) -> CostLimit
     if monthly is not None:
         entry = model.provider if model.provider in budget.providers else EVERY_PROVIDER
         return CostLimit(f"Budget.Providers.{entry}.MonthlyCost", monthly)
-    if model.hosting == "hosted" and budget.turn.cost is not None:
+    if model.hosting != "hosted":
+        return None
+    if budget.turn.cost is not None:
         return CostLimit("Budget.Turn.Cost", budget.turn.cost)
-    return None
+    limits = ((kind, entry.cost) for kind, entry in budget.task_types.items() if entry.cost is not None)
+    return next((CostLimit(f"Budget.TaskTypes.{kind}.Cost", cost) for kind, cost in limits), None)

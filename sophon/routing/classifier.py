@@ -70,10 +70,12 @@ class Classifier:
         """Whether `profile` needs the vector of the message."""
         return self._embedder is not None
 
-    def profile(self, text: str, vector: Vector | None = None) -> TaskProfile:
+    def profile(self, text: str, vector: Vector | None = None, *, complexity_boost: float = 0.0) -> TaskProfile:
         """Return the profile of a message; `vector` is its embedding, which is needed to use the examples."""
         options = self._settings
-        found = profile_task(text, whole_words=options.whole_words, measure=options.complexity)
+        found = profile_task(
+            text, whole_words=options.whole_words, measure=options.complexity, complexity_boost=complexity_boost
+        )
         if vector is None or not self._vectors:
             return found
         similarities = [_cosine(vector, each) for each in self._vectors]

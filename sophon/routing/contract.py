@@ -42,6 +42,8 @@ class RouteRequest:
     """Whether a booster may answer: it is the first request of a turn."""
     is_trial: bool = False
     """Whether the decision is only shown; then it changes no state of the strategy."""
+    boosters: Sequence[Booster] = ()
+    """Of the tools of the turn; they are asked before those of the settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Text that explains a routing decision to people."""
 
+from sophon.learning.complexity import compute_tier
 from sophon.routing.router import Routed
 
 
@@ -13,7 +14,10 @@ def format_route(routed: Routed) -> str:
         f"strategy    {record.strategy}",
         f"reason      {record.reason or 'by priority'}",
     ]
-    if record.tier:
+    if not record.tier:
+        tier = compute_tier(profile.complexity, confidence=profile.confidence)
+        lines.append(f"tier        {tier} of 3 by complexity, which {record.strategy} does not use")
+    else:
         lines.append(f"tier        {record.tier}{''.join(f', {flag}' for flag in record.flags)}")
     if decision.answer is not None:
         lines.append(f"answer      {decision.answer}")

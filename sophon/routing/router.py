@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
@@ -27,7 +28,11 @@ log = logging.getLogger("sophon")
 
 @dataclass(frozen=True, slots=True)
 class RouteQuery:
-    """What a turn asks the router: see `RouteRequest`. Without a `profile` the text is classified."""
+    """What a turn asks the router: see `RouteRequest`.
+
+    Without a `profile` the text is classified, and without a `vector` embedded if the decision needs one. `boosters`
+    are asked before those of the settings.
+    """
 
     text: str
     session_choice: Candidate | None = None
@@ -35,6 +40,8 @@ class RouteQuery:
     permissions: RoutingPermissions = NO_PERMISSIONS
     remaining_cost: float | None = None
     profile: TaskProfile | None = None
+    vector: Vector | None = None
+    boosters: Sequence[Booster] = ()
     may_boost: bool = False
     is_trial: bool = False
 
@@ -52,8 +59,8 @@ class Routed:
 class Router:
     """Router of a process, shared by all turns.
 
-    Averages are read from the store once. What is broken, an embedder, the policies or the averages, is logged once and
-    then left out: a message is routed all the same.
+    Averages and the policy file, which is relative to `folder`, are read once. What is broken, an embedder, the
+    policies or the averages, is logged once and then left out: a message is routed all the same.
     """
 
     def __init__(
@@ -64,8 +71,11 @@ class Router:
         embedder: Embedder | None = None,
         policies: PolicyCache | None = None,
         boosters: Sequence[Booster] = (),
+        folder: Path | None = None,
     ) -> None:
         self.settings = settings
+        self._folder = folder or Path()
+        self._has_read_file = False
         self.averages = RouteAverages()
         self.demotions = ModelDemotions(settings.demotion)
         self._clock, self._embedder, self._policies = clock, embedder, policies
@@ -86,17 +96,24 @@ class Router:
         task = self.settings.task_types.get(task_type) if task_type is not None else None
         return (task.strategy if task is not None else None) or self.settings.strategy
 
-    async def profile(self, text: str) -> TaskProfile:
-        """Return the task profile of a message."""
-        vector = await self._embed(text) if self._classifier.uses_examples else None
-        return await self._profile(text, vector)
+    async def classify(
+        self, text: str, vector: Vector | None = None, *, complexity_boost: float = 0.0
+    ) -> tuple[TaskProfile, Vector | None]:
+        """Return the task profile of a message, and its embedding if it was needed or given."""
+        if vector is None and self._classifier.uses_examples:
+            vector = await self._embed(text)
+        if self._classifier.uses_examples:
+            await self._classifier.load()
+        return self._classifier.profile(text, vector, complexity_boost=complexity_boost), vector
 
     async def route(self, query: RouteQuery, eligible: Sequence[Candidate], store: Store) -> Routed:
         """Return the decision for a message; `eligible` holds the default models of the eligible providers."""
         await self._load(store)
-        needs_vector = self._uses_policies or (self._classifier.uses_examples and query.profile is None)
-        vector = await self._embed(query.text) if needs_vector else None
-        profile = query.profile or await self._profile(query.text, vector)
+        profile, vector = query.profile, query.vector
+        if profile is None:
+            profile, vector = await self.classify(query.text, vector)
+        if vector is None and self._uses_policies:
+            vector = await self._embed(query.text)
         name = self.strategy_name(profile.task_type)
         models = self._directory_of(eligible)
         request = RouteRequest(
@@ -111,6 +128,7 @@ class Router:
             self._clock.monotonic(),
             query.may_boost,
             query.is_trial,
+            query.boosters,
         )
         decided = self._strategy(name, profile.task_type).route(request, models.filter(eligible))
         decision = decided if isinstance(decided, RouteDecision) else RouteDecision(decided, "by priority")
@@ -142,6 +160,7 @@ class Router:
         await store.vectors.delete(POLICIES)
         if isinstance(self._policies, VectorPolicyCache):
             self._policies.forget()
+        self._has_read_file = False
         self.averages.clear()
         self.demotions.reset()
         return count
@@ -154,11 +173,6 @@ class Router:
         except Exception as error:  # noqa: BLE001 - a store that cannot be read must not keep a message from a model
             self._report("averages", "the averages of routing cannot be read", error)
         self._has_loaded = True
-
-    async def _profile(self, text: str, vector: Vector | None) -> TaskProfile:
-        if self._classifier.uses_examples:
-            await self._classifier.load()
-        return self._classifier.profile(text, vector)
 
     async def _embed(self, text: str) -> Vector | None:
         if self._embedder is None:
@@ -174,10 +188,21 @@ class Router:
         if self._policies is None or vector is None:
             return None
         try:
+            await self._read_policy_file(self._policies)
             return await self._policies.lookup(vector)
         except Exception as error:  # noqa: BLE001 - as above
             self._report("policies", "earlier routing decisions cannot be read", error)
             return None
+
+    async def _read_policy_file(self, policies: PolicyCache) -> None:
+        path, embedder = self.settings.policy_file, self._embedder
+        if self._has_read_file or path is None or embedder is None:
+            return
+        self._has_read_file = True
+        from sophon.routing.policy_file import load_policy_file  # lazy: few hosts have one
+
+        names = self.settings.tier_names()
+        await load_policy_file(self._folder / path.expanduser(), policies, embedder, self._clock, names)
 
     def _report(self, part: str, problem: str, error: Exception) -> None:
         """Log the first failure of a part."""

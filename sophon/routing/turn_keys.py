@@ -1,6 +1,7 @@
 """Typed keys under which the stages of classification, routing and scoring leave their results on the context."""
 
 from sophon.extensions import Key
+from sophon.learning.complexity_factors import Factors
 from sophon.learning.contract import Vector
 from sophon.learning.fitness import Fitness
 from sophon.learning.task_profile import TaskProfile
@@ -9,6 +10,12 @@ from sophon.routing.route_record import RouteRecord
 TASK_PROFILE: Key[TaskProfile] = Key("routing.task_profile", TaskProfile.to_json, TaskProfile.from_json)
 """The profile of the message that the turn answers; set by Classification, else by CapabilityRouting."""
 
+TASK_FACTORS: Key[Factors] = Key("routing.task_factors")
+"""The seven factors of complexity, and the confidence in them; set by Classification."""
+
+TASK_TIER: Key[int] = Key("routing.task_tier", int, int)
+"""The published tier of the message, 1 to 3; set by Classification."""
+
 ROUTE: Key[RouteRecord] = Key("routing.route", RouteRecord.to_json, RouteRecord.from_json)
 """What routing decided and why; set by CapabilityRouting."""
 
@@ -16,4 +23,4 @@ SCORE: Key[Fitness] = Key("routing.score")
 """Scores of the reply; set by a scoring middleware on its way out, and read by those around it."""
 
 MESSAGE_VECTOR: Key[Vector] = Key("routing.message_vector")
-"""Embedding of the message, if routing needed it."""
+"""Embedding of the message, if classification or routing needed it."""

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.bench import (
     baseline,
+    classification,
     commits,
     concurrent,
     guards,
@@ -221,6 +222,7 @@ async def main() -> None:
     await hosts()
     await guards.measure()
     await learning.measure_all()
+    await classification.measure_all()
     await commits.measure(line)
     await histories.measure()
     await hubs()

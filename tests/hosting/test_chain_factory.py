@@ -1,12 +1,17 @@
 """The chain of the settings: a factory that leads nowhere is told with the setting's path, in a line."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from sophon import Services
-from sophon.errors import CompositionError, SettingsError
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon import Context, Message, ModelRequest, Next, Pipeline, PipelineRegistry, Response, Services
+from sophon.errors import CompositionError, NotFound, SettingsError
+from sophon.testing import FunctionModel
+from sophon_hosting.chain_factory import build_configured_chain, build_pipelines
+from sophon_hosting.host import Host, RunRequest
+from sophon_middlewares.chains import clawft, twelve
+from sophon_middlewares.outer.session_events import SessionEvents
 
 MODULE = """
 from sophon import Pipeline
@@ -75,3 +80,55 @@ def test_a_factory_that_gives_none_is_told_in_a_line(chain, factory: str, told: 
 def test_a_chain_that_cannot_work_says_so_itself(chain) -> None:
     with pytest.raises(CompositionError, match="5"):
         chain("chains:impossible")
+
+
+def test_chains_of_task_types_are_composed_with_the_guards_of_the_settings() -> None:
+    settings = {"Chain": {"TaskTypes": {"research": "clawft"}}, "Guards": {"Audit": {"Enabled": True}}}
+    pipelines = build_pipelines(Services(settings=settings))
+    assert "Audit" in pipelines.find("research").explain()
+    assert "Classification" in pipelines.find("research").explain()
+    assert "Classification" not in pipelines.default.explain()
+    with pytest.raises(NotFound, match="clawftt"):
+        build_pipelines(Services(settings={"Chain": {"TaskTypes": {"chat": "clawftt"}}}))
+    with pytest.raises(SettingsError, match=r"Chain\.TaskTypes\.poetry"):
+        Services(settings={"Chain": {"TaskTypes": {"poetry": "clawft"}}})
+
+
+def test_clawft_is_chosen_by_its_name() -> None:
+    assert "transport:" in build_configured_chain(Services(settings={"Chain": {"Name": "clawft"}})).explain()
+
+
+async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> None:
+    entered, release = asyncio.Event(), asyncio.Event()
+
+    async def answer(request: ModelRequest) -> str:
+        if request.messages[-1].content == "review slowly":
+            entered.set()
+            await release.wait()
+        return "by a model"
+
+    async def short(ctx: Context, next: Next, /) -> None:
+        ctx.messages.append(Message("assistant", "by the new chain"))
+        ctx.response = Response("by the new chain")
+
+    services = Services(models=FunctionModel(answer), settings={"AgentExecution": {"MaxConcurrentTasks": 4}})
+    pipelines = PipelineRegistry(twelve(services), {"code_review": clawft(services)})
+    host = Host(services, pipelines)
+    await services.open()
+    await host.start()
+    texts = {}
+    slow = await host.accept(RunRequest("review slowly", "a", "ada"))
+    await entered.wait()
+    host.replace_chain(Pipeline.compose(SessionEvents(), short), "code_review")
+    with pytest.raises(CompositionError, match="SessionEvents"):
+        host.replace_chain(Pipeline.compose(short))
+    later = await host.accept(RunRequest("review it", "b", "ada"))
+    other = await host.accept(RunRequest("hello", "c", "ada"))
+    release.set()
+    async with asyncio.timeout(30):
+        for receipt in (slow, later, other):
+            while (run := await services.store.runs.get(receipt.task_id)).status != "completed":
+                await asyncio.sleep(0)
+            texts[receipt.task_id] = (run.response or {})["text"]
+    await host.shutdown(grace_seconds=0)
+    assert list(texts.values()) == ["by a model", "by the new chain", "by a model"]

@@ -546,6 +546,11 @@ class AuthorizedHost:
         self.require_operator()
         return [asdict(each) for each in await self._store.route_averages.list_all()]
 
+    async def explain_route(self, text: str) -> str:
+        """Return what routing would choose for a message of this user, and why. Operators only. Raises Forbidden."""
+        self.require_operator()
+        return await self._host.services.explain_route(text, principal=self.user.id)
+
     async def reset_routing(self) -> int:
         """Forget the averages and demotions of routing; return how many averages there were. Operators only; logged.
 

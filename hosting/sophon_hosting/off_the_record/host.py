@@ -13,7 +13,7 @@ from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
 from sophon.tools.registry import Toolbox, ToolRegistry
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.store import build_off_the_record_store
@@ -76,8 +76,8 @@ class OffTheRecordHost(Host):
         view.learns = False
         view.instructions = "\n".join(part for part in (services.instructions, INSTRUCTIONS) if part)
         view.set_event_sink(events if events is not None else NullEventSink())
-        chain = add_off_the_record(build_configured_chain(view))
-        super().__init__(view, chain, approvers=approvers, several_users=several_users)
+        chains = build_pipelines(view).map(add_off_the_record)
+        super().__init__(view, chains, approvers=approvers, several_users=several_users)
         self._sweep: asyncio.Task[None] | None = None
 
     def new_session_id(self) -> str:

@@ -59,8 +59,10 @@ def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
             guarded.insert(position, guard)
             names.insert(position, name)
         inner.append(name)
-    if settings.redaction.enabled and any(name in names for name in _ASKS_MODELS):
-        guarded.insert(min(names.index(each) for each in _ASKS_MODELS if each in names), ReplyRedaction())
+    first_guarded = min(names.index(each) for each in inner if each in names)
+    asking = [names.index(each) for each in _ASKS_MODELS if each in names[:first_guarded]]
+    if settings.redaction.enabled and asking:
+        guarded.insert(min(asking), ReplyRedaction())
     # The chain may be of a class of its own.
     return chain if len(guarded) == len(chain) else type(chain).compose(*guarded)
 

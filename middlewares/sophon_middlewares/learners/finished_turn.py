@@ -23,8 +23,8 @@ def is_learning(ctx: Context) -> bool:
 
 
 def has_answer(response: Response | None) -> bool:
-    """Return whether a turn has ended with an answer, and not with a refusal, a question or a failure."""
-    return response is not None and response.finish_reason in ANSWER_REASONS
+    """Return whether a response is an answer, and not a refusal, a question, a failure, or one that asks for tools."""
+    return response is not None and response.finish_reason in ANSWER_REASONS and not response.tool_calls
 
 
 def describe_turn(ctx: Context, response: Response) -> ScoredTurn:

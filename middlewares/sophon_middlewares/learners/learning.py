@@ -4,6 +4,7 @@ import logging
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.context.stage_events import emit_stage
 from sophon.errors import SophonError
 from sophon.failure_log import log_failure
 from sophon.learning.contract import Vector
@@ -28,16 +29,18 @@ class Learning:
 
     On a host both are stored with the outcome of the turn. Of a plan step, a turn off the record and one without an
     answer nothing is kept. What cannot be kept is logged; the turn goes on. No embedding is asked for: a route is kept
-    if routing has embedded the message, or the embedder needs no model. Source: reference/clawft.md 3.7.
+    if routing has embedded the message, or the embedder needs no model. Behind ToolExecution it runs for each model
+    call, and keeps the turn after the one that answers. Source: reference/clawft.md 3.7.
     """
 
     zone = "outer"
     unique = True
     calls_next = True
     after = ("SessionEvents",)
-    before = ("Scoring", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "AgenticLoop")
+    before = ("Scoring", "Classification", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "LlmInvoker")
+    repeats_after = ("ToolExecution",)
     requires = ("Scoring",)
-    acts = {"turn": "keeps what was asked, how it was routed and how well it was answered, on the way out"}
+    acts = {"turn": "learner: keeps what was asked, how it was routed and how well it was answered, on the way out"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not is_learning(ctx):
@@ -47,8 +50,10 @@ class Learning:
             await next(ctx)
         score = ctx.get(SCORE)
         if score is None or ctx.response is None or not has_answer(ctx.response):
+            emit_stage(ctx, "learner", kept=False)
             return
         trajectory = build_trajectory(ctx, ctx.response, score)
+        emit_stage(ctx, "learner", kept=True, quality=round(trajectory.quality, 4))
         try:
             keep = ctx.settings.learning.max_trajectories
             await ctx.services.store.trajectories.add([TrajectoryWrite(trajectory, keep)])

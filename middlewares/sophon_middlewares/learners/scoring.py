@@ -2,8 +2,10 @@
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.context.stage_events import emit_stage
 from sophon.learning.contract import Scorer
 from sophon.learning.scorers import SCORERS
+from sophon.learning.trajectories import scores_to_json
 from sophon.routing.turn_keys import SCORE
 from sophon_middlewares.learners.finished_turn import describe_turn, has_answer, is_learning
 
@@ -12,21 +14,29 @@ class Scoring:
     """Scores the answer on its way out and leaves the `Fitness` under `SCORE`.
 
     `scorer` is by default the one of Learning.Scorer. A plan step, a turn off the record and one without an answer get
-    no score. Source: reference/clawft.md 3.6.
+    no score. Behind ToolExecution it runs for each model call; a reply that asks for tools is no answer.
+    Source: reference/clawft.md 3.6.
     """
 
     zone = "outer"
     unique = True
     calls_next = True
     after = ("SessionEvents", "Learning")
-    before = ("Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "AgenticLoop")
-    acts = {"turn": "scores the answer on its way out"}
+    before = ("Classification", "CapabilityRouting", "ContextWindow", "ToolFilter", "Planning", "LlmInvoker")
+    repeats_after = ("ToolExecution",)
+    acts = {"turn": "scorer: scores the answer on its way out"}
 
     def __init__(self, *, scorer: Scorer | None = None) -> None:
         self._scorer = scorer
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         await next(ctx)
-        if ctx.response is not None and has_answer(ctx.response) and is_learning(ctx):
-            scorer = self._scorer or SCORERS[ctx.settings.learning.scorer]()
-            ctx.put(SCORE, scorer.score(describe_turn(ctx, ctx.response)))
+        if not is_learning(ctx):
+            return
+        if ctx.response is None or not has_answer(ctx.response):
+            emit_stage(ctx, "scorer")
+            return
+        scorer = self._scorer or SCORERS[ctx.settings.learning.scorer]()
+        score = scorer.score(describe_turn(ctx, ctx.response))
+        ctx.put(SCORE, score)
+        emit_stage(ctx, "scorer", **scores_to_json(score))

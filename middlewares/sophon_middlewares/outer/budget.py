@@ -38,8 +38,8 @@ class Budget:
     `budget_exceeded` before any call. Each exclusion is a ProviderExcluded event. The meter on the context reserves the
     worst case before each attempt and settles with the real usage. `DailyCost` and `MonthlyCost` of the person
     (`Permissions`) are reserved and settled with it; if they are spent, only free models are asked. `Budget.Turn`
-    (1,000,000 tokens, 5 USD, 500 tool calls, 30 minutes of active time) limits the turn, its plan steps included. A
-    plan step shares the turn's meter.
+    (1,000,000 tokens, 5 USD, 500 tool calls, 30 minutes of active time) limits the turn, its plan steps included, and
+    `Budget.TaskTypes` has values of its own for the task types of messages. A plan step shares the turn's meter.
     Waiting for a person is no active time, and a call that runs is not interrupted: a host's `MaxExecutionTime` does
     that.
     """
@@ -61,6 +61,8 @@ class Budget:
             return
         meter, excluded = ctx.meter, ctx.excluded_providers
         payer = find_payer_limits(ctx)
+        if ctx.settings.budget.task_types:
+            await _classify(ctx)
         try:
             if payer is not None:
                 await _check_payer(ctx, payer)
@@ -78,6 +80,17 @@ class Budget:
             ctx.meter, ctx.excluded_providers = meter, excluded
         if not ctx.has_end_recorder:
             await record_usage(ctx)
+
+
+async def _classify(ctx: Context) -> None:
+    """Classify the message, for the budget of its task type, unless that was done."""
+    from sophon.routing.turn_keys import MESSAGE_VECTOR, TASK_PROFILE  # lazy: few budgets need it
+
+    if ctx.get(TASK_PROFILE) is None:
+        profile, vector = await ctx.services.router.classify(ctx.text)
+        ctx.put(TASK_PROFILE, profile)
+        if vector is not None:
+            ctx.put(MESSAGE_VECTOR, vector)
 
 
 async def _check_payer(ctx: Context, payer: PayerLimits) -> None:

@@ -40,6 +40,8 @@ from sophon_middlewares.outer.payer_budget import (
 log = logging.getLogger("sophon")
 
 UNLIMITED = ProviderLimits()
+TURN_LIMIT_NAMES = ("Tokens", "Cost", "ToolCalls", "ActiveTime")
+"""Names of the settings of `TurnLimits`, in its order."""
 
 
 @dataclass(slots=True)
@@ -73,13 +75,15 @@ class TurnMeter:
         "_reserved_micros",
         "_reserved_tokens",
         "_settings",
+        "_task_type",
     )
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
         self._settings = ctx.services.settings.budget
         self._has_limits = self._settings.has_provider_limits
-        self._limits = self._settings.turn.limits
+        self._task_type = find_task_type(ctx)
+        self._limits = self._settings.limits_of_turn(self._task_type)
         self._payer = find_payer_limits(ctx)
         self._reserved_tokens = 0
         self._reserved_micros = 0
@@ -145,7 +149,7 @@ class TurnMeter:
         """Check the limits for a tool call that is about to run."""
         used, allowed = self._ctx.tally.tool_calls, self._limits.tool_calls
         if allowed is not None and used >= allowed:
-            raise _turn_limit_error("ToolCalls", used, allowed, 1)
+            raise self._turn_limit_error("ToolCalls", used, allowed, 1)
         self._check_time()
 
     def _count(self, request: ModelRequest, usage: Usage, period: Period) -> None:
@@ -215,17 +219,35 @@ class TurnMeter:
         turn, metered = self._limits, self._ctx.tally.metered
         tokens = metered.input_tokens + metered.output_tokens + self._reserved_tokens
         if turn.tokens is not None and tokens + reservation.tokens > turn.tokens:
-            raise _turn_limit_error("Tokens", tokens, turn.tokens, reservation.tokens)
+            raise self._turn_limit_error("Tokens", tokens, turn.tokens, reservation.tokens)
         if turn.cost is not None and reservation.micros:
             cost, needed = (metered.cost_micros + self._reserved_micros) / MICROS, reservation.micros / MICROS
             if cost + needed > turn.cost:
-                raise _turn_limit_error("Cost", cost, turn.cost, needed)
+                raise self._turn_limit_error("Cost", cost, turn.cost, needed)
         self._check_time()
 
     def _check_time(self) -> None:
         allowed = self._limits.active_seconds
         if allowed is not None and (seconds := self._ctx.stopwatch.seconds) > allowed:
-            raise _turn_limit_error("ActiveTime", seconds, allowed, 0, "seconds of work")
+            raise self._turn_limit_error("ActiveTime", seconds, allowed, 0, "seconds of work")
+
+    def _turn_limit_error(
+        self, name: str, used: float, allowed: float, needed: float, unit: str = ""
+    ) -> BudgetExceeded:
+        index = TURN_LIMIT_NAMES.index(name)
+        is_of_type = self._limits[index] != self._settings.turn.limits[index]
+        section = f"Budget.TaskTypes.{self._task_type}" if is_of_type else "Budget.Turn"
+        return BudgetExceeded(f"{section}.{name}", used, allowed, needed=needed, unit=unit)
+
+
+def find_task_type(ctx: Context) -> str | None:
+    """Return the task type if a budget needs it and the turn was classified."""
+    if not ctx.services.settings.budget.task_types:
+        return None
+    from sophon.routing.turn_keys import TASK_PROFILE  # lazy: few budgets need it
+
+    profile = ctx.get(TASK_PROFILE)
+    return profile.task_type if profile is not None else None
 
 
 async def report_payer_refusal(ctx: Context, payer: PayerLimits, period: Period) -> None:
@@ -279,7 +301,3 @@ def exceeded_budget(
         used, allowed, needed = (each / MICROS for each in (spent.micros, limits.monthly_micros, micros))
         return BudgetExceeded(MONTHLY_COST, used, allowed, needed=needed, provider=provider, resets_at=resets)
     return None
-
-
-def _turn_limit_error(name: str, used: float, allowed: float, needed: float, unit: str = "") -> BudgetExceeded:
-    return BudgetExceeded(f"Budget.Turn.{name}", used, allowed, needed=needed, unit=unit)

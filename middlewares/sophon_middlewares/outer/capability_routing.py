@@ -10,10 +10,10 @@ from sophon.events import RouteChosen
 from sophon.messages import Message, Response
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
-from sophon.routing.contract import RouteDecision, RouteRequest, RoutingStrategy
+from sophon.routing.contract import Booster, RouteDecision, RouteRequest, RoutingStrategy
 from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.routing.strategies.priority import PriorityRouting
-from sophon.turn_permissions import find_routing_permissions
+from sophon.turn_permissions import filter_permitted, find_routing_permissions
 
 if TYPE_CHECKING:
     from sophon.routing.router import Routed
@@ -31,7 +31,9 @@ class CapabilityRouting:
 
     Without a `strategy` it is that of the settings, `Routing.Strategy`; then what was decided and why is on the context
     (`sophon.routing.turn_keys.ROUTE`) and in the trace, and the model calls of the turn are observed
-    (route_observation.py). A booster of the strategy Intelligent answers in place of the rest of the chain.
+    (route_observation.py). A booster of the strategy Intelligent answers in place of the rest of the chain. Behind
+    ToolExecution it decides anew for each model call; with `traces_priority` the decisions of the strategy Priority,
+    too, are on the context and in the trace, and observed.
 
     Raises NoProvider if no provider is eligible, or no model is permitted.
     """
@@ -41,10 +43,12 @@ class CapabilityRouting:
     calls_next = True
     after = ("SessionEvents", "Budget", "Classification")
     before = ("ContextWindow", "ToolFilter", "Planning")
-    acts = {"turn": "orders the models to ask: the session's choice, a plan step's hint, then priority"}
+    repeats_after = ("ToolExecution",)
+    acts = {"turn": "router: orders the models to ask: the session's choice, a plan step's hint, then priority"}
 
-    def __init__(self, *, strategy: RoutingStrategy | None = None) -> None:
+    def __init__(self, *, strategy: RoutingStrategy | None = None, traces_priority: bool = False) -> None:
         self._strategy = strategy
+        self._traces_priority = traces_priority
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         gateway = ctx.services.gateway
@@ -53,7 +57,8 @@ class CapabilityRouting:
             eligible = [candidate for candidate in eligible if candidate.provider.id not in excluded]
         if not eligible:
             raise NoProvider(explain_no_provider(gateway, ctx.excluded_providers))
-        strategy = self._strategy or (PRIORITY if ctx.settings.routing.is_default else None)
+        is_plain = ctx.settings.routing.is_default and not self._traces_priority
+        strategy = self._strategy or (PRIORITY if is_plain else None)
         if strategy is not None:
             hint = ctx.step.model_hint if ctx.step else None
             decided = strategy.route(RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
@@ -63,7 +68,7 @@ class CapabilityRouting:
         # Lazy: only settings of routing need it.
         from sophon_middlewares.outer.route_observation import observe_calls
 
-        routed = await route_turn(ctx, eligible)
+        routed = await route_turn(ctx, eligible, traces_priority=self._traces_priority)
         if routed.decision.answer is not None:
             ctx.messages.append(Message("assistant", routed.decision.answer))
             ctx.response = Response(routed.decision.answer, "stop")
@@ -75,7 +80,7 @@ class CapabilityRouting:
 PRIORITY = PriorityRouting()
 
 
-async def route_turn(ctx: Context, eligible: Sequence[Candidate]) -> "Routed":
+async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_priority: bool = False) -> "Routed":
     """Ask the router and set the turn's route, its record on the context, and the trace. Raises NoProvider."""
     from sophon.routing.router import RouteQuery  # lazy, as above
     from sophon.routing.turn_keys import MESSAGE_VECTOR, ROUTE, TASK_PROFILE
@@ -89,6 +94,8 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate]) -> "Routed":
         find_routing_permissions(ctx, uses_tiers=router.uses_tiers),
         ctx.get(REMAINING_COST),
         ctx.get(TASK_PROFILE),
+        ctx.get(MESSAGE_VECTOR),
+        _find_boosters(ctx),
         may_boost=not ctx.depth and not ctx.iteration and not ctx.resumed,
     )
     routed = await router.route(query, eligible, services.store)
@@ -97,7 +104,7 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate]) -> "Routed":
     ctx.put(ROUTE, record)
     if routed.vector is not None:
         ctx.put(MESSAGE_VECTOR, routed.vector)
-    if ctx.has_listeners and record.strategy != "Priority":
+    if ctx.has_listeners and (traces_priority or record.strategy != "Priority"):
         ctx.emit(
             RouteChosen(
                 model=record.model,
@@ -113,6 +120,14 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate]) -> "Routed":
         raise NoProvider(f"no permitted model is available now ({decision.reason or 'Routing.Allow and Routing.Deny'})")
     ctx.route = decision.candidates
     return routed
+
+
+def _find_boosters(ctx: Context) -> list[Booster]:
+    """Return the functions of the turn's tools that answer without a model, of those that the principal may use."""
+    tools = [tool for tool in ctx.tools if tool.answer is not None]
+    if not tools:
+        return []
+    return [tool.answer for tool in filter_permitted(ctx, tools) if tool.answer is not None]
 
 
 def explain_no_provider(gateway: ModelGateway, excluded: dict[str, str]) -> str:

@@ -27,7 +27,8 @@ class ContextWindow:
     zone = "outer"
     unique = True
     calls_next = True
-    before = ("PromptToolBridge", "Planning")
+    before = ("PromptToolBridge", "Planning", "LlmInvoker")
+    repeats_after = ("ToolExecution",)
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "adds a call layer that fits every request to the model's context window",
         "model call": "counts the whole request; above 80 % of the window summarises the oldest 60 %, or cuts to 70 %",
@@ -40,6 +41,9 @@ class ContextWindow:
         self.breaker = breaker or CompactionBreaker()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        layer = ContextWindowLayer(ctx, self._options or ctx.services.settings.context_window, self.breaker)
-        with ctx.call_layer(layer):
+        with ctx.call_layer(self.create_layer(ctx)):
             await next(ctx)
+
+    def create_layer(self, ctx: Context) -> ContextWindowLayer:
+        """Return the call layer of a turn."""
+        return ContextWindowLayer(ctx, self._options or ctx.services.settings.context_window, self.breaker)

@@ -27,7 +27,8 @@ class PromptToolBridge:
     unique = True
     calls_next = True
     after = ("ContextWindow", "ToolFilter")
-    before = ("Planning", "AgenticLoop", "LlmInvoker")
+    before = ("Planning", "LlmInvoker")
+    repeats_after = ("ToolExecution",)
     acts = {
         "model call": "for a model without function calling: tools as text in the prompt, blocks in the reply as calls"
     }

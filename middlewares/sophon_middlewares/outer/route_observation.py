@@ -97,10 +97,10 @@ class _CallObserver:
 def score_reply(ctx: Context) -> float | None:
     """Return the quality of the turn's reply: what a scoring middleware found, else the published fitness.
 
-    None for a turn without a reply of a model.
+    None for a turn without a reply of a model, and for a reply that asks for tools.
     """
     response = ctx.response
-    if response is None or response.finish_reason not in ("stop", "length"):
+    if response is None or response.tool_calls or response.finish_reason not in ("stop", "length"):
         return None
     scored = ctx.get(SCORE)
     if scored is not None:

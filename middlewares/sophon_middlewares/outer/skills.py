@@ -33,7 +33,6 @@ class Skills:
     zone = "outer"
     unique = True
     calls_next = True
-    after = ("ContextWindow",)
     before = ("ToolFilter", "PromptToolBridge", "Planning")
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "reads the folders of skills anew if they have changed",
@@ -53,7 +52,8 @@ class Skills:
         skills = await self._read(ctx, catalog)
         count_tokens = ctx.services.gateway.tokens.count_text
         section = build_section(skills.enabled, ctx.text, ctx.settings.skills.prompt_tokens, count_tokens).text
-        with ctx.tool_check(_check), ctx.call_layer(SkillsLayer(ctx, section), overhead=lambda _: section):
+        layer = SkillsLayer(ctx, section)
+        with ctx.tool_check(_check), ctx.call_layer(layer, overhead=layer.find_overhead):
             await next(ctx)
 
     async def _read(self, ctx: Context, catalog: SkillCatalog) -> SkillSet:
@@ -92,9 +92,16 @@ class SkillsLayer:
             request = request.copy_with(messages=self._add_section(request.messages))
         return call(request)
 
+    def find_overhead(self, request: ModelRequest) -> str:
+        """Return the text that the layer will add to a request; "" for one that has it."""
+        has_section = self._extended is not None and bool(request.messages) and request.messages[0] is self._extended
+        return "" if has_section else self._section
+
     def _add_section(self, messages: list[Message]) -> list[Message]:
         if not messages or messages[0].role != "system":
-            return [Message("system", self._section), *messages]
+            if self._extended is None:
+                self._extended = Message("system", self._section)
+            return [self._extended, *messages]
         if self._extended is None or self._system is not messages[0]:
             # Once per turn: what was counted and serialised of a message is kept with it.
             self._system = messages[0]

@@ -20,20 +20,22 @@ BOOSTER_TIER = "booster"
 class IntelligentRouting(TieredRouting):
     """Asks the boosters, then uses the tier of a similar message that was answered well, then that of the complexity.
 
-    An earlier tier that the person may not use is ignored. A booster that fails is named once and not called again.
+    Tools of the turn that have an `answer` are boosters, too, and asked first. An earlier tier that the person may not
+    use is ignored. A booster that fails is named once and not called again.
     """
 
     def __init__(
         self, settings: RoutingSettings, demotions: ModelDemotions | None = None, boosters: Sequence[Booster] = ()
     ) -> None:
         super().__init__(settings, demotions)
-        self._boosters = list(boosters)
+        self._boosters = tuple(boosters)
+        self._broken: list[Booster] = []
 
     def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> RouteDecision:
         """See `RoutingStrategy`."""
         if request.may_boost:
-            for booster in tuple(self._boosters):
-                answer = self._ask(booster, request.text)
+            for booster in (*request.boosters, *self._boosters):
+                answer = self._ask(booster, request.text) if booster not in self._broken else None
                 if answer is not None:
                     name = getattr(booster, "__name__", type(booster).__name__)
                     return RouteDecision((), f"answered by {name} without a model", BOOSTER_TIER, answer=answer)
@@ -55,10 +57,10 @@ class IntelligentRouting(TieredRouting):
             answer = asked(text)
         except Exception:
             log.exception("the booster %r failed and is not called again", booster)
-            self._boosters.remove(booster)
+            self._broken.append(booster)
             return None
         if answer is None or isinstance(answer, str):
             return answer or None
         log.error("the booster %r returned %s, not a text, and is not called again", booster, type(answer).__name__)
-        self._boosters.remove(booster)
+        self._broken.append(booster)
         return None

@@ -1,11 +1,12 @@
 """Settings sections of the budgets: per provider and per turn."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
 from sophon.settings.sections.providers import PriceSettings
+from sophon.settings.sections.routing import find_unknown_task_types
 from sophon.settings.types.field_types import Duration, FiniteNumber, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection, build_value_error
 from sophon.value_rules import ValueRules
@@ -70,6 +71,24 @@ class TurnBudgetSettings(SettingsSection):
         return TurnLimits(self.tokens, self.cost, self.tool_calls, seconds)
 
 
+class TaskBudgetSettings(SettingsSection):
+    """Budget of a turn of one task type, in place of the values of Budget.Turn; null means the value there."""
+
+    tokens: WholeNumber | None = Field(default=None, ge=1, description="Input and output tokens.")
+    cost: FiniteNumber | None = Field(default=None, ge=0, description="USD.")
+    tool_calls: WholeNumber | None = Field(default=None, ge=1, description="Tool calls.")
+    active_time: Duration | None = Field(default=None, description="Time of work, excluding waits for a person.")
+
+    def limit(self, turn: TurnLimits) -> TurnLimits:
+        """Return the limits of a turn with the values that are set here in place of its own."""
+        return TurnLimits(
+            turn.tokens if self.tokens is None else self.tokens,
+            turn.cost if self.cost is None else self.cost,
+            turn.tool_calls if self.tool_calls is None else self.tool_calls,
+            turn.active_seconds if self.active_time is None else self.active_time.total_seconds(),
+        )
+
+
 class BudgetSettings(SettingsSection):
     """Budgets for tokens and cost."""
 
@@ -81,6 +100,10 @@ class BudgetSettings(SettingsSection):
         default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
     )
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings.defaults, description="Budget of one turn.")
+    task_types: Mapping[str, TaskBudgetSettings] = Field(
+        default_factory=dict[str, TaskBudgetSettings],
+        description="Budget of one turn by task type, such as `research`; the message is classified for it.",
+    )
     alert_shares: tuple[Annotated[FiniteNumber, ValueRules(gt=0, le=1)], ...] = Field(
         default=(0.8, 1.0), description="Shares of a limit at which an alert is sent, once in its day or month."
     )
@@ -89,6 +112,15 @@ class BudgetSettings(SettingsSection):
         description="Price charged for models whose price is unknown; "
         "null: such a model of a hosted provider is refused while a cost limit is in force.",
     )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield each key that is no task type."""
+        yield from find_unknown_task_types("TaskTypes", self.task_types)
+
+    def limits_of_turn(self, task_type: str | None) -> TurnLimits:
+        """Return the limits of a turn of a task type; None: it was not classified."""
+        entry = self.task_types.get(task_type) if task_type is not None else None
+        return self.turn.limits if entry is None else entry.limit(self.turn.limits)
 
     @cached_property
     def has_provider_limits(self) -> bool:

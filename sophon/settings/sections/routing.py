@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated, Literal
 
 from sophon.settings.types.field_types import CaseInsensitive, Duration, FiniteNumber, Flag, ImportPath, WholeNumber
@@ -187,6 +188,11 @@ class RoutingSettings(SettingsSection):
     )
     min_similarity: Share = Field(
         default=0.85, description="Similarity above which the tier of an earlier message is used again."
+    )
+    policy_file: Path | None = Field(
+        default=None,
+        description="For Intelligent: file with messages and their tiers, one JSON object per line, with which the "
+        "earlier decisions begin.",
     )
     classification: ClassificationSettings = Field(
         default_factory=ClassificationSettings.defaults, description="How a message is classified."

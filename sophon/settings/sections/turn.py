@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from sophon.risk import Risk
 from sophon.settings.autonomy import AUTONOMY
+from sophon.settings.sections.routing import find_unknown_task_types
 from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
@@ -217,6 +218,14 @@ class ChainSettings(SettingsSection):
         default=None,
         description="Function of yours that takes the Services and returns the Pipeline; overrides Name.",
     )
+    task_types: Mapping[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Names of chains by task type, such as `code_generation`; other turns use Factory or Name.",
+    )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield each key that is no task type."""
+        yield from find_unknown_task_types("TaskTypes", self.task_types)
 
 
 class ToolsSettings(SettingsSection):

@@ -34,7 +34,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.turn_store import TurnStore
-from sophon_middlewares.chains import twelve
+from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
 from tests import postgres
@@ -203,6 +203,23 @@ async def test_a_turn_that_is_learnt_from_commits_no_more(
     await host.shutdown(grace_seconds=0)
     assert [each.run_id for each in await store.trajectories.list()] == [done.id]
     assert await store.vectors.count(POLICIES) == 1
+
+
+async def test_a_turn_of_clawft_commits_as_often_as_one_of_the_twelve(
+    store: Store, clock: VirtualClock, looking: Looking, commits: Commits
+) -> None:
+    services = Services(
+        models=FunctionModel(answer), tools=[looking.tool()], store=store, clock=clock, events=EventRecorder()
+    )
+    host = Host(services, clawft(services))
+    await host.start()
+    done = [await run(host, "hello 0")]
+    assert commits.count == 3
+    done.append(await run(host, "look 2"))
+    assert commits.count <= 6 + 2 * ROUNDS
+    await host.shutdown(grace_seconds=0)
+    assert [each.run_id for each in await store.trajectories.list()] == [each.id for each in reversed(done)]
+    assert {each.task_type for each in await store.route_averages.list_all()} == {"chat"}
 
 
 @pytest.mark.parametrize("calls", [1, 4])

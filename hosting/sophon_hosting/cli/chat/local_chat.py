@@ -11,7 +11,7 @@ from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER
 from sophon.security import describe_error
 from sophon.services import Services
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
 
@@ -23,7 +23,7 @@ log = logging.getLogger("sophon.cli")
 class LocalChat:
     """Chat session that runs turns through the configured chain, one at a time; Ctrl-C cancels the running turn.
 
-    The constructor raises what `build_configured_chain` raises.
+    The constructor raises what `build_pipelines` raises.
     """
 
     def __init__(self, runner: asyncio.Runner, services: Services, choices: TurnChoices, front: ChatFrontend) -> None:
@@ -31,7 +31,7 @@ class LocalChat:
         self.choices = choices
         self.frontend = front
         self._runner = runner
-        self._pipeline = build_configured_chain(services)
+        self._pipeline = build_pipelines(services)
         # Whoever has this terminal is an operator; with four eyes they still need another one.
         services.operator_policy = OperatorPolicy(
             frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes

@@ -8,7 +8,7 @@ import typer
 from sophon.errors import NotFound, SettingsError, SophonError, StoreError
 from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -64,7 +64,7 @@ def check_composition(options: GlobalOptions, settings: Settings) -> None:
     Raises SettingsError with every problem.
     """
     try:
-        build_configured_chain(create_services(options, settings))
+        build_pipelines(create_services(options, settings))
     except SettingsError:
         raise
     except StoreError as error:

@@ -7,7 +7,7 @@ import typer
 
 from sophon.services import Services
 from sophon.settings import has_several_users
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.cli.bootstrap import create_services
@@ -48,7 +48,7 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     is_shared = has_several_users(settings) or bool(channels.channels)
     host = Host(
         services,
-        build_configured_chain(services),
+        build_pipelines(services),
         queue=build_queue(services, is_shared=is_shared),
         approvers=find_operators(settings.hub) | channels.approvers,
         several_users=is_shared,

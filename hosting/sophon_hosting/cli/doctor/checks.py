@@ -17,7 +17,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.loader import ENVIRONMENT_VARIABLE, SETTINGS_FILE_NAME
 from sophon.stores.health import RESERVE_BYTES
-from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -205,7 +205,7 @@ def check_chain(services: Services) -> DoctorFinding:
     """Check that the configured chain can be composed."""
     chosen = services.settings.chain
     try:
-        pipeline = build_configured_chain(services)
+        pipeline = build_pipelines(services).default
     except SophonError as error:
         return DoctorFinding("chain", str(error), "failed", "correct Chain.Name or Chain.Factory")
     return DoctorFinding("chain", f"{chosen.factory or chosen.name}: {len(pipeline)} middlewares")

@@ -1,18 +1,37 @@
-"""`/api/routing`: the averages that routing has observed, and their reset."""
+"""`/api/routing`: the averages that routing has observed, their reset, and what would be chosen for a message."""
+
+from typing import Annotated
 
 from aiohttp import web
+from pydantic import Field
 
-from sophon_hosting.http.json_io import get_authorized_host, json_response
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+
+
+class RouteExplanationQuery(RequestQuery):
+    """Query of the explanation: the message."""
+
+    text: Annotated[str, Field(min_length=1, max_length=8000)]
 
 
 def routing_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
-    return [web.get("/api/routing", list_averages), web.post("/api/routing/reset", reset_averages)]
+    return [
+        web.get("/api/routing", list_averages),
+        web.get("/api/routing/explain", explain_route),
+        web.post("/api/routing/reset", reset_averages),
+    ]
 
 
 async def list_averages(request: web.Request) -> web.Response:
     """Return the moving averages of cost, latency and quality by model, tier and task type."""
     return json_response({"items": await get_authorized_host(request).list_route_averages()})
+
+
+async def explain_route(request: web.Request) -> web.Response:
+    """Return which models a message would be sent to, and why; nothing is sent."""
+    query = parse_query(request, RouteExplanationQuery)
+    return json_response({"explanation": await get_authorized_host(request).explain_route(query.text)})
 
 
 async def reset_averages(request: web.Request) -> web.Response:

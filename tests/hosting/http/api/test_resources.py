@@ -112,6 +112,14 @@ async def test_a_call_is_tried_as_policy_test_does_it(ada) -> None:
     assert (await ada.post("/api/policy/test", json={"tool": ""})).status_code == 400
 
 
+async def test_a_route_is_explained_to_operators(ada, olga) -> None:
+    explained = (await olga.get("/api/routing/explain?text=review+it")).json()["explanation"]
+    assert "task type   code_review" in explained
+    assert "strategy    Priority" in explained
+    assert (await ada.get("/api/routing/explain?text=hello")).status_code == 403
+    assert (await olga.get("/api/routing/explain")).status_code == 400
+
+
 async def test_sessions_are_found_renamed_forked_exported_and_deleted(api, ada: httpx.AsyncClient) -> None:
     await api.until((await sent(ada))["task_id"], "completed")
     assert (await ada.patch("/api/sessions/s", json={"title": "About cats"})).json()["title"] == "About cats"

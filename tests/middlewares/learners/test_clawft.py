@@ -1,0 +1,194 @@
+"""The chain `clawft`: its stages run for each model call in the published order, over the conversations of `twelve`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
+from sophon.errors import CompositionError
+from sophon.events import Event, RouteChosen, StageCompleted
+from sophon.risk import Risk
+from sophon.routing.router import RouteQuery
+from sophon.routing.turn_keys import ROUTE
+from sophon.stores.route_averages.contract import RouteObservation
+from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_middlewares import AgenticLoop, CapabilityRouting, LlmInvoker, ToolExecution
+from sophon_middlewares.chains import CHAINS, clawft, twelve
+from sophon_middlewares.guards.insertion import add_guards
+from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.outer.skills import add_skills
+
+STAGES = ["classifier", "router", "assembler", "transport", "scorer", "learner"]
+SETTINGS = {"Planning": {"Mode": "Never"}}
+
+
+@tool(tags=("look",))
+async def look(what: str) -> str:
+    """Look at something."""
+    if what == "nothing":
+        raise ValueError("there is nothing")
+    return f"saw {what}"
+
+
+@tool(risk=Risk.HIGH, tags=("look",))
+async def launch() -> str:
+    """Launch it."""
+    return "off it goes"
+
+
+async def answer(request: ModelRequest) -> ModelResponse:
+    """Look at each thing in turn, one model call for each, then answer with what was seen."""
+    asked = max(index for index, each in enumerate(request.messages) if each.role == "user")
+    seen = [each.content for each in request.messages[asked:] if each.role == "tool"]
+    things = request.messages[asked].content.split()
+    if things[0] == "launch" and not seen:
+        return ModelResponse("", [ToolCall("c1", "launch")])
+    if things[0] == "look" and len(seen) < len(things) - 1:
+        return ModelResponse("", [ToolCall(f"c{len(seen)}", "look", {"what": things[len(seen) + 1]})])
+    return ModelResponse(f"The answer to {' '.join(things)}: {'; '.join(seen)}.")
+
+
+class Gate:
+    def __init__(self, *decisions: Decision) -> None:
+        self.decisions = list(decisions)
+
+    async def request(self, request: object) -> Decision:
+        return self.decisions.pop(0)
+
+
+def build(events: EventRecorder | None = None, **options: Any) -> Services:
+    settings = SETTINGS | options.pop("settings", {})
+    model = options.pop("models", FunctionModel(answer))
+    return Services(
+        models=model, tools=[look, launch], clock=VirtualClock(), events=events, settings=settings, **options
+    )
+
+
+def stages_of(events: Sequence[Event]) -> list[str]:
+    return [
+        "router" if isinstance(each, RouteChosen) else each.stage
+        for each in events
+        if isinstance(each, RouteChosen | StageCompleted)
+    ]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["hello there"],
+        ["look apple", "and the next"],
+        ["look apple nothing pear", "hello"],
+        ["launch", "hello"],
+    ],
+)
+async def test_the_conversations_of_twelve_go_alike_with_the_six_stages_for_each_model_call(texts: list[str]) -> None:
+    told: list[list[Any]] = []
+    for compose in (twelve, clawft):
+        events = EventRecorder()
+        services = build(events, approvals=Gate(Decision.approve()))
+        for text in texts:
+            response = await compose(services).run(services.turn(text, session_id="s"))
+        history = await services.history("s")
+        told.append([[(each.role, each.content) for each in history], response.text, response.finish_reason])
+        calls = sum(each.role == "assistant" for each in history)
+        assert stages_of(events.events) == (STAGES * calls if compose is clawft else [])
+    assert told[0] == told[1]
+
+
+async def test_a_turn_that_waits_for_a_person_goes_on_where_it_stopped() -> None:
+    events = EventRecorder()
+    services = build(events, approvals=Gate(Decision.suspend(), Decision.approve()))
+    ctx = services.turn("launch")
+    pipeline = clawft(services)
+    assert (await pipeline.run(ctx)).finish_reason == "suspended"
+    assert await services.store.trajectories.list() == []
+    restored = services.restore(ctx.state())
+    assert "off it goes" in (await pipeline.run(restored)).text
+    assert stages_of(events.events) == STAGES * 2
+    [kept] = await services.store.trajectories.list()
+    assert (kept.task_type, kept.strategy, kept.tools) == ("chat", "Priority", ("launch",))
+
+
+async def test_a_reply_that_asks_for_tools_is_neither_scored_nor_kept_and_the_answer_is() -> None:
+    events = EventRecorder()
+    services = build(events)
+    await clawft(services).run(services.turn("look apple"))
+    by_stage = {stage: [each.data for each in events.of(StageCompleted) if each.stage == stage] for stage in STAGES}
+    assert by_stage["scorer"][0] == {}
+    assert 0 < by_stage["scorer"][1]["overall"] <= 1
+    assert [each["kept"] for each in by_stage["learner"]] == [False, True]
+    assert [each["tool_calls"] for each in by_stage["transport"]] == [1, 0]
+    assert len(await services.store.trajectories.list()) == 1
+
+
+async def test_each_model_call_is_routed_anew() -> None:
+    models = [FunctionModel(answer, name=name) for name in ("one", "two")]
+    routing = {"Strategy": "Tiered", "Selection": "RoundRobin", "Tiers": [{"Name": "all", "Models": ["one", "two"]}]}
+    events = EventRecorder()
+    services = build(events, models=models, settings={"Routing": routing})
+    ctx = services.turn("look apple pear")
+    await clawft(services).run(ctx)
+    assert [each.model.split("/")[1] for each in events.of(RouteChosen)] == ["one", "two", "one"]
+    route = ctx.get(ROUTE)
+    assert route is not None
+    assert route.model.endswith("one")
+
+
+def test_explain_names_the_published_stages_at_each_model_call_and_judges_outside_of_the_judged() -> None:
+    lines = clawft(Services()).explain().splitlines()
+    found = [(line.split()[3:5], line) for line in lines for stage in STAGES if f" {stage}: " in line]
+    assert len(found) == len(STAGES)
+    assert all(when == ["model", "call"] for when, _ in found)
+    order = [stage for line in lines for stage in STAGES if f" {stage}: " in line]
+    # What acts on the way out stands in front: the learner outside of the scorer, both outside of what they judge.
+    assert order == ["learner", "scorer", "classifier", "router", "assembler", "transport"]
+    assert CHAINS["clawft"] is clawft
+
+
+@pytest.mark.parametrize("add", [add_guards, add_learning, add_skills])
+def test_guards_learning_and_skills_of_the_settings_fit_into_it(add: Callable[..., Pipeline]) -> None:
+    names = ("Authorization", "RateLimit", "Protection", "InformationFlow", "Shield", "Integrity", "Audit", "Redaction")
+    settings = Services(settings={"Guards": {name: {"Enabled": True} for name in names}}).settings
+    arguments = {add_guards: (settings.guards,), add_learning: (settings,), add_skills: ()}[add]
+    chain = add(clawft(Services()), *arguments)
+    last_guarded = next(index for index, each in enumerate(chain) if isinstance(each, ToolExecution))
+    added = {type(each).__name__ for each in chain[:last_guarded]}
+    expected = {add_guards: {"Audit", "Redaction", "Shield"}, add_learning: set(), add_skills: {"Skills"}}[add]
+    assert expected <= added
+
+
+def test_a_stage_of_a_turn_may_stand_behind_the_tools_and_nowhere_else_in_the_loop() -> None:
+    Pipeline.compose(AgenticLoop(), ToolExecution(), CapabilityRouting(), LlmInvoker())
+    with pytest.raises(CompositionError, match="CapabilityRouting runs once per turn"):
+        Pipeline.compose(AgenticLoop(), CapabilityRouting(), ToolExecution(), LlmInvoker())
+
+
+async def test_without_the_stages_nothing_is_reported() -> None:
+    events = EventRecorder()
+    services = build(events)
+    ctx: Context = services.turn("look apple")
+    await twelve(services).run(ctx)
+    assert stages_of(events.events) == []
+
+
+async def test_the_same_turns_give_the_same_decisions() -> None:
+    """A thousand messages: with a fixed seed, clock and embedder two processes would decide alike."""
+    words = ["fix", "review", "explain", "first", "then", "tea", "database", "poem", "```x```", "why"]
+    texts = [" ".join(words[(number * step) % 10] for step in (1, 3, 7)) + f" {number}" for number in range(1000)]
+    tiers = [{"Name": "low", "Models": ["one", "two"]}, {"Name": "high", "Models": ["two", "one"]}]
+    decided: list[list[tuple[str, str]]] = []
+    for _ in range(2):
+        models = [FunctionModel(answer, name=name) for name in ("one", "two")]
+        routing = {"Strategy": "CostAware", "Selection": "Random", "Seed": 5, "Tiers": tiers}
+        services = build(models=models, settings={"Routing": routing})
+        router, eligible, found = services.router, services.gateway.candidates(), list[tuple[str, str]]()
+        for text in texts:
+            profile, _ = await router.classify(text)
+            record = (await router.route(RouteQuery(text, profile=profile), eligible, services.store)).record
+            found.append((record.model, record.reason))
+            now, quality = services.clock.now(), len(text) % 7 / 7
+            router.observe([RouteObservation(record.model, record.tier, record.task_type, now, quality=quality)])
+        decided.append(found)
+    assert decided[0] == decided[1]
+    assert len(set(decided[0])) > 10
