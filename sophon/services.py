@@ -200,7 +200,12 @@ class Services:
             skills=create_skill_catalog(chosen, place),
             embedder=embedder,
             policies=create_policy_cache(
-                opened.vectors, embedder, time, chosen.learning, chosen.routing.min_similarity
+                opened.vectors,
+                embedder,
+                time,
+                chosen.learning,
+                chosen.routing.min_similarity,
+                refresh=chosen.routing.refresh,
             ),
         )
 

@@ -23,6 +23,7 @@ from tests.bench import (
     prompt_cache,
     queueing,
     resident_memory,
+    routing,
     start,
     token_flow,
     webhooks,
@@ -221,6 +222,7 @@ async def main() -> None:
     await hosts()
     await guards.measure()
     await learning.measure_all()
+    await routing.measure()
     await commits.measure(line)
     await histories.measure()
     await hubs()

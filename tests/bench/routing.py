@@ -19,7 +19,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.trajectories import rate_quality
 from sophon.models.gateway.provider import Candidate, Provider
-from sophon.routing.router import Router, RouteQuery
+from sophon.routing.router import RouteQuery, Router
 from sophon.settings import LearningSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.route_averages.contract import RouteObservation
@@ -38,7 +38,7 @@ FORM_SCORE: Final = 0.9
 """What a score by form says of nearly every answer, be it right or wrong."""
 
 Signal: TypeAlias = Literal["measured", "thumbs"]
-"""`measured`: the quality of each answer, right or wrong, with noise. `thumbs`: a score by form, and in one of five turns
+"""`measured`: the quality of each answer, right or wrong, with noise. `thumbs`: a score by form, and in a fifth of the turns
 what a person says."""
 
 TIERS: Final = [
@@ -103,10 +103,14 @@ class Bench:
         name, now = f"{model}/{model}", self._clock.now()
         seen = [RouteObservation(name, record.tier, record.task_type, now, COSTS[model] * 1e6, 900.0, score)]
         if said:
-            seen.append(RouteObservation(name, record.tier, record.task_type, now, quality=found))
+            seen.append(RouteObservation(name, record.tier, record.task_type, now, said=(said[0] + 1) / 2))
         self._router.observe(seen)
-        if record.tier and routed.vector is not None and found >= self._learning.good_from:
-            await self._policies.record(routed.vector, record.tier, name, found)
+        await self._store.route_averages.add(seen)  # read again every 30 s, as by other processes
+        if record.tier and routed.vector is not None:
+            if found < self._learning.poor_below:
+                await self._policies.reject(routed.vector, record.tier)
+            elif found >= self._learning.good_from:
+                await self._policies.record(routed.vector, record.tier, name, found)
 
     def _score(self, *, is_right: bool) -> tuple[float, list[float]]:
         if self._signal == "measured":

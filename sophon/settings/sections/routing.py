@@ -188,6 +188,10 @@ class RoutingSettings(SettingsSection):
     min_similarity: Share = Field(
         default=0.85, description="Similarity above which the tier of an earlier message is used again."
     )
+    refresh: Duration | None = Field(
+        default=timedelta(seconds=30),
+        description="Time after which what other processes have learnt is read from the store; null: once, at first.",
+    )
     classification: ClassificationSettings = Field(
         default_factory=ClassificationSettings.defaults, description="How a message is classified."
     )
