@@ -1,7 +1,7 @@
 """What learning is worth: cost and quality of each routing strategy: `python -m tests.bench.routing`.
 
-The router, its strategies, the policy cache and the averages are the real ones; the messages and the models are those of
-`routing_workload`. `--plot` writes docs/images/routing.svg.
+The router, its strategies, the policy cache and the averages are the real ones; the messages and the models are those
+of `routing_workload`. `--plot` writes docs/images/routing.svg.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ FORM_SCORE: Final = 0.9
 """What a score by form says of nearly every answer, be it right or wrong."""
 
 Signal: TypeAlias = Literal["measured", "thumbs"]
-"""`measured`: the quality of each answer, right or wrong, with noise. `thumbs`: a score by form, and in a fifth of the turns
-what a person says."""
+"""`measured`: the quality of each answer, right or wrong, with noise. `thumbs`: a score by form, and in a fifth of
+the turns what a person says."""
 
 TIERS: Final = [
     {"Name": "low", "Models": ["small"], "Complexity": [0, 0.15]},

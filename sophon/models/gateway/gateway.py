@@ -11,12 +11,13 @@ from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRunner, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.closing import close_all
-from sophon.models.gateway.failover_machine import (
-    TRANSITIONS,
-    FailoverState,
-    failover_event_from_error,
+from sophon.models.gateway.fallback_machine import (
+    FallbackEvent,
+    FallbackState,
+    fallback_event_from_error,
     select_final_error,
 )
+from sophon.models.gateway.fallback_run import FallbackRun
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayOptions
@@ -30,7 +31,7 @@ from sophon.models.token_counter import TokenCounter
 class ModelGateway:
     """Calls the candidates in order until one answers.
 
-    From the outside in: the candidates (failover.py); around each candidate the call layers; inside them the retry
+    From the outside in: the candidates (fallback_machine.py); around each candidate the call layers; inside them the retry
     loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and record (attempt.py).
     """
 
@@ -97,6 +98,8 @@ class ModelGateway:
         runner = AttemptRunner(self._context, meter, emit, check, latch, cancellation or Cancellation())
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
+        fallback: FallbackRun | None = None
+        told = 0
         for position, candidate in enumerate(available):
             is_last = position + 1 == len(available)
             call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
@@ -110,15 +113,22 @@ class ModelGateway:
                 response = await call(request)
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
-                if (
-                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, runner.has_output)]
-                    is FailoverState.ABORTED
-                ):
+                fallback = fallback or FallbackRun(len(available), self._context.options.max_retries)
+                event, attempts = fallback_event_from_error(error, runner.has_output), len(runner.records) - told
+                told += attempts
+                if fallback.end_candidate(attempts, event) is FallbackState.ABORTED:
                     break
                 if emit is not None and not is_last:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
+                failed = len(runner.records) - told - 1
+                if fallback is not None or failed > 0:
+                    fallback = fallback or FallbackRun(len(available), self._context.options.max_retries)
+                    fallback.end_candidate(failed, FallbackEvent.PROVIDER_SUCCESS)
+                    fallback.finish(emit, request.purpose)
                 return _complete_response(response, candidate, latch)
+        if fallback is not None:
+            fallback.finish(emit, request.purpose)
         raise _attach_records(select_final_error(errors, runner.has_output), runner)
 
     async def warm_up(self) -> None:

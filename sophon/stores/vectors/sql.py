@@ -53,7 +53,7 @@ class SqlVectorStore:
             .limit(max(limit, 0))
         )
         rows = await self._database.read(lambda connection: connection.execute(query).all())
-        return {key: number for key, number in reversed(rows)}
+        return {str(row.key): int(row.number) for row in reversed(rows)}
 
     async def load_keys(self, namespace: str, embedder: str, keys: Sequence[str]) -> list[VectorRow]:
         """See `VectorStore.load_keys`."""
