@@ -10,12 +10,13 @@
                 --retryable_error--> attempting, or selecting once the retries are used up;
                 --timeout (no wait is worth it)--> selecting; --fatal_error, user_abort--> aborted
 
-succeeded, exhausted and aborted are final and absorb every event; any other pair is an `InvalidTransition`. Fatal errors
-are: context overflow (it is handled by compaction), a rejected request (BadRequest), an unclassified error (probably a
-defect in Sophon), and every error after visible text.
+succeeded, exhausted and aborted are final and absorb every event; any other pair is an `InvalidTransition`. Fatal
+errors are: context overflow (it is handled by compaction), a rejected request (BadRequest), an unclassified error
+(probably a defect in Sophon), and every error after visible text.
 
-Source: reference/clawdesk.md 1.2, the table of the page, which names its bound 2n + 1: that counts the candidates alone.
-With n candidates and r retries each the table takes at most n(2r + 3) + 2 transitions (`FallbackLimits`).
+Source: reference/clawdesk.md 1.2, the table of the page. The bound that the page names, 2n + 1 transitions with n
+candidates, does not hold for its own table as soon as one of them fails: with r retries each it takes up to
+n(2r + 3) + 2 (`FallbackLimits`).
 """
 
 from collections.abc import Mapping, Sequence
