@@ -91,9 +91,9 @@ class Services:
         self.vault = vault or CredentialVault(self.settings.vault, {})
         self.clock: Clock = clock or SystemClock()
         providers = to_providers(models)
-        if (prices := self.settings.budget.default_prices) is not None:
+        if (prices := self.settings.budget.default_price_pair) is not None:
             for provider in providers:
-                provider.default_prices = (prices.input, prices.output)
+                provider.default_prices = prices
         failover = self.settings.failover
         for provider in providers if failover != FailoverSettings.defaults() else ():
             provider.breaker = CircuitBreaker(
@@ -193,7 +193,12 @@ class Services:
             if chosen.routing.names_models or chosen.routing.boosters:
                 problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place)
-        embedder = _try_make(lambda: create_cached_embedder(chosen.embeddings, variables, time), problems)
+        embedder = _try_make(
+            lambda: create_cached_embedder(
+                chosen.embeddings, variables, time, default_prices=chosen.budget.default_price_pair
+            ),
+            problems,
+        )
         if problems or opened is None or embedder is None:
             raise SettingsError(problems)
         return cls(

@@ -9,6 +9,7 @@ from sophon.failure_log import log_failure
 from sophon.learning.contract import PolicyCache
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS, Feedback
 from sophon.learning.trajectories import Trajectory
+from sophon.models.embeddings.metered_embedder import metering
 from sophon.security import redact
 from sophon.services import Services
 from sophon.stores.route_averages.contract import RouteObservation
@@ -17,6 +18,7 @@ from sophon.stores.trajectories.contract import FeedbackResult
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
 from sophon_hosting.events.event_bus import EventBus
+from sophon_middlewares.outer.host_meter import HostMeter
 
 log = logging.getLogger("sophon")
 
@@ -95,7 +97,12 @@ class FeedbackRecorder:
         run = await self._services.store.runs.find(trajectory.run_id)
         if embedder is None or run is None:
             return
-        (vector,) = await embedder.embed([run.text])
+        services = self._services
+        meter = HostMeter(
+            services.store.usage, services.settings.budget, services.clock, session_id=run.session_id, run_id=run.id
+        )
+        with metering(meter):
+            (vector,) = await embedder.embed([run.text])
         await policies.record(
             vector,
             trajectory.tier,

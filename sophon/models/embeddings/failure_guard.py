@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sophon.errors import ProviderUnavailable, SophonError
+from sophon.errors import ModelError, ProviderUnavailable
 from sophon.learning.contract import Embedder, Vector
 
 log = logging.getLogger("sophon")
@@ -40,7 +40,7 @@ class FailureGuard:
             raise ProviderUnavailable(f"the embedder {self.name} has failed and is not asked for a minute")
         try:
             vectors = await self._embedder.embed(texts)
-        except SophonError as error:
+        except ModelError as error:  # not a refusal by a limit, which says nothing about the embedder
             self._note_failure(error)
             raise
         self._paused_until = None
@@ -53,7 +53,7 @@ class FailureGuard:
         if close is not None:
             await close()
 
-    def _note_failure(self, error: SophonError) -> None:
+    def _note_failure(self, error: ModelError) -> None:
         self._paused_until = self._monotonic() + PAUSE_SECONDS
         if error.code not in self._logged:
             self._logged.add(error.code)

@@ -90,6 +90,12 @@ class BudgetSettings(SettingsSection):
         "null: such a model of a hosted provider is refused while a cost limit is in force.",
     )
 
+    @property
+    def default_price_pair(self) -> tuple[float, float] | None:
+        """`DefaultPrices` as (input, output), the form of `ModelInfo.prices`."""
+        prices = self.default_prices
+        return None if prices is None else (prices.input, prices.output)
+
     @cached_property
     def has_provider_limits(self) -> bool:
         """Whether any provider has a limit."""
