@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sophon.errors import ModelError, ProviderUnavailable
+from sophon.errors import BudgetExceeded, ProviderUnavailable, SophonError
 from sophon.learning.contract import Embedder, Vector
 
 log = logging.getLogger("sophon")
@@ -40,7 +40,9 @@ class FailureGuard:
             raise ProviderUnavailable(f"the embedder {self.name} has failed and is not asked for a minute")
         try:
             vectors = await self._embedder.embed(texts)
-        except ModelError as error:  # not a refusal by a limit, which says nothing about the embedder
+        except BudgetExceeded:  # it says nothing about the embedder
+            raise
+        except SophonError as error:
             self._note_failure(error)
             raise
         self._paused_until = None
@@ -53,7 +55,7 @@ class FailureGuard:
         if close is not None:
             await close()
 
-    def _note_failure(self, error: ModelError) -> None:
+    def _note_failure(self, error: SophonError) -> None:
         self._paused_until = self._monotonic() + PAUSE_SECONDS
         if error.code not in self._logged:
             self._logged.add(error.code)
