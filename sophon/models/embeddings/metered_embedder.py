@@ -11,7 +11,7 @@ from sophon.messages import Usage
 from sophon.models.model import Meter, ModelInfo, ModelRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 BYTES_PER_TOKEN = 4
 """Of a text whose tokens nobody has counted."""
@@ -20,7 +20,7 @@ _METER: ContextVar[Meter | None] = ContextVar("embedding_meter", default=None)
 
 
 @contextmanager
-def metering(meter: Meter | None) -> "Iterator[None]":
+def metering(meter: Meter | None) -> "Generator[None]":
     """Meter the embedding calls of the block, and of the tasks that begin in it; None meters none."""
     token = _METER.set(meter)
     try:

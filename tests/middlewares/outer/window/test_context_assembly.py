@@ -1,5 +1,6 @@
 """A context within a budget: the first message stays, tool calls keep their results, and the budget is kept."""
 
+import random
 from itertools import pairwise
 
 import pytest
@@ -89,9 +90,9 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 @given(conversations(), st.integers(0, 900), st.booleans(), st.randoms())
 @settings(max_examples=examples(60))
-def test_the_laws(messages: list[Message], budget: int, is_relevant: bool, random: object) -> None:
+def test_the_laws(messages: list[Message], budget: int, is_relevant: bool, chance: random.Random) -> None:
     if is_relevant:
-        similarities = {start: random.random() for start in list_round_texts(messages)}  # type: ignore[attr-defined]
+        similarities = {start: chance.random() for start in list_round_texts(messages)}
         kept = keep_relevant(messages, budget, 10_000, count=COUNT, similarities=similarities)
     else:
         kept = drop_middle(messages, budget, 10_000, count=COUNT)

@@ -65,9 +65,9 @@ async def totals(services: Services) -> dict[str, tuple[int, int, int]]:
 
 async def test_a_turn_pays_for_its_embeddings_once() -> None:
     services = build(Remote())
-    for _ in range(2):
-        ctx = services.turn("hello there")
-        await twelve(services).run(ctx)
+    await twelve(services).run(services.turn("hello there"))
+    ctx = services.turn("hello there")
+    await twelve(services).run(ctx)
     calls, tokens, micros = (await totals(services))["embed"]
     examples = tokens - 7
     assert (calls, micros) == (2, tokens * 1000)  # the examples and the message; the second turn found both
