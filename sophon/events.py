@@ -374,6 +374,22 @@ class ModelAttempt(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class ModelFallback(Event):
+    """States of a model call that needed more than its first attempt, in order; none repeats without a transition.
+
+    They end with `succeeded`, `exhausted` (no candidate is left) or `aborted`; there are at most `max_transitions`
+    after the first.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    purpose: str
+    states: tuple[str, ...]
+    max_transitions: int
+
+
+@dataclass(slots=True, kw_only=True)
 class ContextCompacted(Event):
     """Older messages were compacted in the model's context; `how` is `summary` or `truncation`."""
 

@@ -17,6 +17,7 @@ from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import EventSink, NullEventSink
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
+from sophon.models.gateway.circuit_breaker import CircuitBreaker
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
@@ -28,7 +29,7 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.permission_levels import Level
 from sophon.security.sliding_windows import SlidingWindows
-from sophon.settings import Settings
+from sophon.settings import FailoverSettings, Settings
 from sophon.settings.sections.budget import EVERY_PROVIDER
 from sophon.settings.sections.guards.authorization import TOOL_RESOURCE
 from sophon.settings.validation_errors import suggest_nearest
@@ -90,10 +91,19 @@ class Services:
         self.vault = vault or CredentialVault(self.settings.vault, {})
         self.clock: Clock = clock or SystemClock()
         providers = to_providers(models)
-        if (prices := self.settings.budget.default_prices) is not None:
+        if (prices := self.settings.budget.default_price_pair) is not None:
             for provider in providers:
-                provider.default_prices = (prices.input, prices.output)
-        limits = GatewayOptions(max_reply_bytes=self.settings.agent_execution.max_reply_bytes)
+                provider.default_prices = prices
+        failover = self.settings.failover
+        for provider in providers if failover != FailoverSettings.defaults() else ():
+            provider.breaker = CircuitBreaker(
+                failover.breaker_failures,
+                failover.breaker_window.total_seconds(),
+                failover.breaker_open.total_seconds(),
+            )
+        limits = GatewayOptions(
+            max_retries=failover.max_retries, max_reply_bytes=self.settings.agent_execution.max_reply_bytes
+        )
         self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
         self.skills = skills
@@ -183,7 +193,12 @@ class Services:
             if chosen.routing.names_models or chosen.routing.boosters:
                 problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place)
-        embedder = _try_make(lambda: create_cached_embedder(chosen.embeddings, variables, time), problems)
+        embedder = _try_make(
+            lambda: create_cached_embedder(
+                chosen.embeddings, variables, time, default_prices=chosen.budget.default_price_pair
+            ),
+            problems,
+        )
         if problems or opened is None or embedder is None:
             raise SettingsError(problems)
         return cls(
@@ -200,7 +215,12 @@ class Services:
             skills=create_skill_catalog(chosen, place),
             embedder=embedder,
             policies=create_policy_cache(
-                opened.vectors, embedder, time, chosen.learning, chosen.routing.min_similarity
+                opened.vectors,
+                embedder,
+                time,
+                chosen.learning,
+                chosen.routing.min_similarity,
+                refresh=chosen.routing.refresh,
             ),
         )
 

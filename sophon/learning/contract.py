@@ -1,6 +1,7 @@
 """Contracts of routing and learning: embedder, cache of routing decisions, and scorer of replies."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
@@ -38,15 +39,55 @@ class CachedPolicy:
     similarity: float
 
 
+@dataclass(frozen=True, slots=True)
+class StoredPolicy:
+    """Routing decision as it is kept: the vector of the message, what was chosen, the quality of the answer.
+
+    `session_id` and `run_id` are those of the turn; "" where the decision is of no stored turn.
+    """
+
+    key: str
+    vector: Vector
+    tier: str
+    model: str
+    quality: float
+    at: datetime
+    session_id: str = ""
+    run_id: str = ""
+
+
 class PolicyCache(Protocol):
-    """Routing decisions of earlier messages that were answered well, found by the similarity of the messages."""
+    """Routing decisions of earlier messages that were answered well, found by the similarity of the messages.
+
+    The caller stores what `take_pending` returns, and deletes the keys that `reject` and `forget` return.
+    """
 
     async def lookup(self, vector: Vector) -> CachedPolicy | None:
         """Return the decision of the most similar message if the similarity is above the threshold (0.85)."""
         ...
 
-    async def record(self, vector: Vector, tier: str, model: str, quality: float) -> None:
+    async def record(
+        self, vector: Vector, tier: str, model: str, quality: float, *, session_id: str = "", run_id: str = ""
+    ) -> None:
         """Keep the decision of a message that was answered well."""
+        ...
+
+    async def reject(self, vector: Vector, tier: str) -> Sequence[str]:
+        """Forget the decisions for a tier that `lookup` could use for this message, which it answered badly; return
+        their keys.
+        """
+        ...
+
+    def take_pending(self) -> Sequence[StoredPolicy]:
+        """Return the decisions of runs that were recorded since the last call."""
+        ...
+
+    def forget(self, *, session_id: str | None = None, run_id: str | None = None) -> Sequence[str]:
+        """Forget the decisions of a session or of a run, by default all; return their keys."""
+        ...
+
+    async def warm_up(self) -> None:
+        """Load what is stored, unless that was done."""
         ...
 
 

@@ -2,12 +2,12 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sophon.lazy_dataclass import dataclass
-from sophon.learning.contract import CachedPolicy, Vector
+from sophon.learning.contract import CachedPolicy, StoredPolicy, Vector
 from sophon.learning.vector_index import VectorIndex, create_index
 from sophon.learning.vectors import to_blob, to_unit_vector
 
@@ -18,30 +18,17 @@ EXPIRY: Final = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPolicy:
-    """Routing decision as it is kept: the vector of the message, what was chosen, the quality of the answer.
-
-    `session_id` and `run_id` are those of the turn; "" where the decision is of no stored turn.
-    """
-
-    key: str
-    vector: Vector
-    tier: str
-    model: str
-    quality: float
-    at: datetime
-    session_id: str = ""
-    run_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class PolicyCacheOptions:
-    """Bounds of a policy cache; the similarity must be above `threshold`."""
+    """Bounds of a policy cache; the similarity must be above `threshold`.
+
+    `refresh` is the time after which the cache looks for what other processes have stored and deleted; None: never.
+    """
 
     threshold: float = SIMILARITY_THRESHOLD
     neighbours: int = NEIGHBOURS
     max_entries: int = MAX_ENTRIES
     expiry: timedelta | None = EXPIRY
+    refresh: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +40,23 @@ class PolicyCacheStatistics:
     misses: int
 
 
-LoadPolicies = Callable[[], Awaitable[Sequence[StoredPolicy]]]
-"""Returns the stored policies, oldest first."""
+class PolicySource(Protocol):
+    """The stored policies."""
 
+    async def list_versions(self) -> Mapping[str, int]:
+        """Return a number for each key, oldest first; a policy that is stored again gets another one."""
+        ...
 
-async def load_nothing() -> Sequence[StoredPolicy]:
-    """Return no policies."""
-    return []
+    async def load(self, keys: Sequence[str]) -> Sequence[StoredPolicy]:
+        """Return policies, oldest first; a key that has none is ignored."""
+        ...
 
 
 class VectorPolicyCache:
     """`PolicyCache` over a vector index in memory, which is filled with the stored policies at first use.
 
-    What it records of a run waits in `take_pending` for whoever stores it. `now` returns the time.
+    Afterwards only what has changed in `source` is read, at the first lookup after `PolicyCacheOptions.refresh`. What
+    is recorded of a run waits in `take_pending` for whoever stores it. `now` returns the time.
     """
 
     def __init__(
@@ -73,19 +64,21 @@ class VectorPolicyCache:
         now: Callable[[], datetime],
         options: PolicyCacheOptions = PolicyCacheOptions(),  # noqa: B008 - frozen
         *,
-        load: LoadPolicies = load_nothing,
+        source: PolicySource | None = None,
     ) -> None:
-        self._now, self._options, self._load = now, options, load
+        self._now, self._options, self._source = now, options, source
         self._index: VectorIndex | None = None
         self._policies: dict[str, StoredPolicy] = {}
         self._pending: deque[StoredPolicy] = deque(maxlen=options.max_entries)
-        self._is_loaded = False
+        self._versions: Mapping[str, int] = {}
+        """Those of `source` when it was read last."""
+        self._read_at: datetime | None = None
         self._hits = self._misses = 0
 
     async def lookup(self, vector: Vector) -> CachedPolicy | None:
         """Return the nearest decision if its similarity is above the threshold and it has not expired."""
-        await self.warm_up()
-        found = self._find(vector)
+        await self._refresh()
+        found = next((to_cached(policy, similarity) for policy, similarity in self._list_near(vector)), None)
         if found is None:
             self._misses += 1
         else:
@@ -103,17 +96,41 @@ class VectorPolicyCache:
         if self._add(policy) and run_id:
             self._pending.append(policy)
 
+    async def reject(self, vector: Vector, tier: str) -> list[str]:
+        """See `PolicyCache.reject`: of the nearest decisions, as many as a lookup looks at."""
+        await self.warm_up()
+        keys = [policy.key for policy, _ in self._list_near(vector) if policy.tier == tier]
+        self._forget(keys)
+        return keys
+
     async def warm_up(self) -> None:
-        """Load the stored policies, unless that was done."""
-        if self._is_loaded:
+        """Load the stored policies, unless that was done. Raises StoreError."""
+        if self._read_at is None:
+            await self._read()
+
+    async def _refresh(self) -> None:
+        interval, read_at = self._options.refresh, self._read_at
+        if read_at is None or (interval is not None and self._now() - read_at >= interval):
+            await self._read()
+
+    async def _read(self) -> None:
+        """Take over what the source has that was not there at the last time, and forget what it has no more."""
+        if self._source is None:
+            self._read_at = self._now()
             return
-        loaded = await self._load()
-        if self._is_loaded:  # meanwhile by a concurrent caller
+        before = self._read_at
+        if before is not None:
+            self._read_at = self._now()  # a store that fails is asked again after the interval, not at each lookup
+        versions = await self._source.list_versions()
+        changed = [key for key, version in versions.items() if self._versions.get(key) != version]
+        loaded = await self._source.load(changed) if changed else ()
+        if before is None and self._read_at is not None:  # meanwhile by a concurrent caller
             return
-        self._is_loaded = True
+        self._forget([key for key in self._versions if key not in versions])
         for policy in loaded:
             if not self._is_expired(policy):
                 self._add(policy)
+        self._versions, self._read_at = versions, self._now()
 
     def take_pending(self) -> list[StoredPolicy]:
         """Return what was recorded since the last call, to be stored."""
@@ -122,39 +139,46 @@ class VectorPolicyCache:
         return taken
 
     def forget(self, *, session_id: str | None = None, run_id: str | None = None) -> list[str]:
-        """Forget the decisions of a session or of a run, by default all; return their keys."""
+        """See `PolicyCache.forget`."""
         keys = [
             key
             for key, policy in self._policies.items()
             if session_id in (None, policy.session_id) and run_id in (None, policy.run_id)
         ]
-        for key in keys:
-            self._remove(key)
-        gone = set(keys)
-        kept = [policy for policy in self._pending if policy.key not in gone]
-        self._pending.clear()
-        self._pending.extend(kept)
+        self._forget(keys)
         return keys
 
     def statistics(self) -> PolicyCacheStatistics:
         """Return the current counts."""
         return PolicyCacheStatistics(len(self._policies), self._hits, self._misses)
 
-    def _find(self, vector: Vector) -> CachedPolicy | None:
+    def _list_near(self, vector: Vector) -> list[tuple[StoredPolicy, float]]:
+        """Return the nearest decisions above the threshold that have not expired, with their similarities."""
         if self._index is None:
-            return None
+            return []
         try:
             matches = self._index.search(vector, self._options.neighbours)
         except ValueError:  # of an embedder with other dimensions
-            return None
+            return []
+        near: list[tuple[StoredPolicy, float]] = []
         for match in matches:
             if match.similarity <= self._options.threshold:
-                return None
+                break
             policy = self._policies[match.key]
-            if not self._is_expired(policy):
-                return CachedPolicy(policy.tier, policy.model, policy.quality, min(match.similarity, 1.0))
-            self._remove(match.key)
-        return None
+            if self._is_expired(policy):
+                self._remove(match.key)
+            else:
+                near.append((policy, min(match.similarity, 1.0)))
+        return near
+
+    def _forget(self, keys: Sequence[str]) -> None:
+        for key in keys:
+            if key in self._policies:
+                self._remove(key)
+        gone = set(keys)
+        kept = [policy for policy in self._pending if policy.key not in gone]
+        self._pending.clear()
+        self._pending.extend(kept)
 
     def _add(self, policy: StoredPolicy) -> bool:
         """Add a policy; return False for a vector that cannot be compared with the others."""
@@ -178,6 +202,11 @@ class VectorPolicyCache:
     def _is_expired(self, policy: StoredPolicy) -> bool:
         expiry = self._options.expiry
         return expiry is not None and policy.at + expiry <= self._now()
+
+
+def to_cached(policy: StoredPolicy, similarity: float) -> CachedPolicy:
+    """Return what routing reads of a policy."""
+    return CachedPolicy(policy.tier, policy.model, policy.quality, similarity)
 
 
 def policy_to_json(policy: StoredPolicy) -> dict[str, Any]:

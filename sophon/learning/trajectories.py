@@ -15,6 +15,8 @@ EVOLUTION_POOR: Final = 10
 EVOLUTION_INTERVAL: Final = 50
 POOR_PER_THUMBS_DOWN: Final = 2
 LOW_DIMENSION: Final = 0.6
+SAID_SHARE: Final = 0.7
+"""Weight of what people say about an answer, beside its score by form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def rate_quality(score: float, signals: Sequence[float]) -> float:
     if not signals:
         return score
     said = (sum(signals) / len(signals) + 1) / 2
-    return min(max(0.3 * score + 0.7 * said, 0.0), 1.0)
+    return min(max((1 - SAID_SHARE) * score + SAID_SHARE * said, 0.0), 1.0)
 
 
 def needs_evolution(poor: int, recorded: int) -> bool:

@@ -14,7 +14,7 @@ FIRST_ROWS: Final = 64
 """Rows of a new matrix; it doubles when it is full, up to the bound of the index."""
 
 MAX_MAXIMA: Final = 32
-"""Results up to which the maximum is looked for again and again, which is faster than to sort."""
+"""Results up to which the maximum is looked for again and again, which is faster than a partial sort."""
 
 APPROXIMATE_FROM: Final = 200_000
 """Bound from which an index uses usearch where it is installed: exact search takes 60 microseconds per 1,000."""
@@ -99,7 +99,8 @@ class ExactIndex:
         # Not `matrix @ unit`: BLAS would wait for threads, which takes milliseconds on a busy machine.
         similarities = np.vecdot(self._matrix[:count], unit)
         if limit > MAX_MAXIMA:
-            ranked: list[int] = np.argsort(-similarities, kind="stable")[:limit].tolist()
+            nearest = np.sort(np.argpartition(-similarities, limit - 1)[:limit])
+            ranked: list[int] = nearest[np.argsort(-similarities[nearest], kind="stable")].tolist()
             return [Match(self._row_keys[row], float(similarities[row])) for row in ranked]
         found: list[Match] = []
         for _ in range(limit):

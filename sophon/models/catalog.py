@@ -18,7 +18,7 @@ OLLAMA_TYPES = frozenset({"ollama", "ollama_chat"})
 DEFAULT_CAPABILITIES = frozenset({"function_calling", "streaming"})
 """Capabilities assumed for a model that the table does not list; the settings can override them."""
 
-_TEXT_MODES = frozenset({"chat", "responses", "completion"})
+_TEXT_MODES = frozenset({"chat", "responses", "completion", "embedding"})
 _ALIASES = {"google": "gemini", "azure_openai": "azure", "vertex": "vertex_ai", "bedrock": "bedrock_converse"}
 _FILE = "model_prices_and_context_window_backup.json"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sophon.tools.tool import Tool
 
 Purpose: TypeAlias = Literal[
-    "reply", "step", "plan", "vote", "compaction", "title", "memory", "simulation", "evaluation"
+    "reply", "step", "plan", "vote", "compaction", "title", "memory", "simulation", "evaluation", "embedding"
 ]
 """Why a model call is made. Only `reply` streams to the user; `reply` and `step` pass through the call layers; all
 purposes are billed and traced."""

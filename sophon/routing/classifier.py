@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from sophon.errors import BudgetExceeded
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.task_profile import TaskProfile, profile_task
 from sophon.settings.sections.routing import ClassificationSettings
@@ -97,6 +98,8 @@ class Classifier:
         texts = [text for group in labelled.values() for text in group]
         try:
             vectors = await self._embedder.embed(texts)
+        except BudgetExceeded:  # of this person; the examples of the next one may be paid for
+            return
         except Exception as error:  # noqa: BLE001 - an embedder may raise anything; messages are classified all the same
             log.warning("the examples could not be embedded, keywords decide: %s", error)
             self._embedder = None

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from sophon.lazy_dataclass import dataclass
+from sophon.learning.trajectories import SAID_SHARE
 from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
 
 
 @dataclass(frozen=True, slots=True)
 class TierQuality:
-    """Average quality of a tier for a task type, and the number of turns behind it."""
+    """Average quality of a tier for a task type, and the number of scored turns behind it."""
 
     quality: float
     scored: int
@@ -21,9 +22,8 @@ class RouteAverages:
         self._averages: dict[tuple[str, str, str], RouteAverage] = {}
 
     def load(self, averages: Iterable[RouteAverage]) -> None:
-        """Take over averages of the store; what was observed here meanwhile stays."""
-        for average in averages:
-            self._averages.setdefault(average.key, average)
+        """Take over the averages of the store, which contain what all processes have observed."""
+        self._averages = {average.key: average for average in averages}
 
     def add(self, observations: Sequence[RouteObservation]) -> None:
         """Apply observations."""
@@ -35,15 +35,33 @@ class RouteAverages:
         """Return all averages, ordered by model, tier and task type."""
         return [self._averages[key] for key in sorted(self._averages)]
 
-    def find_quality(self, tier: str, task_type: str) -> TierQuality:
-        """Return the quality of a tier's models for a task type, each weighted by its number of turns."""
-        weighted, scored = 0.0, 0
+    def find_quality(self, tier: str, task_type: str, min_samples: int = 1) -> TierQuality:
+        """Return the quality of a tier's models for a task type, each weighted by its number of turns.
+
+        What people said weighs 0.7, less before there are `min_samples` of it: see `judge_quality`.
+        """
+        scored = rated = 0
+        form = said = 0.0
         for (_, of_tier, of_type), average in self._averages.items():
-            if of_tier == tier and of_type == task_type and average.quality is not None:
-                weighted += average.quality * average.scored
-                scored += average.scored
-        return TierQuality(weighted / scored if scored else 0.0, scored)
+            if of_tier == tier and of_type == task_type:
+                scored, form = scored + average.scored, form + (average.quality or 0.0) * average.scored
+                rated, said = rated + average.rated, said + (average.said or 0.0) * average.rated
+        quality = judge_quality(form / scored if scored else None, said / rated if rated else None, rated, min_samples)
+        return TierQuality(quality, max(scored, rated))
 
     def clear(self) -> None:
         """Forget all."""
         self._averages.clear()
+
+
+def judge_quality(form: float | None, said: float | None, rated: int, min_samples: int) -> float:
+    """Return the quality of answers from their mean score by form and the mean of what people said, both 0 to 1.
+
+    Few answers are rated, so that an average of single qualities would hardly know what people think: nearly all of it
+    would be the form of answers of which nobody said anything. Therefore people weigh `SAID_SHARE` here too, from
+    `min_samples` ratings on, and before in proportion to their number. Without either the quality is 0.
+    """
+    if form is None or said is None:
+        return said or form or 0.0
+    share = SAID_SHARE * min(rated / min_samples, 1.0)
+    return (1 - share) * form + share * said

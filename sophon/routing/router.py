@@ -59,7 +59,8 @@ class Routed:
 class Router:
     """Router of a process, shared by all turns.
 
-    Averages and the policy file, which is relative to `folder`, are read once. What is broken, an embedder, the
+    Averages and the policy file, which is relative to `folder`, are read at first use; averages again every
+    `Routing.Refresh` where a strategy uses them, because other processes observe too. What is broken, an embedder, the
     policies or the averages, is logged once and then left out: a message is routed all the same.
     """
 
@@ -88,7 +89,9 @@ class Router:
         self._uses_policies = policies is not None and "Intelligent" in names
         self._strategies: dict[tuple[StrategyName, str | None], RoutingStrategy] = {}
         self._directory: tuple[tuple[Provider, ...], ModelDirectory] | None = None
-        self._has_loaded = False
+        self._uses_averages = "CostAware" in names
+        self._loaded_at: float | None = None
+        """Monotonic seconds at which the averages were read last."""
         self._broken: set[str] = set()
 
     def strategy_name(self, task_type: str | None = None) -> StrategyName:
@@ -154,11 +157,9 @@ class Router:
 
     async def reset(self, store: Store) -> int:
         """Forget averages and earlier decisions, in the store too, and demotions; return the number of averages."""
-        from sophon.learning.policy_cache import VectorPolicyCache  # lazy: few processes route by similarity
-
         count = await store.route_averages.reset()
         await store.vectors.delete(POLICIES)
-        if isinstance(self._policies, VectorPolicyCache):
+        if self._policies is not None:
             self._policies.forget()
         self._has_read_file = False
         self.averages.clear()
@@ -166,13 +167,16 @@ class Router:
         return count
 
     async def _load(self, store: Store) -> None:
-        if self._has_loaded:
-            return
+        now, interval = self._clock.monotonic(), self.settings.refresh
+        if self._loaded_at is not None:
+            is_due = interval is not None and now - self._loaded_at >= interval.total_seconds()
+            if not (is_due and self._uses_averages):
+                return
+        self._loaded_at = now
         try:
             self.averages.load(await store.route_averages.list_all())
         except Exception as error:  # noqa: BLE001 - a store that cannot be read must not keep a message from a model
             self._report("averages", "the averages of routing cannot be read", error)
-        self._has_loaded = True
 
     async def _embed(self, text: str) -> Vector | None:
         if self._embedder is None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ProviderBudgetSettings,
         TurnBudgetSettings,
     )
+    from sophon.settings.sections.failover import FailoverSettings
     from sophon.settings.sections.guards.section import GuardsSettings
     from sophon.settings.sections.host import (
         ChannelsSettings,
@@ -62,6 +63,7 @@ _HOMES = {
     "Duration": "sophon.settings.types.field_types",
     "EVERY_PROVIDER": "sophon.settings.sections.budget",
     "EmbeddingsSettings": "sophon.settings.sections.learning",
+    "FailoverSettings": "sophon.settings.sections.failover",
     "LearningSettings": "sophon.settings.sections.learning",
     "GuardsSettings": "sophon.settings.sections.guards.section",
     "HubIssuerSettings": "sophon.settings.sections.host",
@@ -111,6 +113,7 @@ __all__ = [
     "DangerousSetting",
     "Duration",
     "EmbeddingsSettings",
+    "FailoverSettings",
     "GuardsSettings",
     "HubIssuerSettings",
     "HubSettings",

@@ -6,6 +6,7 @@ from typing import Any
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
+from sophon.settings.sections.failover import FailoverSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
@@ -46,6 +47,9 @@ class Settings(SettingsSection):
     providers: tuple[ProviderSettings, ...] = Field(
         default=(),
         description="Providers of models; without any they are discovered: API keys, Ollama, else the offline model.",
+    )
+    failover: FailoverSettings = Field(
+        default_factory=FailoverSettings.defaults, description="Retries and circuit breakers of model calls."
     )
     budget: BudgetSettings = Field(default_factory=BudgetSettings.defaults, description="Budgets for tokens and cost.")
     context_window: ContextWindowSettings = Field(

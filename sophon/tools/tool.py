@@ -48,16 +48,11 @@ class Tool:
     `max_calls_per_turn` limits the calls in a turn and the steps of its plan together; None for no cap of its own.
     `normalize_result` gives the loop detector what to compare of a result, for example
     `sophon.tools.mask_ids_and_times`; the model reads the result as it is. `approval_note` is a sentence for the person
-<<<<<<< HEAD
     who is asked to approve a call. `describe` makes the description that a registry with these groups of tools gives
     the tool. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while `Guards.Sandbox` is
-    enabled and there is no sandbox, each call asks a person.
-=======
-    who is asked to approve a call. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while
-    `Guards.Sandbox` is enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a
-    message that needs no model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it
-    must be fast, and only a tool of at most low risk may have it.
->>>>>>> clawft
+    enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a message that needs no
+    model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it must be fast, and only a
+    tool of at most low risk may have it.
     """
 
     name: str
@@ -77,11 +72,8 @@ class Tool:
     normalize_result: ResultNormalizer | None = None
     approval_note: ApprovalNote = ""
     sandboxed: bool = False
-<<<<<<< HEAD
     describe: Describe | None = None
-=======
     answer: Callable[[str], str | None] | None = None
->>>>>>> clawft
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
@@ -155,11 +147,8 @@ def tool(
     normalize_result: ResultNormalizer | None = None,
     approval_note: ApprovalNote = "",
     sandboxed: bool = False,
-<<<<<<< HEAD
     describe: Describe | None = None,
-=======
     answer: Callable[[str], str | None] | None = None,
->>>>>>> clawft
     deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 

@@ -24,6 +24,7 @@ from tests.bench import (
     prompt_cache,
     queueing,
     resident_memory,
+    routing,
     start,
     token_flow,
     webhooks,
@@ -223,6 +224,7 @@ async def main() -> None:
     await guards.measure()
     await learning.measure_all()
     await classification.measure_all()
+    await routing.measure()
     await commits.measure(line)
     await histories.measure()
     await hubs()

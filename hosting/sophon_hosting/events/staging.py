@@ -15,7 +15,7 @@ from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.trajectories.contract import TrajectoryWrite
-from sophon.stores.vectors.contract import VectorRow
+from sophon.stores.vectors.contract import VectorDeletion, VectorRow
 
 log = logging.getLogger("sophon")
 
@@ -29,6 +29,7 @@ StagedWrite: TypeAlias = (
     | SnapshotEvent
     | TrajectoryWrite
     | VectorRow
+    | VectorDeletion
     | RouteObservation
 )
 
@@ -121,6 +122,6 @@ def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
         [write for write in writes if isinstance(write, LabelWrite)],
         [write for write in writes if isinstance(write, SnapshotEvent)],
         [write for write in writes if isinstance(write, TrajectoryWrite)],
-        [write for write in writes if isinstance(write, VectorRow)],
+        [write for write in writes if isinstance(write, VectorRow | VectorDeletion)],
         [write for write in writes if isinstance(write, RouteObservation)],
     )

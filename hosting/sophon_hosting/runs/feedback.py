@@ -6,9 +6,10 @@ import math
 from sophon.errors import InputError, SophonError
 from sophon.events import FeedbackRecorded
 from sophon.failure_log import log_failure
+from sophon.learning.contract import PolicyCache
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS, Feedback
-from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.trajectories import Trajectory
+from sophon.models.embeddings.metered_embedder import metering
 from sophon.security import redact
 from sophon.services import Services
 from sophon.stores.route_averages.contract import RouteObservation
@@ -17,6 +18,7 @@ from sophon.stores.trajectories.contract import FeedbackResult
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
 from sophon_hosting.events.event_bus import EventBus
+from sophon_middlewares.outer.host_meter import HostMeter
 
 log = logging.getLogger("sophon")
 
@@ -60,22 +62,26 @@ class FeedbackRecorder:
         return result
 
     async def _observe_quality(self, trajectory: Trajectory) -> None:
-        """Move the average quality of the model, tier and task type towards what people say."""
+        """Move the average of what people say about the model, for its tier and task type."""
         services = self._services
+        if trajectory.feedback is None:  # it was taken back
+            return
         observation = RouteObservation(
             trajectory.model,
             trajectory.tier,
             trajectory.task_type,
             services.clock.now(),
-            quality=trajectory.quality,
             smoothing=services.settings.routing.quality.smoothing,
+            said=(trajectory.feedback + 1) / 2,
         )
         await services.store.route_averages.add([observation])
+        if not services.settings.routing.is_default:
+            services.router.observe([observation])  # other processes read it from the store: Routing.Refresh
 
     async def _learn(self, trajectory: Trajectory) -> None:
         """Forget the route of the answer, or keep it. What cannot be learnt is logged: the feedback is stored."""
         policies = self._services.policies
-        if not isinstance(policies, VectorPolicyCache):
+        if policies is None:
             return
         try:
             await policies.warm_up()
@@ -86,12 +92,17 @@ class FeedbackRecorder:
         except SophonError as error:
             log_failure(log, error, "the feedback on run %s changed no route", trajectory.run_id)
 
-    async def _keep_route(self, policies: VectorPolicyCache, trajectory: Trajectory) -> None:
+    async def _keep_route(self, policies: PolicyCache, trajectory: Trajectory) -> None:
         embedder = self._services.embedder
         run = await self._services.store.runs.find(trajectory.run_id)
         if embedder is None or run is None:
             return
-        (vector,) = await embedder.embed([run.text])
+        services = self._services
+        meter = HostMeter(
+            services.store.usage, services.settings.budget, services.clock, session_id=run.session_id, run_id=run.id
+        )
+        with metering(meter):
+            (vector,) = await embedder.embed([run.text])
         await policies.record(
             vector,
             trajectory.tier,

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 
 from sophon.errors import SophonError
-from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
@@ -54,7 +53,7 @@ class SessionDeletion:
     def _forget_routes(self, session_id: str) -> None:
         """Forget the routes of the session's messages, which the store has deleted with it."""
         policies = self._services.policies
-        if isinstance(policies, VectorPolicyCache):
+        if policies is not None:
             policies.forget(session_id=session_id)
 
     async def _wait_for_workers(self, session_id: str) -> None:

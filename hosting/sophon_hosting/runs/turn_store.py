@@ -18,7 +18,7 @@ from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.trajectories.contract import TrajectoryStore, TrajectoryWrite
-from sophon.stores.vectors.contract import VectorRow, VectorStore
+from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.staging import StagedPart, StagedWrite
 from sophon_hosting.runs.active_runs import ActiveRun
@@ -189,6 +189,10 @@ class TurnVectors:
     async def put(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorStore.put`. Raises the error for which the store has refused an earlier write."""
         self._writes.stage(rows)
+
+    async def delete(self, namespace: str, keys: Sequence[str]) -> None:
+        """See `VectorStore.delete`; of a turn by key alone. Raises as `put`."""
+        self._writes.stage([VectorDeletion(namespace, key) for key in keys])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._vectors, name)

@@ -9,10 +9,10 @@ from sophon.errors import SophonError
 from sophon.failure_log import log_failure
 from sophon.learning.contract import Vector
 from sophon.learning.embedding_cache import CachingEmbedder
-from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.trajectories import Trajectory
 from sophon.routing.turn_keys import SCORE
 from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
 from sophon_middlewares.learners.finished_turn import (
     build_model_note,
@@ -57,30 +57,35 @@ class Learning:
         try:
             keep = ctx.settings.learning.max_trajectories
             await ctx.services.store.trajectories.add([TrajectoryWrite(trajectory, keep)])
-            if trajectory.tier and trajectory.quality >= ctx.settings.learning.good_from:
-                await keep_route(ctx, trajectory)
+            if trajectory.tier:
+                await learn_route(ctx, trajectory)
         except SophonError as error:
             log_failure(log, error, "what run %s could teach was not kept", ctx.run_id)
 
 
-async def keep_route(ctx: Context, trajectory: Trajectory) -> None:
-    """Record the tier and model of a turn in the policy cache, and store it. Raises StoreError."""
-    policies, embedder = ctx.services.policies, ctx.services.embedder
+async def learn_route(ctx: Context, trajectory: Trajectory) -> None:
+    """Keep the tier and model of a turn that was answered well; forget those of similar messages after a poor answer.
+
+    Raises StoreError.
+    """
+    policies, embedder, settings = ctx.services.policies, ctx.services.embedder, ctx.settings.learning
     vector = find_vector(embedder, ctx.text)
     if policies is None or embedder is None or vector is None:
         return
-    if not isinstance(policies, VectorPolicyCache):
-        await policies.record(vector, trajectory.tier, trajectory.model, trajectory.quality)
-        return
-    await policies.record(
-        vector,
-        trajectory.tier,
-        trajectory.model,
-        trajectory.quality,
-        session_id=trajectory.session_id,
-        run_id=trajectory.run_id,
-    )
-    await ctx.services.store.vectors.put([to_vector_row(each, embedder.name) for each in policies.take_pending()])
+    if trajectory.quality < settings.poor_below:
+        gone = await policies.reject(vector, trajectory.tier)
+        if gone:
+            await ctx.services.store.vectors.delete(POLICIES, gone)
+    elif trajectory.quality >= settings.good_from:
+        await policies.record(
+            vector,
+            trajectory.tier,
+            trajectory.model,
+            trajectory.quality,
+            session_id=trajectory.session_id,
+            run_id=trajectory.run_id,
+        )
+        await ctx.services.store.vectors.put([to_vector_row(each, embedder.name) for each in policies.take_pending()])
 
 
 def find_vector(embedder: object, text: str) -> Vector | None:

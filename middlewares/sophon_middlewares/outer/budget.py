@@ -7,6 +7,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
+from sophon.models.embeddings.metered_embedder import metering
 from sophon.models.model import ModelInfo
 from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.settings import BudgetSettings
@@ -68,7 +69,8 @@ class Budget:
                 await _check_payer(ctx, payer)
             ctx.excluded_providers = await _exclude_providers(ctx, payer)
             ctx.meter = TurnMeter(ctx)
-            await next(ctx)
+            with metering(ctx.meter):
+                await next(ctx)
         except BudgetExceeded as error:
             ctx.response = build_refusal(error)
         except (Exception, asyncio.CancelledError):

@@ -1,6 +1,7 @@
 """Embedder factory: create the embedder of the settings; nothing is imported or asked before its first use."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sophon.clock import Clock
 from sophon.errors import SettingsError
@@ -8,20 +9,49 @@ from sophon.learning.contract import Embedder
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import DEFAULT_DIMENSIONS, HashingEmbedder
 from sophon.models.embeddings.failure_guard import FailureGuard
+from sophon.models.embeddings.metered_embedder import MeteredEmbedder
+from sophon.models.model import ModelInfo
 from sophon.settings import EmbeddingsSettings
 
 
 def create_cached_embedder(
-    settings: EmbeddingsSettings, environment: Mapping[str, str], clock: Clock
+    settings: EmbeddingsSettings,
+    environment: Mapping[str, str],
+    clock: Clock,
+    *,
+    default_prices: tuple[float, float] | None = None,
 ) -> CachingEmbedder:
-    """Create the embedder of the settings with its cache, and with its failures named once.
+    """Create the embedder of the settings with its cache, metered, and with its failures named once.
+
+    `default_prices` are those of a hosted model whose price is unknown.
 
     Raises SettingsError for a key that is missing.
     """
     embedder = create_embedder(settings, environment)
     if isinstance(embedder, HashingEmbedder):  # it cannot fail
         return CachingEmbedder(embedder, settings.cache_entries)
-    return CachingEmbedder(FailureGuard(embedder, clock.monotonic), settings.cache_entries)
+    info = describe_model(settings, default_prices)
+    metered = embedder if info is None else MeteredEmbedder(embedder, info)
+    return CachingEmbedder(FailureGuard(metered, clock.monotonic), settings.cache_entries)
+
+
+def describe_model(settings: EmbeddingsSettings, default_prices: tuple[float, float] | None = None) -> ModelInfo | None:
+    """Return the facts by which an embedding model is metered; None for one that runs in this process."""
+    if settings.provider in ("Hashing", "SentenceTransformers"):
+        return None
+    from sophon.models.catalog import lookup_model_info  # lazy: it reads the table of prices
+    from sophon.models.providers.hosting import is_private_server
+
+    kind, name = settings.provider.lower(), settings.model or ""
+    found = lookup_model_info(kind, name)
+    prices = found.prices if settings.base_url is None else None  # another server has other prices
+    hosting = "private" if is_private_server(kind, settings.base_url) else found.hosting
+    if settings.price is not None:
+        prices = (settings.price, 0.0)
+    elif prices is None and hosting == "hosted":
+        prices = default_prices
+    provider = name.partition("/")[0] if kind == "litellm" else kind
+    return replace(found, provider=provider, prices=prices, hosting=hosting)
 
 
 def create_embedder(settings: EmbeddingsSettings, environment: Mapping[str, str]) -> Embedder:

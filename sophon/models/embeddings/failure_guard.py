@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from sophon.errors import ProviderUnavailable, SophonError
+from sophon.errors import BudgetExceeded, ProviderUnavailable, SophonError
 from sophon.learning.contract import Embedder, Vector
 
 log = logging.getLogger("sophon")
@@ -40,6 +40,8 @@ class FailureGuard:
             raise ProviderUnavailable(f"the embedder {self.name} has failed and is not asked for a minute")
         try:
             vectors = await self._embedder.embed(texts)
+        except BudgetExceeded:  # it says nothing about the embedder
+            raise
         except SophonError as error:
             self._note_failure(error)
             raise

@@ -17,7 +17,7 @@ from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.idle_timeout import IdleTimeout
 from sophon.models.providers.ollama.errors import error_from_response
 from sophon.models.providers.provider_http_error import http_error_from_response
-from sophon.models.providers.third_party_json import as_mapping
+from sophon.models.providers.third_party_json import as_count, as_mapping
 
 TIMEOUT_SECONDS = 30.0
 
@@ -49,16 +49,23 @@ class HttpEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Raises ModelError."""
+        return (await self.embed_counted(texts))[0]
+
+    async def embed_counted(self, texts: Sequence[str]) -> tuple[Sequence[Vector], int | None]:
+        """Return the vectors, and the tokens that the server reports for all of them, if it does. Raises ModelError."""
         vectors: list[Vector] = []
+        counts: list[int | None] = []
         for batch in split_batches(texts):
             try:
                 data = await self._post(self._build_body(batch))
                 vectors += parse_vectors(self._read_vectors(data), len(batch), self._endpoint.shown_url)
+                counts.append(self._read_tokens(data))
             except Exception as error:
                 raise classify_error(error, self.provider, self.model) from error
         if vectors:
             self.dimensions = len(vectors[0])
-        return vectors
+        known = [count for count in counts if count is not None]
+        return vectors, sum(known) if len(known) == len(counts) else None
 
     async def aclose(self) -> None:
         """Close the connections, unless somebody else uses them."""
@@ -86,6 +93,9 @@ class HttpEmbedder:
 
     def _read_vectors(self, data: Mapping[str, Any]) -> object:
         raise NotImplementedError
+
+    def _read_tokens(self, data: Mapping[str, Any]) -> int | None:
+        return as_count(as_mapping(data.get("usage")).get("prompt_tokens"))
 
     def _to_error(self, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
         return http_error_from_response(status, headers, body)
@@ -122,6 +132,9 @@ class OllamaEmbedder(HttpEmbedder):
 
     def _read_vectors(self, data: Mapping[str, Any]) -> object:
         return data.get("embeddings")
+
+    def _read_tokens(self, data: Mapping[str, Any]) -> int | None:
+        return as_count(data.get("prompt_eval_count"))
 
     def _to_error(self, status: int, headers: Mapping[str, str], body: bytes) -> Exception:
         return error_from_response(status, headers, body, model=self.model, shown_url=self._endpoint.shown_url)

@@ -11,12 +11,8 @@ from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRunner, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.closing import close_all
-from sophon.models.gateway.failover_machine import (
-    TRANSITIONS,
-    FailoverState,
-    failover_event_from_error,
-    select_final_error,
-)
+from sophon.models.gateway.fallback_machine import select_final_error
+from sophon.models.gateway.fallback_run import FallbackRun
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayOptions
@@ -30,8 +26,9 @@ from sophon.models.token_counter import TokenCounter
 class ModelGateway:
     """Calls the candidates in order until one answers.
 
-    From the outside in: the candidates (failover.py); around each candidate the call layers; inside them the retry
-    loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and record (attempt.py).
+    From the outside in: the candidates (fallback_run.py, fallback_machine.py); around each candidate the call layers;
+    inside them the retry loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and
+    record (attempt.py).
     """
 
     __slots__ = ("__weakref__", "_by_name", "_context", "_defaults", "providers", "tokens")
@@ -97,6 +94,7 @@ class ModelGateway:
         runner = AttemptRunner(self._context, meter, emit, check, latch, cancellation or Cancellation())
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
+        fallback = FallbackRun(len(available), self._context.options.max_retries, runner)
         for position, candidate in enumerate(available):
             is_last = position + 1 == len(available)
             call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
@@ -110,15 +108,14 @@ class ModelGateway:
                 response = await call(request)
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
-                if (
-                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, runner.has_output)]
-                    is FailoverState.ABORTED
-                ):
+                if fallback.fail(error):
                     break
                 if emit is not None and not is_last:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
+                fallback.succeed(emit, request.purpose)
                 return _complete_response(response, candidate, latch)
+        fallback.give_up(emit, request.purpose)
         raise _attach_records(select_final_error(errors, runner.has_output), runner)
 
     async def warm_up(self) -> None:

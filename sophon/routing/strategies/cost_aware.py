@@ -31,7 +31,7 @@ class CostAwareRouting(TieredRouting):
         """See `TieredRouting.choose`."""
         kind, options = profile_of(request).task_type, self._settings.quality
         permitted = tiers[limits.lowest : limits.highest + 1]
-        qualities = [self._averages.find_quality(tier.name, kind) for tier in permitted]
+        qualities = [self._averages.find_quality(tier.name, kind, options.min_samples) for tier in permitted]
         position, reason = choose_by_quality(qualities, [tier.name for tier in permitted], options)
         if position and not request.is_trial and self._random.random() < options.exploration:
             name = permitted[position - 1].name

@@ -122,6 +122,12 @@ class BudgetSettings(SettingsSection):
         entry = self.task_types.get(task_type) if task_type is not None else None
         return self.turn.limits if entry is None else entry.limit(self.turn.limits)
 
+    @property
+    def default_price_pair(self) -> tuple[float, float] | None:
+        """`DefaultPrices` as (input, output), the form of `ModelInfo.prices`."""
+        prices = self.default_prices
+        return None if prices is None else (prices.input, prices.output)
+
     @cached_property
     def has_provider_limits(self) -> bool:
         """Whether any provider has a limit."""

@@ -31,6 +31,11 @@ class EmbeddingsSettings(SettingsSection):
     key: Secret | None = Field(
         default=None, description="API key; null: OPENAI_API_KEY for OpenAi without BaseUrl, else none."
     )
+    price: FiniteNumber | None = Field(
+        default=None,
+        ge=0,
+        description="USD per million tokens, for Budget; null: from the tables of litellm, else Budget.DefaultPrices.",
+    )
     dimensions: WholeNumber | None = Field(
         default=None,
         ge=1,

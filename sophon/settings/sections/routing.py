@@ -194,6 +194,10 @@ class RoutingSettings(SettingsSection):
         description="For Intelligent: file with messages and their tiers, one JSON object per line, with which the "
         "earlier decisions begin.",
     )
+    refresh: Duration | None = Field(
+        default=timedelta(seconds=30),
+        description="Time after which what other processes have learnt is read from the store; null: once, at first.",
+    )
     classification: ClassificationSettings = Field(
         default_factory=ClassificationSettings.defaults, description="How a message is classified."
     )

@@ -22,6 +22,7 @@ from sophon.settings.types.field_types import (
     WholeNumber,
 )
 from sophon.settings.types.section import Field, SettingsSection, to_pascal_case
+from sophon.task_types import TASK_TYPES
 
 RiskSetting = Annotated[Literal["None", "Low", "Medium", "High", "Critical"], CaseInsensitive()]
 """Risk level of a tool call, from `None` to `Critical`."""
@@ -118,8 +119,19 @@ class AgentExecutionSettings(SettingsSection):
 
 
 class ContextWindowSettings(SettingsSection):
-    """Compaction of the conversation to the model's context window."""
+    """Compaction of the conversation to the model's context window, or to a budget."""
 
+    strategy: Annotated[Literal["Summary", "MiddleDrop", "Relevant"], CaseInsensitive()] = Field(
+        default="Summary",
+        description="Summary: a model summarises the oldest messages. MiddleDrop: the first message and the newest "
+        "ones are kept. Relevant: the first, the newest round, and what is similar to the question, by the embedder.",
+    )
+    max_tokens: WholeNumber | None = Field(
+        default=None, ge=1, description="Tokens that a request may use at most; null: what fits the model's window."
+    )
+    task_tokens: Mapping[str, WholeNumber] = Field(
+        default_factory=dict[str, int], description="The same by task type, such as `chat`, instead of MaxTokens."
+    )
     trigger: FiniteNumber = Field(
         default=0.8,
         gt=0,
@@ -136,6 +148,12 @@ class ContextWindowSettings(SettingsSection):
         le=1,
         description="Share that is kept when the summary fails and the oldest messages are dropped.",
     )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield each key of TaskTokens that is no task type."""
+        for name in self.task_tokens:
+            if name not in TASK_TYPES:
+                yield f"TaskTokens.{name}", f"there is no task type {name!r}; there are {', '.join(TASK_TYPES)}"
 
 
 class ToolFilterSettings(SettingsSection):

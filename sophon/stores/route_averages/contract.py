@@ -15,7 +15,8 @@ class RouteObservation:
     """Observation of one model call, or of the quality of a turn's reply, of one model, tier and task type.
 
     None says nothing about that value: a model without a price has no cost, which is not the same as 0. `quality` is 0
-    to 1; `has_failed` counts a call that ended in an error. `smoothing` is the weight of the observation.
+    to 1; `has_failed` counts a call that ended in an error. `said` is what people said about an answer, 0 (bad) to 1
+    (good), which is averaged by itself. `smoothing` is the weight of the observation.
     """
 
     model: str
@@ -27,13 +28,15 @@ class RouteObservation:
     quality: float | None = None
     has_failed: bool = False
     smoothing: float = 0.1
+    said: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RouteAverage:
     """Exponential moving averages of one model, tier and task type; None before the first observation of a value.
 
-    `calls` and `failures` are counted since the last reset, `scored` is the number of observations of the quality.
+    `calls` and `failures` are counted since the last reset, `scored` is the number of observations of the quality,
+    `rated` that of what people said.
     """
 
     model: str
@@ -46,6 +49,8 @@ class RouteAverage:
     latency_ms: float | None = None
     quality: float | None = None
     updated_at: datetime | None = None
+    rated: int = 0
+    said: float | None = None
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -65,6 +70,8 @@ class RouteAverage:
             _move(self.latency_ms, observation.latency_ms, weight),
             _move(self.quality, observation.quality, weight),
             observation.at,
+            self.rated + (observation.said is not None),
+            _move(self.said, observation.said, weight),
         )
 
 

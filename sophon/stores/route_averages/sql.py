@@ -13,7 +13,7 @@ from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import route_averages
 
 _KEY = ("model", "tier", "task_type")
-_VALUES = ("calls", "failures", "scored", "cost_micros", "latency_ms", "quality", "updated_at")
+_VALUES = ("calls", "failures", "scored", "cost_micros", "latency_ms", "quality", "updated_at", "rated", "said")
 
 _COLUMNS = [route_averages.c[name] for name in (*_KEY, *_VALUES)]
 

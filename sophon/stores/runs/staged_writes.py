@@ -13,7 +13,7 @@ from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.trajectories.contract import TrajectoryWrite
-from sophon.stores.vectors.contract import VectorRow
+from sophon.stores.vectors.contract import VectorWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class StagedWrites:
     labels: Sequence[LabelWrite] = ()
     snapshots: Sequence[SnapshotEvent] = ()
     trajectories: Sequence[TrajectoryWrite] = ()
-    vectors: Sequence[VectorRow] = ()
+    vectors: Sequence[VectorWrite] = ()
     routes: Sequence[RouteObservation] = ()
 
 

@@ -388,6 +388,8 @@ route_averages = Table(
     Column("latency_ms", Double),
     Column("quality", Double),
     Column("updated_at", UtcTime, nullable=False),
+    Column("rated", BigInteger, nullable=False, server_default="0"),
+    Column("said", Double),
 )
 
 # The numbers are those of the owner's chain, which are never used twice.

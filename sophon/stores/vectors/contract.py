@@ -1,8 +1,8 @@
 """The contract of the vectors: float32 blobs by namespace and key."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
 
@@ -27,6 +27,17 @@ class VectorRow:
     session_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class VectorDeletion:
+    """A vector to delete in the transaction of a turn."""
+
+    namespace: str
+    key: str
+
+
+VectorWrite: TypeAlias = VectorRow | VectorDeletion
+
+
 class VectorStore(Protocol):
     """Repository of vectors. Those of a session are deleted with it."""
 
@@ -36,6 +47,17 @@ class VectorStore(Protocol):
 
     async def load(self, namespace: str, embedder: str, limit: int) -> list[VectorRow]:
         """Return the newest `limit` vectors of an embedder, oldest first."""
+        ...
+
+    async def list_versions(self, namespace: str, embedder: str, limit: int) -> Mapping[str, int]:
+        """Return a number for each of the newest `limit` keys of an embedder, oldest first.
+
+        The numbers grow in the order in which vectors are stored; one that replaces another gets a new one.
+        """
+        ...
+
+    async def load_keys(self, namespace: str, embedder: str, keys: Sequence[str]) -> list[VectorRow]:
+        """Return vectors by their keys, oldest first; unknown keys are ignored."""
         ...
 
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:

@@ -1,9 +1,10 @@
 """In-memory vectors."""
 
+import itertools
 from collections.abc import Sequence
 from datetime import datetime
 
-from sophon.stores.vectors.contract import VectorRow
+from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorWrite
 
 
 class InMemoryVectorStore:
@@ -11,6 +12,8 @@ class InMemoryVectorStore:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], VectorRow] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._next_number = itertools.count(1)
 
     async def put(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorStore.put`."""
@@ -21,10 +24,20 @@ class InMemoryVectorStore:
         found = [row for row in self._of(namespace) if row.embedder == embedder]
         return found[-limit:] if limit > 0 else []
 
+    async def list_versions(self, namespace: str, embedder: str, limit: int) -> dict[str, int]:
+        """See `VectorStore.list_versions`."""
+        rows = await self.load(namespace, embedder, limit)
+        return {row.key: self._numbers[namespace, row.key] for row in rows}
+
+    async def load_keys(self, namespace: str, embedder: str, keys: Sequence[str]) -> list[VectorRow]:
+        """See `VectorStore.load_keys`."""
+        wanted = set(keys)
+        return [row for row in self._of(namespace) if row.embedder == embedder and row.key in wanted]
+
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """See `VectorStore.delete`."""
         named = {row.key for row in self._of(namespace)} if keys is None else set(keys)
-        return sum(self._rows.pop((namespace, key), None) is not None for key in named)
+        return sum(self._delete(namespace, key) for key in named)
 
     async def count(self, namespace: str) -> int:
         """See `VectorStore.count`."""
@@ -36,15 +49,23 @@ class InMemoryVectorStore:
         old = [row for row in rows if before is not None and row.at < before]
         return await self.delete(namespace, [row.key for row in (*rows[: max(len(rows) - keep, 0)], *old)])
 
-    def add(self, rows: Sequence[VectorRow]) -> None:
-        """Store vectors."""
-        for row in rows:
-            self._rows.pop((row.namespace, row.key), None)
-            self._rows[row.namespace, row.key] = row
+    def add(self, writes: Sequence[VectorWrite]) -> None:
+        """Store and delete vectors, in their order."""
+        for write in writes:
+            self._delete(write.namespace, write.key)
+            if not isinstance(write, VectorDeletion):
+                self._rows[write.namespace, write.key] = write
+                self._numbers[write.namespace, write.key] = next(self._next_number)
 
     def forget_session(self, session_id: str) -> None:
         """Delete the vectors of a session that is deleted."""
-        self._rows = {key: row for key, row in self._rows.items() if row.session_id != session_id}
+        for row in list(self._rows.values()):
+            if row.session_id == session_id:
+                self._delete(row.namespace, row.key)
+
+    def _delete(self, namespace: str, key: str) -> bool:
+        self._numbers.pop((namespace, key), None)
+        return self._rows.pop((namespace, key), None) is not None
 
     def _of(self, namespace: str) -> list[VectorRow]:
         return [row for row in self._rows.values() if row.namespace == namespace]

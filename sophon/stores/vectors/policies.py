@@ -1,14 +1,13 @@
 """Policies in the vector store: loaded at the first lookup, and stored with the turn that they come from."""
 
 import logging
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from sophon.clock import Clock
-from sophon.learning.contract import Embedder
+from sophon.learning.contract import Embedder, StoredPolicy
 from sophon.learning.policy_cache import (
     PolicyCacheOptions,
-    StoredPolicy,
     VectorPolicyCache,
     parse_policy,
     policy_to_json,
@@ -21,24 +20,44 @@ log = logging.getLogger("sophon")
 
 
 def create_policy_cache(
-    vectors: VectorStore, embedder: Embedder, clock: Clock, settings: LearningSettings, min_similarity: float
+    vectors: VectorStore,
+    embedder: Embedder,
+    clock: Clock,
+    settings: LearningSettings,
+    min_similarity: float,
+    *,
+    refresh: timedelta | None = None,
 ) -> VectorPolicyCache:
-    """Return a policy cache that begins with the stored policies of the embedder."""
+    """Return a policy cache that begins with the stored policies of the embedder; `refresh` as in its options."""
     options = PolicyCacheOptions(
-        min_similarity, settings.policy_neighbours, settings.max_policies, settings.policy_expiry
+        min_similarity, settings.policy_neighbours, settings.max_policies, settings.policy_expiry, refresh
     )
-    load = partial(load_policies, vectors, embedder.name, settings.max_policies)
-    return VectorPolicyCache(clock.now, options, load=load)
+    return VectorPolicyCache(clock.now, options, source=StoredPolicies(vectors, embedder.name, settings.max_policies))
 
 
-async def load_policies(vectors: VectorStore, embedder: str, limit: int) -> Sequence[StoredPolicy]:
-    """Return the stored policies of an embedder, oldest first; those that cannot be read are named once and skipped.
+class StoredPolicies:
+    """`PolicySource` of one embedder in the vector store: its newest `limit` policies.
 
-    Raises StoreError.
+    Those that cannot be read are named once and skipped. All methods raise StoreError.
     """
+
+    def __init__(self, vectors: VectorStore, embedder: str, limit: int) -> None:
+        self._vectors, self._embedder, self._limit = vectors, embedder, limit
+
+    async def list_versions(self) -> Mapping[str, int]:
+        """See `PolicySource.list_versions`."""
+        return await self._vectors.list_versions(POLICIES, self._embedder, self._limit)
+
+    async def load(self, keys: Sequence[str]) -> Sequence[StoredPolicy]:
+        """See `PolicySource.load`."""
+        return parse_policies(await self._vectors.load_keys(POLICIES, self._embedder, keys))
+
+
+def parse_policies(rows: Sequence[VectorRow]) -> list[StoredPolicy]:
+    """Return the policies of stored rows; those that cannot be read are named in one line of the log and skipped."""
     policies: list[StoredPolicy] = []
     broken: list[str] = []
-    for row in await vectors.load(POLICIES, embedder, limit):
+    for row in rows:
         try:
             vector = from_blob(row.blob, row.dimensions)
             policies.append(parse_policy(row.key, vector, row.data, row.at, row.session_id))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, Text, delete, func, insert, or_, 
 from sophon.stores.sql.column_types import load_json
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import vectors
-from sophon.stores.vectors.contract import VectorRow
+from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorWrite
 
 KEYS_PER_QUERY = 500
 """Databases limit the number of parameters of a statement."""
@@ -31,7 +31,7 @@ class SqlVectorStore:
     async def put(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorStore.put`."""
         if rows:
-            await self._database.write(partial(put_vectors, rows=tuple(rows)))
+            await self._database.write(partial(put_vectors, writes=tuple(rows)))
 
     async def load(self, namespace: str, embedder: str, limit: int) -> list[VectorRow]:
         """See `VectorStore.load`."""
@@ -43,6 +43,32 @@ class SqlVectorStore:
         )
         rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [_to_row(row) for row in reversed(rows)]
+
+    async def list_versions(self, namespace: str, embedder: str, limit: int) -> dict[str, int]:
+        """See `VectorStore.list_versions`."""
+        query = (
+            select(vectors.c.key, vectors.c.number)
+            .where(vectors.c.namespace == namespace, vectors.c.embedder == embedder)
+            .order_by(vectors.c.number.desc())
+            .limit(max(limit, 0))
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return {str(row.key): int(row.number) for row in reversed(rows)}
+
+    async def load_keys(self, namespace: str, embedder: str, keys: Sequence[str]) -> list[VectorRow]:
+        """See `VectorStore.load_keys`."""
+        query = select(*_COLUMNS, vectors.c.number).where(
+            vectors.c.namespace == namespace, vectors.c.embedder == embedder
+        )
+
+        def read(connection: Connection) -> list[RowMapping]:
+            found: list[RowMapping] = []
+            for start in range(0, len(keys), KEYS_PER_QUERY):
+                part = query.where(vectors.c.key.in_(tuple(keys[start : start + KEYS_PER_QUERY])))
+                found += connection.execute(part).mappings().all()
+            return sorted(found, key=lambda row: row["number"])
+
+        return [_to_row(row) for row in await self._database.read(read)]
 
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """See `VectorStore.delete`."""
@@ -60,11 +86,13 @@ class SqlVectorStore:
         return await self._database.write(partial(_expire, namespace=namespace, before=before, keep=keep))
 
 
-def put_vectors(connection: Connection, rows: Sequence[VectorRow]) -> None:
-    """Store vectors, in the caller's transaction."""
-    for row in rows:
+def put_vectors(connection: Connection, writes: Sequence[VectorWrite]) -> None:
+    """Store and delete vectors in their order, in the caller's transaction."""
+    for row in writes:
         # A replaced one counts as new and gets the next number.
         _delete(connection, row.namespace, (row.key,))
+        if isinstance(row, VectorDeletion):
+            continue
         connection.execute(
             insert(vectors),
             {

@@ -87,8 +87,8 @@ async def test_blame_takes_the_route_back_and_praise_keeps_it(world: World, host
     assert await policies.lookup(vector) is None
     assert await world.store.vectors.count(POLICIES) == 0
     [average] = await world.store.route_averages.list_all()
-    assert (average.key, average.scored) == (("a/large", "premium", "chat"), 2)
-    assert average.quality == pytest.approx(0.91 + 0.1 * (0.21 - 0.91))
+    assert (average.key, average.scored, average.rated) == (("a/large", "premium", "chat"), 0, 2)
+    assert average.said == pytest.approx(1 + 0.1 * (0 - 1))
 
 
 async def test_a_deleted_session_takes_its_routes_along(world: World, host: Host):

@@ -169,6 +169,16 @@ async def test_a_turn_without_an_answer_and_one_that_may_not_leave_nothing(setti
     assert await services.store.trajectories.count() == 0
 
 
+async def test_a_poor_answer_takes_the_route_of_similar_messages_back():
+    services = build()
+    await run(services, "Where is the parser?", Fixed(0.9))
+    assert await services.store.vectors.count(POLICIES) == 1
+    await run(services, "Where is the parser?", Fixed(0.7))  # neither good nor poor
+    assert await services.store.vectors.count(POLICIES) == 1
+    await run(services, "Where is the parser?", Fixed(0.5))
+    assert await services.store.vectors.count(POLICIES) == 0
+
+
 async def test_a_turn_off_the_record_leaves_nothing():
     services = build()
     services.learns = False

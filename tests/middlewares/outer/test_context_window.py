@@ -607,3 +607,66 @@ def test_any_conversation_arrives_sound_complete_in_what_matters_and_within_the_
     for request in asked(made):
         assert request.messages[0].content == SYSTEM
         assert any(message is question for message in request.messages)
+
+
+class Topics:
+    """Embedder that knows two topics."""
+
+    name, dimensions = "topics", 2
+
+    def __init__(self, *, is_broken: bool = False) -> None:
+        self.is_broken = is_broken
+
+    async def embed(self, texts: Any) -> list[list[float]]:
+        if self.is_broken:
+            raise BadRequest("no")
+        return [[float("parser" in text), float("cake" in text)] for text in texts]
+
+
+def about(topic: str, number: int) -> list[Message]:
+    return [Message("user", f"{topic} {number}?"), Message("assistant", f"{topic} {number} " + "abc " * 90)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "embedder", "parsers", "cakes"),
+    [
+        ("MiddleDrop", Topics(), 1, 5),
+        ("Relevant", Topics(), 4, 2),
+        ("Relevant", Topics(is_broken=True), 1, 5),  # as MiddleDrop
+        ("Relevant", None, 1, 5),
+    ],
+)
+async def test_the_strategy_says_what_stays_and_no_summary_is_asked_for(
+    strategy: str, embedder: Any, parsers: int, cakes: int
+) -> None:
+    model = FunctionModel(answer, context_window=1000)
+    history = [each for n in range(4) for each in about("parser", n)]
+    history += [each for n in range(5) for each in about("cake", n)]
+    parts = services(model, embedder=embedder, settings={"ContextWindow": {"Strategy": strategy}})
+    ctx = turn(parts, history, "and the parser now?")
+    await chain().run(ctx)
+    (request,) = model.requests
+    texts = [message.content for message in request.messages]
+    assert texts[1] == "parser 0?"  # the first message is pinned
+    assert size(request) <= 700
+    answers = [text.split()[0] for text in texts if text.endswith("abc ")]
+    assert (answers.count("parser") > answers.count("cake")) == (parsers > cakes)
+    assert ctx.messages[1:-2] == history  # the turn's own messages stay
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "limit"),
+    [
+        ({"MaxTokens": 400}, "and now?", 400),
+        ({"MaxTokens": 400, "TaskTokens": {"research": 200}}, "and now?", 400),
+        ({"MaxTokens": 400, "TaskTokens": {"research": 200}}, "search for it", 200),
+        ({"TaskTokens": {"research": 200}}, "and now?", 800),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["Summary", "MiddleDrop"])
+async def test_a_task_type_has_a_budget(options: dict[str, Any], text: str, limit: int, strategy: str) -> None:
+    model = FunctionModel(answer, context_window=1000)
+    parts = services(model, settings={"ContextWindow": {"Strategy": strategy, **options}})
+    await chain().run(turn(parts, talk(15), text))
+    [request] = asked(model)
+    assert limit / 4 < size(request) <= limit

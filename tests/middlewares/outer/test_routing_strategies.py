@@ -8,11 +8,12 @@ from sophon import ModelRequest, ModelResponse, Response, Services, Usage
 from sophon.errors import NoProvider, ProviderUnavailable, SettingsError
 from sophon.events import BudgetAlert, RouteChosen
 from sophon.learning import explain_route
-from sophon.learning.contract import CachedPolicy
+from sophon.learning.contract import CachedPolicy, StoredPolicy
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.gateway.provider import Provider
 from sophon.settings import LearningSettings
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache, to_vector_row
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -138,6 +139,20 @@ async def test_the_averages_are_stored_and_quality_moves_the_tier() -> None:
     assert asked(await ask(services, "tell me about rivers and mountains")) == "small"
 
 
+@pytest.mark.parametrize(("refresh", "name"), [("0:00:30", "large"), (None, "small")])
+async def test_what_is_said_at_another_process_is_heard_from_the_store(refresh: str | None, name: str) -> None:
+    quality = {"MinSamples": 2, "MinQuality": 0.6, "Exploration": 0}
+    services = host(Strategy="CostAware", Quality=quality, Refresh=refresh)
+    text, now = "tell me about rivers and mountains", services.clock.now()
+    assert [asked(await ask(services, text)) for _ in range(3)] == ["small"] * 3
+    blame = [RouteObservation("small/small", "low", "chat", now, said=0.0)] * 2
+    await services.store.route_averages.add(blame)
+    assert asked(await ask(services, text)) == "small"  # not read yet
+    assert isinstance(services.clock, VirtualClock)
+    services.clock.advance(30)
+    assert asked(await ask(services, text)) == name
+
+
 async def test_a_reset_forgets_decisions_in_memory_and_store() -> None:
     services = host(Strategy="Intelligent")
     embedder, clock, vectors = CachingEmbedder(HashingEmbedder(16)), services.clock, services.store.vectors
@@ -176,8 +191,20 @@ class Cache:
             raise OSError("the file is corrupt")
         return CachedPolicy("high", "large/large", 0.9, self.similarity)
 
-    async def record(self, vector: Any, tier: str, model: str, quality: float) -> None:
+    async def record(self, vector: Any, tier: str, model: str, quality: float, **of: str) -> None:
         self.recorded.append((tier, model))
+
+    async def reject(self, vector: Any, tier: str) -> list[str]:
+        return []
+
+    def take_pending(self) -> list[StoredPolicy]:
+        return []
+
+    def forget(self, **of: str | None) -> list[str]:
+        return []
+
+    async def warm_up(self) -> None:
+        """Nothing is stored."""
 
 
 class OneVector:

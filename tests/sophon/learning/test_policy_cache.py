@@ -1,20 +1,19 @@
 """The policy cache: threshold, replacement, expiry, bound, warm start, forgetting."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from sophon.learning.contract import CachedPolicy
+from sophon.learning.contract import CachedPolicy, StoredPolicy
 from sophon.learning.policy_cache import (
     EXPIRY,
     MAX_ENTRIES,
     NEIGHBOURS,
     SIMILARITY_THRESHOLD,
     PolicyCacheOptions,
-    StoredPolicy,
     VectorPolicyCache,
     parse_policy,
     policy_to_json,
@@ -105,14 +104,18 @@ async def test_it_begins_with_what_was_stored_and_says_once_what_is_new(clock: C
 
     loads: list[int] = []
 
-    async def load() -> Sequence[StoredPolicy]:
-        loads.append(1)
-        return [expired, stored]
+    class Source:
+        async def list_versions(self) -> Mapping[str, int]:
+            return {"other": 1, stored.key: 2}
 
-    second = VectorPolicyCache(clock.now, load=load)
+        async def load(self, keys: Sequence[str]) -> Sequence[StoredPolicy]:
+            loads.append(len(keys))
+            return [expired, stored]
+
+    second = VectorPolicyCache(clock.now, source=Source())
     assert (await second.lookup([1, 0])).tier == "premium"
     await second.lookup([1, 0])
-    assert (loads, second.statistics().entries, second.take_pending()) == ([1], 1, [])
+    assert (loads, second.statistics().entries, second.take_pending()) == ([2], 1, [])
 
 
 async def test_decisions_of_a_session_a_run_and_all_are_forgotten(clock: Clock):
@@ -126,6 +129,17 @@ async def test_decisions_of_a_session_a_run_and_all_are_forgotten(clock: Clock):
     assert len(cache.forget()) == 1
     assert await cache.lookup([0, 0, 1]) is None
     assert cache.forget() == []
+
+
+async def test_a_poor_answer_forgets_the_decisions_for_its_tier_that_a_lookup_could_use(clock: Clock):
+    cache = VectorPolicyCache(clock.now)
+    near, other_tier, far = [1, 0.1], [1, 0.2], [0, 1]
+    for vector, tier in ((near, "free"), (other_tier, "premium"), (far, "free")):
+        await cache.record(vector, tier, "m", 0.9, run_id="r")
+    assert len(await cache.reject([1, 0], "free")) == 1
+    assert [each.tier for each in cache.take_pending()] == ["premium", "free"]  # what is pending is not stored either
+    assert (await cache.lookup([1, 0])).tier == "premium"
+    assert (await cache.lookup(far)).tier == "free"
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ def average_to_json(average: RouteAverage) -> dict[str, Any]:
         "cost_micros": average.cost_micros,
         "latency_ms": average.latency_ms,
         "quality": average.quality,
+        "rated": average.rated,
+        "said": average.said,
     }
 
 

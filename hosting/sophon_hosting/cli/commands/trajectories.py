@@ -14,6 +14,7 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory, count_poor, describe_scores, needs_evolution, summarize
 from sophon.models.embeddings.factory import create_cached_embedder
+from sophon.models.embeddings.metered_embedder import metering
 from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.trajectories.contract import TrajectoryOrder
@@ -22,6 +23,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_middlewares.outer.host_meter import HostMeter
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100_000
@@ -142,18 +144,20 @@ async def _read(options: GlobalOptions, store: Store, *, best: bool, poor: bool,
 
 def _list_similar(options: GlobalOptions, text: str, limit: int, *, as_json: bool) -> None:
     settings = load_cli_settings(options)
-    embedder = create_cached_embedder(settings.embeddings, os.environ, SystemClock())
+    clock, prices = SystemClock(), settings.budget.default_price_pair
+    embedder = create_cached_embedder(settings.embeddings, os.environ, clock, default_prices=prices)
 
     async def read(store: Store) -> Any:
         try:
-            return await find_similar(
-                store.trajectories,
-                store.vectors,
-                embedder,
-                text,
-                limit=limit,
-                most=settings.learning.max_trajectories,
-            )
+            with metering(HostMeter(store.usage, settings.budget, clock)):
+                return await find_similar(
+                    store.trajectories,
+                    store.vectors,
+                    embedder,
+                    text,
+                    limit=limit,
+                    most=settings.learning.max_trajectories,
+                )
         finally:
             await embedder.aclose()
 

@@ -7,9 +7,11 @@ from pydantic import Field
 
 from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory
+from sophon.models.embeddings.metered_embedder import metering
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_middlewares.outer.host_meter import HostMeter
 
 
 class TrajectoryListQuery(RequestQuery):
@@ -51,15 +53,16 @@ async def list_trajectories(request: web.Request) -> web.Response:
         return json_response({"items": [_to_json(each, authorized_host) for each in found]})
     if services.embedder is None:
         raise InputError("this host has no embedder")
-    similar = await find_similar(
-        services.store.trajectories,
-        services.store.vectors,
-        services.embedder,
-        query.like,
-        limit=query.limit,
-        most=settings.max_trajectories,
-        principal=principal,
-    )
+    with metering(HostMeter(services.store.usage, services.settings.budget, services.clock)):
+        similar = await find_similar(
+            services.store.trajectories,
+            services.store.vectors,
+            services.embedder,
+            query.like,
+            limit=query.limit,
+            most=settings.max_trajectories,
+            principal=principal,
+        )
     items = [
         {**_to_json(each.trajectory, authorized_host), "similarity": round(each.similarity, 4)} for each in similar
     ]

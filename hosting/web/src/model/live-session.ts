@@ -185,7 +185,7 @@ export class LiveSession {
       this.lastSeq = 0;
       return this.onEvent(event);
     }
-    if (event.event === "model_attempt" && event.data.purpose === "title") return;
+    if ((event.event === "model_attempt" || event.event === "model_fallback") && event.data.purpose === "title") return;
     let live = this.turnsByTask.get(event.data.task_id);
     if (live === undefined && event.event === "feedback_recorded") return; // the turn's own events are not retained
     if (live === undefined) {

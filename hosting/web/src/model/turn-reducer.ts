@@ -262,6 +262,9 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return;
     case "model_attempt":
       return addModelAttempt(turn, data);
+    case "model_fallback":
+      addNote(turn, `fallback:${turn.items.length}`, "quiet", `Model call: ${data.states.join(", ")}`);
+      return;
     case "context_compacted":
       markActive(turn, "ContextWindow");
       addNote(turn, `compacted:${data.seq ?? turn.items.length}`, "quiet", describeCompaction(data));

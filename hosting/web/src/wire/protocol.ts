@@ -104,6 +104,7 @@ export interface Payloads {
   };
   provider_excluded: { provider: string; limit: string; reason: string; until: string | null };
   model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
+  model_fallback: { purpose: string; states: string[]; max_transitions: number };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };

@@ -23,7 +23,7 @@ def minimum_tokens(messages: Sequence[Message], count: CountTokens, pending_ids:
     `pending_ids`.
     """
     pieces = split_rounds(messages)
-    return sum(_size(_slice(messages, pieces[at]), count) for at in _required_rounds(messages, pieces, pending_ids))
+    return sum(_size(slice_round(messages, pieces[at]), count) for at in required_rounds(messages, pieces, pending_ids))
 
 
 def truncate_conversation(
@@ -42,22 +42,25 @@ def truncate_conversation(
     """
     pieces = split_rounds(messages)
     target_tokens, max_tokens = target_tokens - count(GAP_NOTE), max_tokens - count(GAP_NOTE)
-    kept = {at: _slice(messages, pieces[at]) for at in _required_rounds(messages, pieces, pending_ids)}
+    kept = {at: slice_round(messages, pieces[at]) for at in required_rounds(messages, pieces, pending_ids)}
     used = sum(_size(piece, count) for piece in kept.values())
     newest = len(pieces) - 1
     if newest not in kept:
-        piece = truncate_tool_results(_slice(messages, pieces[newest]), target_tokens - used, count)
+        piece = truncate_tool_results(slice_round(messages, pieces[newest]), target_tokens - used, count)
         if used + (size := _size(piece, count)) <= max_tokens:
             kept[newest], used = piece, used + size
     for at in _by_priority(messages, pieces, kept):
         piece = truncate_tool_results(
-            _slice(messages, pieces[at]), target_tokens - used, count, max_result_tokens=target_tokens // RESULT_DIVISOR
+            slice_round(messages, pieces[at]),
+            target_tokens - used,
+            count,
+            max_result_tokens=target_tokens // RESULT_DIVISOR,
         )
         if used + (size := _size(piece, count)) <= target_tokens:
             kept[at], used = piece, used + size
-        elif not _is_summary(messages[pieces[at].start]):
+        elif not is_summary(messages[pieces[at].start]):
             break
-    return _join(kept, len(pieces))
+    return join_rounds(kept, len(pieces))
 
 
 def truncate_tool_results(
@@ -100,7 +103,8 @@ def _cut(result: Message, cap: int, count: CountTokens) -> Message:
         limit = max(MIN_RESULT_CHARACTERS, limit * 3 // 4)
 
 
-def _required_rounds(messages: Sequence[Message], pieces: Sequence[range], waiting: Collection[str]) -> list[int]:
+def required_rounds(messages: Sequence[Message], pieces: Sequence[range], waiting: Collection[str]) -> list[int]:
+    """Return the positions of the rounds that are never dropped; see `minimum_tokens`."""
     spoken = find_last_user_message(messages)
     return [
         at
@@ -116,14 +120,16 @@ def _by_priority(messages: Sequence[Message], pieces: Sequence[range], kept: Col
     others = [
         at for at in range(len(pieces) - 1, -1, -1) if at not in kept and messages[pieces[at].start] is not GAP_NOTE
     ]
-    return sorted(others, key=lambda at: not _is_summary(messages[pieces[at].start]))
+    return sorted(others, key=lambda at: not is_summary(messages[pieces[at].start]))
 
 
-def _is_summary(message: Message) -> bool:
+def is_summary(message: Message) -> bool:
+    """Return whether a message is the summary of older ones."""
     return message.origin == "compaction"
 
 
-def _join(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
+def join_rounds(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
+    """Return the messages of the rounds in order, with the note at the first gap."""
     joined: list[Message] = []
     gap = False
     for at in range(pieces):
@@ -135,7 +141,8 @@ def _join(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
     return joined
 
 
-def _slice(messages: Sequence[Message], piece: range) -> Sequence[Message]:
+def slice_round(messages: Sequence[Message], piece: range) -> Sequence[Message]:
+    """Return the messages of a round."""
     return messages[piece.start : piece.stop]
 
 

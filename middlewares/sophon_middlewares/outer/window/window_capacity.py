@@ -43,6 +43,12 @@ class WindowCapacity:
         """
         return min(int(self.window * share / self.factor) - self.overhead_tokens, self.max_message_tokens)
 
+    def message_tokens_for_total(self, tokens: int) -> int:
+        """Return the maximum size of the messages if the whole request may use that many of the provider's tokens; 0
+        if the rest alone takes more.
+        """
+        return max(int(tokens / self.factor) - self.overhead_tokens, 0)
+
     def request_tokens(self, message_tokens: int) -> int:
         """Return the provider's tokens of a request with messages of that size."""
         return round((message_tokens + self.overhead_tokens) * self.factor)

@@ -1,6 +1,7 @@
 """The context window's call layer: makes every request of a turn fit its model's window."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, TypeAlias
 
 from sophon.context import Context
@@ -16,6 +17,7 @@ from sophon_middlewares.outer.window.context_view import ContextView, create_tru
 from sophon_middlewares.outer.window.conversation_truncation import minimum_tokens, truncate_conversation
 from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.window.request_overhead import RequestOverhead
+from sophon_middlewares.outer.window.task_budget import find_task_budget
 from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation"]
@@ -40,7 +42,7 @@ class ContextWindowLayer:
     Raises MessageTooLarge before any model call. The turn's own messages stay unchanged.
     """
 
-    __slots__ = ("_breaker", "_ctx", "_current", "_options", "_overhead", "_tokens", "_windows")
+    __slots__ = ("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_tokens", "_windows")
 
     def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
         self._ctx = ctx
@@ -50,6 +52,7 @@ class ContextWindowLayer:
         self._overhead = RequestOverhead(ctx, self._tokens)
         self._current: ModelWindow | None = None
         self._windows: dict[str, ModelWindow] = {}
+        self._budget = find_task_budget(ctx, options)
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
         frame = self._update_window(request)
@@ -63,7 +66,7 @@ class ContextWindowLayer:
             if overflow.visible:
                 raise
             frame.window = min(frame.window, used)
-            frame.token_limit = shortening_threshold(frame.window, self._options.trigger)
+            frame.token_limit = self._find_limit(frame.window)
             used = await self._retry_shorter(request, frame, fixed, overflow)
         return await call(_apply(request, frame, fixed, used))
 
@@ -86,19 +89,29 @@ class ContextWindowLayer:
 
     def _create_window(self, model: ModelInfo, messages: Sequence[Message]) -> ModelWindow:
         view, window = create_view(self._ctx, messages, self._tokens), model.context_window
-        return ModelWindow(model, window, shortening_threshold(window, self._options.trigger), view)
+        return ModelWindow(model, window, self._find_limit(window), view)
+
+    def _find_limit(self, window: int) -> float:
+        limit = shortening_threshold(window, self._options.trigger)
+        return limit if self._budget is None else min(limit, self._budget)
+
+    def _find_target(self, capacity: WindowCapacity, share: float) -> int:
+        """Return the maximum size of the messages for a share of the window, within the budget of the task."""
+        most = capacity.message_tokens_for_share(share)
+        return most if self._budget is None else min(most, capacity.message_tokens_for_total(self._budget))
 
     async def _shorten(self, request: ModelRequest, frame: ModelWindow, fixed: int, trigger: float) -> int:
         """Summarise, and truncate if that was not enough; return the tokens that the request then uses."""
         capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
         self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
         before = frame.view.total_tokens
-        summariser = Summariser(self._ctx, self._options, self._breaker)
-        if summarised := await summariser.compact(request, frame.window):
-            frame.view = create_view(self._ctx, request.messages, self._tokens)
-            self._emit_compacted("summary", summarised, capacity, before, frame.view)
-        if frame.view.total_tokens > capacity.message_tokens_for_share(trigger):
-            self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
+        if self._options.strategy == "Summary":
+            summariser = Summariser(self._ctx, self._options, self._breaker)
+            if summarised := await summariser.compact(request, frame.window):
+                frame.view = create_view(self._ctx, request.messages, self._tokens)
+                self._emit_compacted("summary", summarised, capacity, before, frame.view)
+        if frame.view.total_tokens > self._find_target(capacity, trigger):
+            await self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
         return capacity.request_tokens(frame.view.total_tokens)
 
     async def _retry_shorter(
@@ -110,11 +123,14 @@ class ContextWindowLayer:
         except MessageTooLarge:
             raise overflow from overflow.__cause__
 
-    def _truncate(self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, share: float) -> None:
+    async def _truncate(
+        self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, share: float
+    ) -> None:
         shown, before = frame.view.visible_messages(request.messages), frame.view.total_tokens
-        kept = truncate_conversation(
+        shorten = await self._choose_truncation(shown)
+        kept = shorten(
             shown,
-            capacity.message_tokens_for_share(share),
+            self._find_target(capacity, share),
             capacity.max_message_tokens,
             count=self._tokens.count_message,
             pending_ids=self._waiting(),
@@ -122,6 +138,20 @@ class ContextWindowLayer:
         frame.view = create_truncated_view(frame.view, kept, self._tokens)
         gone = {id(message) for message in shown} - {id(message) for message in kept}
         self._emit_compacted("truncation", len(gone), capacity, before, frame.view)
+
+    async def _choose_truncation(self, shown: Sequence[Message]) -> Callable[..., list[Message]]:
+        """Return the truncation of the strategy; without similarities the middle is dropped."""
+        if self._options.strategy == "Summary":
+            return truncate_conversation
+        from sophon_middlewares.outer.window.context_assembly import drop_middle, keep_relevant  # lazy, as below
+
+        if self._options.strategy == "Relevant":
+            from sophon_middlewares.outer.window.question_similarity import find_similarities  # lazy: few hosts use it
+
+            similarities = await find_similarities(self._ctx, shown)
+            if similarities is not None:
+                return partial(keep_relevant, similarities=similarities)
+        return drop_middle
 
     def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
         least = minimum_tokens(shown, self._tokens.count_message, self._waiting())

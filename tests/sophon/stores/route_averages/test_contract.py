@@ -23,6 +23,13 @@ async def test_averages_move_by_the_weight_of_an_observation_and_counts_add_up(s
     assert await store.route_averages.list_all() == [expected]
 
 
+async def test_what_people_say_is_averaged_by_itself(store: Store):
+    await store.route_averages.add([observed(quality=0.9), observed(said=1.0)])
+    await store.route_averages.add([observed(said=0.0)])
+    [average] = await store.route_averages.list_all()
+    assert (average.calls, average.scored, average.quality, average.rated, average.said) == (0, 1, 0.9, 2, 0.5)
+
+
 async def test_an_unknown_cost_is_not_zero(store: Store):
     await store.route_averages.add([observed(latency_ms=1.0)])
     [average] = await store.route_averages.list_all()

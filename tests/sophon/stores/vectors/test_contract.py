@@ -14,8 +14,8 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql_store import SqlStore
-from sophon.stores.vectors.contract import POLICIES, VectorRow
-from sophon.stores.vectors.policies import create_policy_cache, load_policies, to_vector_row
+from sophon.stores.vectors.contract import POLICIES, VectorDeletion, VectorRow
+from sophon.stores.vectors.policies import StoredPolicies, create_policy_cache, to_vector_row
 from sophon.testing import VirtualClock
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -69,8 +69,41 @@ async def test_old_vectors_and_those_beyond_the_bound_expire(store: Store):
 
 async def test_vectors_in_the_transaction_of_a_turn_are_written(store: Store):
     await store.sessions.get_or_create("s", "ada")
-    await store.runs.record("s", StagedWrites(vectors=[row("a", 1.0)]), ())
-    assert await store.vectors.count("n") == 1
+    await store.vectors.put([row("old", 1.0)])
+    await store.runs.record("s", StagedWrites(vectors=[row("a", 1.0), VectorDeletion("n", "old")]), ())
+    assert [each.key for each in await store.vectors.load("n", "e", 10)] == ["a"]
+
+
+async def test_versions_tell_what_is_new_and_only_that_is_loaded(store: Store):
+    await store.vectors.put([row("a", 1.0), row("b", 2.0), row("other", 1.0, embedder="f")])
+    before = await store.vectors.list_versions("n", "e", 10)
+    assert list(before) == ["a", "b"]
+    await store.vectors.put([row("a", 3.0)])
+    after = await store.vectors.list_versions("n", "e", 10)
+    assert list(after) == ["b", "a"]
+    assert (after["b"], after["a"] > before["b"]) == (before["b"], True)
+    assert list(await store.vectors.list_versions("n", "e", 1)) == ["a"]
+    assert await store.vectors.load_keys("n", "e", ["a", "other", "unknown"]) == [row("a", 3.0)]
+    assert await store.vectors.load_keys("n", "e", []) == []
+
+
+async def test_a_process_hears_what_another_one_has_kept_and_taken_back(store: Store, clock: VirtualClock):
+    embedder, settings = HashingEmbedder(16), LearningSettings.defaults()
+    worker, hub = (
+        create_policy_cache(store.vectors, embedder, clock, settings, 0.85, refresh=timedelta(seconds=30))
+        for _ in range(2)
+    )
+    (vector,) = await embedder.embed(["review the parser"])
+    assert await worker.lookup(vector) is None
+    await hub.record(vector, "premium", "a/large", 0.9, session_id="s", run_id="r")
+    await store.vectors.put([to_vector_row(each, embedder.name) for each in hub.take_pending()])
+    clock.advance(29)
+    assert await worker.lookup(vector) is None  # not read yet
+    clock.advance(1)
+    assert await worker.lookup(vector) is not None
+    await store.vectors.delete(POLICIES, hub.forget(run_id="r"))
+    clock.advance(30)
+    assert await worker.lookup(vector) is None
 
 
 async def test_policies_outlive_the_process(store: Store, clock: VirtualClock):
@@ -105,7 +138,8 @@ async def test_policies_that_cannot_be_read_are_named_once_and_skipped(store: St
         await store._database.write(lambda connection: connection.execute(statement))  # pyright: ignore[reportPrivateUsage]
         broken = 4
     with caplog.at_level(logging.WARNING, "sophon"):
-        found = await load_policies(store.vectors, "e", 10)
+        source = StoredPolicies(store.vectors, "e", 10)
+        found = await source.load(list(await source.list_versions()))
     assert [each.key for each in found] == (["good"] if broken == 4 else ["good", "json"])
     [line] = [record.message for record in caplog.records]
     assert f"{broken} of the stored routing policies cannot be read and are skipped" in line

@@ -1,0 +1,37 @@
+"""The quality of a tier: the score of answers by their form, and what people say about them."""
+
+import pytest
+
+from sophon.routing.route_averages import RouteAverages, judge_quality
+from sophon.stores.route_averages.contract import RouteAverage
+
+
+@pytest.mark.parametrize(
+    ("form", "said", "rated", "quality"),
+    [
+        (None, None, 0, 0.0),
+        (0.9, None, 0, 0.9),
+        (None, 0.4, 1, 0.4),
+        (0.9, 0.0, 10, 0.27),
+        (0.9, 0.0, 1000, 0.27),  # more ratings do not make them weigh more than 0.7
+        (0.9, 0.0, 5, 0.585),
+        (0.9, 1.0, 10, 0.97),
+    ],
+)
+def test_what_people_say_weighs_as_much_as_for_one_answer(
+    form: float | None, said: float | None, rated: int, quality: float
+) -> None:
+    assert judge_quality(form, said, rated, 10) == pytest.approx(quality)
+
+
+def test_the_models_of_a_tier_count_by_their_turns() -> None:
+    averages = RouteAverages()
+    averages.load(
+        [
+            RouteAverage("a", "low", "chat", scored=30, quality=0.9, rated=10, said=0.0),
+            RouteAverage("b", "low", "chat", scored=10, quality=0.5),
+            RouteAverage("c", "high", "chat", scored=9, quality=0.1),
+        ]
+    )
+    found = averages.find_quality("low", "chat", 10)
+    assert (found.scored, found.quality) == (40, pytest.approx(0.3 * 0.8))
