@@ -1,6 +1,6 @@
 """Built-in tool `load_tools`: offers the tools of groups that the tool filter left out."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from sophon.context import Context
 from sophon.errors import ToolError
@@ -47,11 +47,11 @@ def _offer(ctx: Context, tools: Iterable[Tool]) -> None:
         ctx.tools.extend(tool for tool in tools if tool.name not in offered)
 
 
-def _describe_fault(name: str, known: dict[str, str], available: dict[str, list[Tool]]) -> str:
+def _describe_fault(name: str, known: Mapping[str, str], available: Mapping[str, Sequence[Tool]]) -> str:
     if name in known:
         return f"the tools of the group {known[name]!r} are not permitted in this conversation"
     return f"there is no group {name!r}; {_list_groups(available)}"
 
 
-def _list_groups(available: dict[str, list[Tool]]) -> str:
+def _list_groups(available: Mapping[str, Sequence[Tool]]) -> str:
     return f"the groups are {', '.join(name for name, tools in available.items() if tools) or 'none'}"
