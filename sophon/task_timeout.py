@@ -21,9 +21,8 @@ class TaskTimeout:
         self._clock = clock
         self._seconds = seconds
         self._timer: Timer | None = None
-        self._task: asyncio.Task[object] | None = None
-        self._cancelling = 0
         self._is_expired = False
+        # `_task` and `_cancelling` are set on entry.
 
     def expired(self) -> bool:
         """Return whether the time passed while the body ran, whatever the body then did."""
@@ -39,9 +38,10 @@ class TaskTimeout:
         self.expire()
 
     def __enter__(self) -> Self:
-        self._task = task = asyncio.current_task()
+        task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a TaskTimeout must be used inside a task")
+        self._task: asyncio.Task[object] | None = task
         self._cancelling = task.cancelling()
         if self._seconds is not None:
             self._timer = self._clock.call_later(self._seconds, self._on_timer)

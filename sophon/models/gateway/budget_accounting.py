@@ -1,4 +1,4 @@
-"""Budget accounting of one attempt: reservation, settlement or release, and the usage with its cost."""
+"""One attempt: its deadline, and its accounting: reservation, settlement or release, and the usage with its cost."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,36 +7,38 @@ import anyio
 
 from sophon.messages import Usage
 from sophon.models.gateway.attempt_cost import has_cost
+from sophon.models.gateway.attempt_deadline import AttemptDeadline
+from sophon.models.gateway.attempt_limits import AttemptLimits
+from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.reported_usage import read_reported_usage, usage_with_cost
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelRequest, ModelResponse
-from sophon.models.token_counter import TokenCounter
 
 
-class AttemptAccounting:
-    """Reservation and settlement of one attempt; ended by exactly one of `settle`, `charge` and `release`.
+class Attempt(AttemptDeadline):
+    """One attempt, which ends with exactly one of `settle`, `charge` and `release`; as a context manager its deadline.
 
-    The meter must undo a reservation whose caller is cancelled, and must complete a settlement or release even so:
+    One object for both, because every model call makes one. The meter must undo a reservation whose caller is cancelled, and must complete a settlement or release even so:
     shielding scopes here would cost every attempt more than the accounting itself. Without a meter only the usage is
     computed.
     """
 
-    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "output", "request", "started_at", "tap")
+    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "request")
 
     def __init__(
         self,
         request: ModelRequest,
         output: AttemptOutput,
         tap: StreamTap | None,
-        started_at: float,
-        tokens: TokenCounter,
         meter: Meter | None,
+        gateway_dependencies: GatewayDependencies,
+        limits: AttemptLimits,
     ) -> None:
+        clock = gateway_dependencies.clock
+        is_streamed = tap is not None and request.model.streaming
+        super().__init__(clock, limits, output, tap, clock.monotonic(), is_streamed=is_streamed)
         self.request = request
-        self.output = output
-        self.tap = tap
-        self.started_at = started_at
-        self._tokens = tokens
+        self._tokens = gateway_dependencies.tokens
         self._meter = meter
         self._estimated = 0
         self._reservation: Any = None

@@ -8,7 +8,7 @@ from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
-from sophon.models.gateway.attempt import AttemptRunner, normalise_finish_reason
+from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.closing import close_all
 from sophon.models.gateway.failover_machine import (
@@ -94,12 +94,15 @@ class ModelGateway:
             request = request.copy_with(on_text=latch)
         if request.purpose not in LAYERED_PURPOSES:
             layers = ()
-        runner = AttemptRunner(self._context, meter, emit, check, latch, cancellation or Cancellation())
+        cancellation = cancellation or Cancellation()
+        loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
         for position, candidate in enumerate(available):
             is_last = position + 1 == len(available)
-            call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
+            records = () if loop is None else loop.records
+            loop = RetryLoop(candidate, is_last, self._context, meter, emit, check, latch, cancellation, records)
+            call: Call = loop
             for layer in reversed(layers):
                 call = _wrap_in_layer(layer, call)
             if position:
@@ -111,7 +114,7 @@ class ModelGateway:
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
                 if (
-                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, runner.has_output)]
+                    TRANSITIONS[FailoverState.CALLING, failover_event_from_error(error, loop.has_output)]
                     is FailoverState.ABORTED
                 ):
                     break
@@ -119,7 +122,8 @@ class ModelGateway:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
                 return _complete_response(response, candidate, latch)
-        raise _attach_records(select_final_error(errors, runner.has_output), runner)
+        has_output = latch is not None and latch.has_output
+        raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
 
     async def warm_up(self) -> None:
         """Load the models' clients and the tokenizer, which the first call would otherwise wait for.
@@ -212,9 +216,9 @@ def _complete_response(
     return response
 
 
-def _attach_records(error: SophonError, runner: AttemptRunner) -> SophonError:
+def _attach_records(error: SophonError, records: Sequence[AttemptRecord]) -> SophonError:
     if isinstance(error, ModelError):
-        error.attempts = list(runner.records)
+        error.attempts = list(records)
     return error
 
 
