@@ -57,9 +57,13 @@ class Extensions:
         """Set the value of `key`, replacing any previous one."""
         self.values[key.name] = value
         if key.dump is not None:
-            if self._dumps is None:
-                self._dumps = {}
-            self._dumps[key.name] = key.dump
+            self.note_dump(key.name, key.dump)
+
+    def note_dump(self, name: str, dump: Callable[[Any], Any]) -> None:
+        """Note how the value of a key is serialised."""
+        if self._dumps is None:
+            self._dumps = {}
+        self._dumps[name] = dump
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that have a `dump`, as JSON-serialisable data."""

@@ -254,7 +254,10 @@ class Context(TurnState):
 
     def put(self, key: Key[T], value: T) -> None:
         """Store a middleware's value for this turn."""
-        self.extensions.put(key, value)
+        extensions = self.extensions
+        extensions.values[key.name] = value
+        if key.dump is not None:
+            extensions.note_dump(key.name, key.dump)
 
     @property
     def root(self) -> "Context":

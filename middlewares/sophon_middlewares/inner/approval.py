@@ -47,6 +47,7 @@ class Approval:
     unique = True
     calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
+    settling_only = True
     before = ("ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
     acts = {"tool call": "asks a person before a call of High risk or above: approve, edit, reject, or wait"}

@@ -59,6 +59,7 @@ class ToolExecution:
     unique = True
     calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Approval")
+    settling_only = True
     before = ("LlmInvoker",)
     acts = {"tool call": "checks name, arguments and grant; runs it with a timeout; truncates and journals the result"}
 

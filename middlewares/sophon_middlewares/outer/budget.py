@@ -7,6 +7,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
+from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.settings import BudgetSettings
@@ -65,7 +66,7 @@ class Budget:
             if payer is not None:
                 await _check_payer(ctx, payer)
             ctx.excluded_providers = await _exclude_providers(ctx, payer)
-            ctx.meter = TurnMeter(ctx)
+            ctx.meter = TurnMeter(ctx, payer)
             await next(ctx)
         except BudgetExceeded as error:
             ctx.response = build_refusal(error)
@@ -107,7 +108,7 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
     """
     budget, excluded = ctx.services.settings.budget, ctx.excluded_providers
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
-    if not budget.has_provider_limits and not any(provider.has_unknown_prices for provider in active):
+    if not budget.has_provider_limits and not has_unknown_prices(active):
         return excluded
     first: BudgetExceeded | None = None
     excluded, now = dict(excluded), ctx.services.clock.now()
@@ -125,6 +126,14 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
     if first is not None and all(provider.id in excluded for provider in active):
         raise first
     return excluded
+
+
+def has_unknown_prices(providers: Sequence[Provider]) -> bool:
+    """Return whether the price of a model of these providers is unknown, although it does not run locally."""
+    for provider in providers:  # noqa: SIM110 - a generator costs more than the question, which every turn asks
+        if provider.has_unknown_prices:
+            return True
+    return False
 
 
 def find_provider_price_error(

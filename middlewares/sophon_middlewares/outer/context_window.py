@@ -41,5 +41,9 @@ class ContextWindow:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         layer = ContextWindowLayer(ctx, self._options or ctx.services.settings.context_window, self.breaker)
-        with ctx.call_layer(layer):
+        # As `with ctx.call_layer(layer)`, without its object: every turn comes through here.
+        ctx.call_layers.append(layer)
+        try:
             await next(ctx)
+        finally:
+            ctx.call_layers.remove(layer)

@@ -36,8 +36,15 @@ class PromptToolBridge:
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        with ctx.call_layer(BridgeLayer(), overhead=bridge_overhead):
+        layer = BridgeLayer()
+        # As `with ctx.call_layer(layer, overhead=...)`, without its object: every turn comes through here.
+        ctx.call_layers.append(layer)
+        ctx.request_overheads.append(bridge_overhead)
+        try:
             await next(ctx)
+        finally:
+            ctx.call_layers.remove(layer)
+            ctx.request_overheads.remove(bridge_overhead)
 
 
 class BridgeLayer:
