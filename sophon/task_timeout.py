@@ -34,6 +34,13 @@ class TaskTimeout:
             self._is_expired = True
             self._task.cancel()
 
+    def _leave(self) -> None:
+        """Forget timer and task, so that nothing holds them or calls this scope any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._task = None
+
     def _on_timer(self) -> None:
         self.expire()
 
@@ -50,10 +57,8 @@ class TaskTimeout:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        task, self._task = self._task, None
+        task = self._task
+        self._leave()
         if self._is_expired and task is not None:
             is_own = task.uncancel() <= self._cancelling
             if is_own and kind is asyncio.CancelledError:

@@ -123,6 +123,8 @@ async def _retry_empty_reply(ctx: Context, response: ModelResponse, turn_state: 
 
 def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
     streams = ctx.stream and not ctx.depth
+    # The answer of a turn is all its texts before tool calls, too.
+    most, earlier = ctx.services.settings.agent_execution.max_reply_bytes, turn_state.earlier_texts
     # A copy, because a model may keep its request while the turn appends to the list.
     return ctx.request(
         list(ctx.messages),
@@ -130,14 +132,7 @@ def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
         on_text=build_stream_listener(ctx) if streams else None,
         on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,
-        max_reply_bytes=_remaining_reply_bytes(ctx, turn_state),
-    )
-
-
-def _remaining_reply_bytes(ctx: Context, turn_state: _InvokerState) -> int:
-    """Return the size that the next reply may have: the answer of a turn is all its texts before tool calls, too."""
-    return max(
-        0, ctx.services.settings.agent_execution.max_reply_bytes - turn_state.earlier_texts.count_bytes(ctx.messages)
+        max_reply_bytes=max(0, most - earlier.count_bytes(ctx.messages)),
     )
 
 

@@ -65,7 +65,8 @@ class Budget:
         try:
             if payer is not None:
                 await _check_payer(ctx, payer)
-            ctx.excluded_providers = await _exclude_providers(ctx, payer)
+            if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
+                ctx.excluded_providers = await _exclude_providers(ctx, payer)
             ctx.meter = TurnMeter(ctx, payer)
             await next(ctx)
         except BudgetExceeded as error:
@@ -108,8 +109,6 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
     """
     budget, excluded = ctx.services.settings.budget, ctx.excluded_providers
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
-    if not budget.has_provider_limits and not has_unknown_prices(active):
-        return excluded
     first: BudgetExceeded | None = None
     excluded, now = dict(excluded), ctx.services.clock.now()
     for provider in active:
@@ -129,9 +128,9 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
 
 
 def has_unknown_prices(providers: Sequence[Provider]) -> bool:
-    """Return whether the price of a model of these providers is unknown, although it does not run locally."""
+    """Return whether a model of an active provider has an unknown price, although it does not run locally."""
     for provider in providers:  # noqa: SIM110 - a generator costs more than the question, which every turn asks
-        if provider.has_unknown_prices:
+        if provider.active and provider.has_unknown_prices:
             return True
     return False
 

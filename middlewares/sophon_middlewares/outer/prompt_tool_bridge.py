@@ -52,6 +52,8 @@ class BridgeLayer:
 
     __slots__ = ("_dialect",)
 
+    without_function_calling_only = True
+
     def __init__(self) -> None:
         self._dialect: HistoryRenderer | None = None
 

@@ -238,7 +238,7 @@ async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd
 
 
 async def _delete_journal(ctx: Context) -> None:
-    """Delete the journal of a finished turn with tool calls, which no resumed run needs; a failure to delete is harmless."""
+    """Delete the journal of a finished turn with tool calls, which no resumed run needs; a failure is harmless."""
     if ctx.response is None or ctx.response.finish_reason == "suspended":
         return
     try:

@@ -52,9 +52,7 @@ async def start_turn(ctx: Context) -> None:
         if history.is_decoded:
             await prepare_history(ctx, history)
         stages.add("loaded")
-        ctx.model = ctx.model or history.model
-        if history.messages:
-            _insert_history(ctx, history)
+        _insert_history(ctx, history)
     if "recorded" not in stages:
         stages.add("recorded")
         try:
@@ -91,7 +89,10 @@ def _insert_history(ctx: Context, history: History) -> None:
 
     A compaction's `covers` counts the repaired messages, because it was made from them.
     """
+    ctx.model = ctx.model or history.model
     messages = history.messages
+    if not messages:
+        return
     known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
     if is_valid_transcript(messages, known):
         history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)

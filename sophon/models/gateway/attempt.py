@@ -81,7 +81,7 @@ class AttemptRunner:
             self._check()
         attempt = self._open_attempt(request, key)
         if self._meter is not None:
-            await attempt.reserve(self._meter)
+            attempt.reservation = await self._meter.reserve(attempt.request, attempt.count_input())
         candidate.provider.attempts += 1
         output = attempt.output
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from types import TracebackType
 
-from sophon.clock import Clock
+from sophon.clock import Clock, Timer
 from sophon.errors import ModelTimeout
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
@@ -23,7 +23,16 @@ class AttemptDeadline(TaskTimeout):
     the whole attempt holds. A body that returns although it was cancelled has timed out, too.
     """
 
-    __slots__ = ("_failure", "_limits", "_progress", "_silent_since", "_waits_for_pieces", "output", "started_at", "tap")
+    __slots__ = (
+        "_failure",
+        "_limits",
+        "_progress",
+        "_silent_since",
+        "_waits_for_pieces",
+        "output",
+        "started_at",
+        "tap",
+    )
 
     def __init__(
         self,
@@ -35,7 +44,10 @@ class AttemptDeadline(TaskTimeout):
         *,
         is_streamed: bool,
     ) -> None:
-        super().__init__(clock, limits.attempt_timeout_seconds)
+        # The fields of TaskTimeout, without another call: every attempt comes through here.
+        self._clock, self._seconds = clock, limits.attempt_timeout_seconds
+        self._timer: Timer | None = None
+        self._is_expired = False
         self._limits = limits
         self.output, self.tap = output, tap
         self._progress: _Progress | None = None
@@ -48,6 +60,9 @@ class AttemptDeadline(TaskTimeout):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._is_expired:
+            self._leave()
+            return
         try:
             super().__exit__(kind, error, trace)
         except TimeoutError:

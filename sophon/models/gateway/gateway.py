@@ -23,7 +23,7 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
-from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelRequest, ModelResponse
+from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 
 
@@ -102,13 +102,12 @@ class ModelGateway:
             is_last = position + 1 == len(available)
             records = () if loop is None else loop.records
             loop = RetryLoop(candidate, is_last, self._context, meter, emit, check, latch, cancellation, records)
-            call: Call = loop
-            for layer in reversed(layers):
-                call = _wrap_in_layer(layer, call)
+            info = candidate.info
+            call = _wrap_in_layers(loop, layers, info)
             if position:
-                request = request.copy_with(model=candidate.info, key=None)
+                request = request.copy_with(model=info, key=None)
             else:
-                request.model = candidate.info
+                request.model = info
             try:
                 response = await call(request)
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
@@ -195,6 +194,14 @@ def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
     for candidate in every:
         index.setdefault(candidate.provider.id, []).append(candidate)
     return index
+
+
+def _wrap_in_layers(call: Call, layers: Sequence[CallLayer], model: ModelInfo) -> Call:
+    """Return the call inside the layers that act on calls of the model, the first one outermost."""
+    for layer in reversed(layers):
+        if not (model.function_calling and getattr(layer, "without_function_calling_only", False)):
+            call = _wrap_in_layer(layer, call)
+    return call
 
 
 def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:

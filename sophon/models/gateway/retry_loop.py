@@ -3,12 +3,10 @@
 from datetime import timedelta
 
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
-from sophon.events import AgentStatus, Emit
+from sophon.events import AgentStatus
 from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
-from sophon.models.gateway.gateway_dependencies import GatewayDependencies
-from sophon.models.gateway.provider import Candidate
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
     TRANSIENT_ERRORS,
