@@ -261,7 +261,9 @@ class Context(TurnState):
         extensions = self.extensions
         extensions.values[key.name] = value
         if key.dump is not None:
-            extensions.note_dump(key.name, key.dump)
+            if extensions.dumps is None:
+                extensions.dumps = {}
+            extensions.dumps[key.name] = key.dump
 
     @property
     def root(self) -> "Context":

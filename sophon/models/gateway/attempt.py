@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sophon.cancellation import Cancellation
 from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
@@ -86,11 +86,11 @@ class AttemptRunner:
         output = attempt.output
         try:
             with attempt:
-                response: object = await candidate.model.complete(attempt.request)
-            if isinstance(response, ModelResponse):
+                answer: Any = await candidate.model.complete(attempt.request)
+            if isinstance(answer, ModelResponse):
                 # Noted before the checks: an answer was paid for, also if it turns out to be of no use.
-                output.has_begun, output.usage = True, response.usage
-            response = check_response(response)
+                output.has_begun, output.usage = True, answer.usage
+            response = check_response(answer)
             check_reply_size(response, output.size.max_bytes)
         except asyncio.CancelledError as error:
             stopped_by_listener = attempt.tap is not None and attempt.tap.listener_error is error
