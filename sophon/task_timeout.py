@@ -17,6 +17,9 @@ class TaskTimeout:
 
     __slots__ = ("_cancelling", "_clock", "_is_expired", "_seconds", "_task", "_timer")
 
+    _task: asyncio.Task[object] | None
+    _cancelling: int
+
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock = clock
         self._seconds = seconds
@@ -48,7 +51,7 @@ class TaskTimeout:
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a TaskTimeout must be used inside a task")
-        self._task: asyncio.Task[object] | None = task
+        self._task = task
         self._cancelling = task.cancelling()
         if self._seconds is not None:
             self._timer = self._clock.call_later(self._seconds, self._on_timer)

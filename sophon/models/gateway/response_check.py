@@ -75,8 +75,9 @@ def _is_plain(response: ModelResponse) -> bool:
 def _is_plain_call(call: object) -> bool:
     if type(call) is not ToolCall or type(call.name) is not str or type(call.id) is not str:
         return False
-    arguments: Mapping[Any, Any] = call.arguments
-    if type(arguments) is not dict:
+    arguments: Mapping[Any, object] = call.arguments
+    kind = type(arguments)
+    if kind is not dict:
         return False
     for key, value in arguments.items():  # noqa: SIM110 - a generator costs more than the check
         if type(key) is not str or type(value) not in _PLAIN_TYPES:
