@@ -68,6 +68,25 @@ class Clock(Protocol):
         ...
 
 
+_ID_BYTES = 10
+_IDS_PER_DRAW = 64
+
+_spare_ids: list[str] = []
+"""Ids that were drawn and not used yet: a question to the system for each costs more than what it is for. Taking one is
+atomic, so that threads never share one; a forked child draws its own."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_spare_ids.clear)
+
+
+def _draw_ids() -> str:
+    """Draw random ids, keep all but one, and return that one."""
+    drawn, digits = os.urandom(_ID_BYTES * _IDS_PER_DRAW).hex(), 2 * _ID_BYTES
+    ids = [drawn[start : start + digits] for start in range(0, len(drawn), digits)]
+    last = ids.pop()
+    _spare_ids.extend(ids)
+    return last
+
+
 class SystemClock:
     """Clock of the operating system; identifiers have 80 random bits, so none can be guessed from another."""
 
@@ -96,7 +115,10 @@ class SystemClock:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
-        return os.urandom(10).hex()
+        try:
+            return _spare_ids.pop()
+        except IndexError:
+            return _draw_ids()
 
     def new_nonce(self) -> str:
         return os.urandom(8).hex()

@@ -32,12 +32,13 @@ class SerializedValue:
 class Extensions:
     """Values by key, shared by a turn and its tool-call branches."""
 
-    __slots__ = ("_dumps", "values")
+    __slots__ = ("dumps", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}
         """The values by the names of their keys; a restored one that was not read yet is a SerializedValue."""
-        self._dumps: dict[str, Callable[[Any], Any]] | None = None
+        self.dumps: dict[str, Callable[[Any], Any]] | None = None
+        """How to serialise the values that survive a suspension, by the names of their keys; None for no such value."""
 
     def get(self, key: Key[T]) -> T | None:
         """Return the value, or None. Raises StateError if a restored value cannot be loaded."""
@@ -57,14 +58,14 @@ class Extensions:
         """Set the value of `key`, replacing any previous one."""
         self.values[key.name] = value
         if key.dump is not None:
-            if self._dumps is None:
-                self._dumps = {}
-            self._dumps[key.name] = key.dump
+            if self.dumps is None:
+                self.dumps = {}
+            self.dumps[key.name] = key.dump
 
     def to_json(self) -> dict[str, Any]:
         """Return the values that have a `dump`, as JSON-serialisable data."""
         data: dict[str, Any] = {}
-        dumps = self._dumps or {}
+        dumps = self.dumps or {}
         for name, value in self.values.items():
             if type(value) is SerializedValue:
                 data[name] = value.data

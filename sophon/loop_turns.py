@@ -35,7 +35,7 @@ def count_due_passes(loop: AbstractEventLoop) -> int:
     except AttributeError:
         return 2
     now = loop.time()
-    if timers and timers[0].when() <= now:
+    if timers and timers[0]._when <= now:
         passes = 2
     elif ready or not 0 <= now - _last_pass.at < MAX_SECONDS_WITHOUT_PASS:
         passes = 1

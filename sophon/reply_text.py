@@ -16,11 +16,12 @@ def collect_earlier_texts(messages: Sequence[Message]) -> list[str]:
     """
     texts: list[str] = []
     for message in reversed(messages):
-        if message.role != "tool":  # half of a long turn's messages
-            if begins_turn(message):
-                break
-            if is_earlier_text(message):
-                texts.append(message.content)
+        # As `begins_turn` and `is_earlier_text`, without their calls: half of a long turn's messages are results.
+        role = message.role
+        if role == "user" and not message.origin:
+            break
+        if role == "assistant" and message.tool_calls and message.content.strip():
+            texts.append(message.content)
     texts.reverse()
     return texts
 

@@ -255,8 +255,8 @@ class Services:
             check_image_count(images)
         if model is not None:
             self.gateway.find(model)
-        messages = MessageList([Message("system", self.instructions)] if self.instructions else ())
-        messages.append(Message("user", text, images=tuple(images)))
+        user = Message("user", text, images=tuple(images))
+        messages = MessageList((Message("system", self.instructions), user) if self.instructions else (user,))
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)
@@ -273,12 +273,12 @@ class Services:
             channel=channel,
             stream=stream,
             model=model,
-            planning=parse_planning_mode(planning),
-            max_iterations=check_max_iterations(max_iterations, self.settings),
+            planning=None if planning is None else parse_planning_mode(planning),
+            max_iterations=None if max_iterations is None else check_max_iterations(max_iterations, self.settings),
             started_at=self.clock.now(),
             has_listeners=self.has_listeners,
             messages=messages,
-            tools=self.registry.tools,
+            tools=self.toolbox.registry.tools,
         )
 
     async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:

@@ -17,13 +17,15 @@ class TaskTimeout:
 
     __slots__ = ("_cancelling", "_clock", "_is_expired", "_seconds", "_task", "_timer")
 
+    _task: asyncio.Task[object] | None
+    _cancelling: int
+
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock = clock
         self._seconds = seconds
         self._timer: Timer | None = None
-        self._task: asyncio.Task[object] | None = None
-        self._cancelling = 0
         self._is_expired = False
+        # `_task` and `_cancelling` are set on entry.
 
     def expired(self) -> bool:
         """Return whether the time passed while the body ran, whatever the body then did."""
@@ -35,13 +37,21 @@ class TaskTimeout:
             self._is_expired = True
             self._task.cancel()
 
+    def _leave(self) -> None:
+        """Forget timer and task, so that nothing holds them or calls this scope any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._task = None
+
     def _on_timer(self) -> None:
         self.expire()
 
     def __enter__(self) -> Self:
-        self._task = task = asyncio.current_task()
+        task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a TaskTimeout must be used inside a task")
+        self._task = task
         self._cancelling = task.cancelling()
         if self._seconds is not None:
             self._timer = self._clock.call_later(self._seconds, self._on_timer)
@@ -50,10 +60,8 @@ class TaskTimeout:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        task, self._task = self._task, None
+        task = self._task
+        self._leave()
         if self._is_expired and task is not None:
             is_own = task.uncancel() <= self._cancelling
             if is_own and kind is asyncio.CancelledError:

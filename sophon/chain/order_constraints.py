@@ -23,7 +23,8 @@ class OrderConstraints:
     relies on what follows; a function without declarations may be the last one. `unique`: at most once.
     `repeats_after`: names of inner middlewares after which one of the outer zone may stand, too; there it runs again in
     every round. `acts`: frequency (turn, model call, tool batch, tool call) -> description of the action, for
-    `explain()`.
+    `explain()`. `settling_only`: it does nothing but call next unless `ctx.settling`; a chain passes it by in a model
+    pass.
     """
 
     zone: Zone | None = None
@@ -36,6 +37,7 @@ class OrderConstraints:
     calls_next: bool = False
     unique: bool = False
     repeats_after: tuple[str, ...] = ()
+    settling_only: bool = False
     acts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -52,8 +54,20 @@ def read_order_constraints(middleware: object) -> OrderConstraints:
         calls_next=bool(getattr(middleware, "calls_next", False)),
         unique=bool(getattr(middleware, "unique", False)),
         repeats_after=_names(middleware, "repeats_after"),
+        settling_only=acts_in_settling_only(middleware),
         acts=getattr(middleware, "acts", {}),
     )
+
+
+def acts_in_settling_only(middleware: object) -> bool:
+    """Return whether the class that defines `__call__` declares `settling_only`.
+
+    A subclass with a `__call__` of its own must declare it again: it may act in model passes, too.
+    """
+    for owner in type(middleware).__mro__:
+        if "__call__" in vars(owner):
+            return bool(vars(owner).get("settling_only", False))
+    return False
 
 
 def get_middleware_name(middleware: object) -> str:

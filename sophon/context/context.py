@@ -19,7 +19,7 @@ from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
 from sophon.extensions import Key, SerializedValue
 from sophon.lazy_dataclass import dataclass
-from sophon.messages import Message, Response, ToolCall, ToolCallOutcome, ToolResult
+from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolCallOutcome, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
     NO_MODEL,
@@ -155,7 +155,7 @@ class Context(TurnState):
         """Emit an event to the listeners; never waits, never raises."""
         try:
             event.session_id = self.session_id
-            event.task_id = self.task_id
+            event.task_id = self.run_id.partition("/")[0]
             event.run_id = self.run_id
             self.services.events.emit(event)
         except Exception:  # a broken listener must not break the turn
@@ -207,8 +207,8 @@ class Context(TurnState):
         )
         tally = self.tally
         tally.model_calls += 1
-        if response.usage is not None:
-            tally.usage += response.usage
+        if (usage := response.usage) is not None:
+            tally.usage = usage if tally.usage is NO_USAGE else tally.usage + usage
         return response
 
     def settle(
@@ -216,7 +216,11 @@ class Context(TurnState):
     ) -> None:
         """Give a pending call its one result; `text` is what the model reads."""
         result = self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
-        self.pending = [other for other in self.pending if other.id != call.id]
+        pending = self.pending
+        if len(pending) == 1 and pending[0].id == call.id:
+            self.pending = []
+        else:
+            self.pending = [other for other in pending if other.id != call.id]
         if self.has_listeners:
             from sophon.tools.untrusted_text import unfence_text  # lazy: the tools need pydantic
 
@@ -254,7 +258,12 @@ class Context(TurnState):
 
     def put(self, key: Key[T], value: T) -> None:
         """Store a middleware's value for this turn."""
-        self.extensions.put(key, value)
+        extensions = self.extensions
+        extensions.values[key.name] = value
+        if key.dump is not None:
+            if extensions.dumps is None:
+                extensions.dumps = {}
+            extensions.dumps[key.name] = key.dump
 
     @property
     def root(self) -> "Context":

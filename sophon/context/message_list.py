@@ -1,6 +1,5 @@
 """Message list of a turn, which tells what of it is unchanged: a checkpoint then writes only what is new."""
 
-from collections.abc import Iterable
 from operator import index
 from typing import Any, Self, SupportsIndex
 
@@ -13,11 +12,8 @@ class MessageList(list[Message]):
     Appending costs what it costs in a list. `unchanged` is 0 until the first mark.
     """
 
-    __slots__ = ("unchanged",)
-
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
-        super().__init__(messages)
-        self.unchanged = 0
+    # Of the class until the first mark: a list is made as fast as a plain one, and most are never marked.
+    unchanged: int = 0
 
     def mark_unchanged(self) -> None:
         """Count all messages as unchanged from now on."""

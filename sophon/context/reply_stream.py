@@ -73,8 +73,7 @@ def complete_stream(turn: StreamingTurn, text: str) -> None:
         build_stream_listener(turn)(text)
         turn.streamed_chunks = [text]
         turn.is_stream_complete = False
-    length = len(shown_text(turn))
-    if length and not turn.is_stream_complete:
+    if not turn.is_stream_complete and (length := len(shown_text(turn))):
         turn.is_stream_complete = True
         turn.emit(StreamCompleted(epoch=turn.epoch, length=length))
 

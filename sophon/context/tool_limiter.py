@@ -28,10 +28,17 @@ class ToolLimiter:
         """Return whether one more call could run now, ignoring the waiters."""
         return self._running == 0 if serial else not self._exclusive and self._running < self.limit
 
+    def try_acquire(self, serial: bool) -> bool:
+        """Acquire a slot if one is free and nobody waits; return whether it was acquired."""
+        if self._waiting or self._exclusive or self._running >= (1 if serial else self.limit):
+            return False
+        self._running += 1
+        self._exclusive = serial
+        return True
+
     async def acquire(self, serial: bool) -> None:
         """Wait for a slot and acquire it; release it with `release`."""
-        if not self._waiting and self.has_capacity(serial):
-            self._admit(serial)
+        if self.try_acquire(serial):
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         entry = (waiter, serial)

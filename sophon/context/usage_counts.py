@@ -42,9 +42,9 @@ class UsageCounts:
         return Usage(*_usage_values(self))
 
     @classmethod
-    def from_usage(cls, usage: Usage) -> "UsageCounts":
-        """Return the counts of an earlier sum, whose number of attempts is not known."""
-        return cls(0, *_usage_values(usage))
+    def from_usage(cls, usage: Usage, calls: int = 0) -> "UsageCounts":
+        """Return the counts of a usage; by default of an earlier sum, whose number of attempts is not known."""
+        return cls(calls, *_usage_values(usage))
 
 
 _usage_values = operator.attrgetter(*(each.name for each in fields(Usage)))

@@ -210,7 +210,10 @@ Call: TypeAlias = Callable[[ModelRequest], Awaitable[ModelResponse]]
 """The rest of the model call, as seen by a call layer: the inner layers, retries and the model."""
 
 CallLayer: TypeAlias = Callable[[ModelRequest, Call], Awaitable[ModelResponse]]
-"""A wrapper around every `reply` and `step` call. It runs once per candidate, which it finds in `request.model`."""
+"""A wrapper around every `reply` and `step` call. It runs once per candidate, which it finds in `request.model`.
+
+One with an attribute `without_function_calling_only` that is true is left out for models with function calling.
+"""
 
 
 class Meter(Protocol):

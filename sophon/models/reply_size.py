@@ -58,8 +58,9 @@ class ReplySize:
         if self.bytes > self.max_bytes:
             self._refuse()
 
-    def check_call_count(self, count: int) -> None:
-        """Check the number of tool calls so far."""
+    @staticmethod
+    def check_call_count(count: int) -> None:
+        """Check the number of tool calls so far. Raises ResponseTooLarge."""
         if count > MAX_TOOL_CALLS:
             raise ResponseTooLarge("the list of tool calls of the model", MAX_TOOL_CALLS, "calls")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.provider import Candidate
-from sophon.routing.model_directory import ModelDirectory
+from sophon.routing.model_directory import NO_MODELS, ModelDirectory
 from sophon.settings.sections.permissions import RoutingPermissions
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RouteRequest:
     capability: str | None = None
     profile: "TaskProfile | None" = None
     permissions: RoutingPermissions = NO_PERMISSIONS
-    models: ModelDirectory = field(default_factory=ModelDirectory)
+    models: ModelDirectory = NO_MODELS
     remaining_cost: float | None = None
     policy: "CachedPolicy | None" = None
     now: float = 0.0

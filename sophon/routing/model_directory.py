@@ -76,3 +76,7 @@ def _model_name(candidate: Candidate) -> str:
 
 def _provider_id(candidate: Candidate) -> str:
     return candidate.provider.id
+
+
+NO_MODELS = ModelDirectory()
+"""The directory of no provider, shared: a directory is never changed."""

@@ -80,7 +80,9 @@ class AgenticLoop:
             if ctx.iteration >= most:
                 await _conclude(ctx, next)
                 return
-            await _run_model_pass(ctx, next)
+            if ctx.has_listeners:
+                ctx.emit(AgentStatus(status="thinking"))
+            await next(ctx)
             if not list_unanswered_calls(ctx):
                 return
 
@@ -112,12 +114,6 @@ def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:
         detector = LoopDetector(limits)
         ctx.put(DETECTOR, detector)
     return detector
-
-
-async def _run_model_pass(ctx: Context, next: Next) -> None:
-    if ctx.has_listeners:
-        ctx.emit(AgentStatus(status="thinking"))
-    await next(ctx)
 
 
 async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls: list[ToolCall]) -> bool:
@@ -166,8 +162,10 @@ def _end_round(ctx: Context) -> None:
 
 async def _conclude(ctx: Context, next: Next) -> None:
     ctx.tools_allowed = False
+    if ctx.has_listeners:
+        ctx.emit(AgentStatus(status="thinking"))
     try:
-        await _run_model_pass(ctx, next)
+        await next(ctx)
     finally:
         ctx.tools_allowed = True
     if ctx.response is None:

@@ -47,25 +47,29 @@ class Approval:
     unique = True
     calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
+    settling_only = True
     before = ("ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
     acts = {"tool call": "asks a person before a call of High risk or above: approve, edit, reject, or wait"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if ctx.settling:
+            registry = ctx.services.registry
             for call in list(ctx.pending):
-                await _decide(ctx, call)
+                tool = registry.get(call.name)
+                if tool is None:
+                    continue
+                escalation, risk = find_escalation(ctx, call), find_call_risk(ctx, call, tool)
+                asks = escalation is not None or is_asked_by_risk(ctx, tool, risk)
+                if asks or risk >= Risk.HIGH:
+                    await _decide(ctx, call, tool, risk, escalation, asks=asks)
         await next(ctx)
 
 
-async def _decide(ctx: Context, call: ToolCall) -> None:
-    tool = ctx.services.registry.get(call.name)
-    if tool is None or (ctx.resumed and await find_earlier_run(ctx, call) is not None):
-        return
-    escalation = find_escalation(ctx, call)
-    risk = find_call_risk(ctx, call, tool)
-    asks = escalation is not None or is_asked_by_risk(ctx, tool, risk)
-    if not asks and risk < Risk.HIGH:
+async def _decide(
+    ctx: Context, call: ToolCall, tool: Tool, risk: Risk, escalation: Escalation | None, *, asks: bool
+) -> None:
+    if ctx.resumed and await find_earlier_run(ctx, call) is not None:
         return
     if find_call_error(ctx, call, tool) is not None or find_argument_error(tool, call.arguments) is not None:
         return  # ToolExecution returns the error; a call that cannot run needs no approval

@@ -20,7 +20,7 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
     """
     if call.malformed is not None:
         return f"this tool call could not be read: {call.malformed}"
-    if tool is not None and is_offered(ctx, tool):
+    if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
         return None
     near = ctx.services.registry.suggest_names(call.name, ctx.tools)
     hint = f"; near names: {', '.join(near)}" if near else ""

@@ -29,11 +29,10 @@ class EarlierTextSize:
         else:
             for index in range(seen, length):
                 message = messages[index]
-                if message.role == "tool":  # every second one in a long turn
-                    continue
-                if begins_turn(message):
-                    self._bytes = 0
-                elif is_earlier_text(message):
+                if message.role == "user":
+                    if begins_turn(message):
+                        self._bytes = 0
+                elif message.content and is_earlier_text(message):  # in a long turn nearly none has a text
                     self._bytes += count_utf8_bytes(message.content)
         self._seen, self._last = length, messages[-1] if messages else None
         return self._bytes

@@ -72,7 +72,10 @@ class LlmInvoker:
         if withdrawn is not None and turn_state.used_ids is not None:
             turn_state.used_ids.difference_update(call.id for call in withdrawn.tool_calls)
         _repair(ctx, turn_state)
-        _clear_streamed(ctx, turn_state, withdrawn)
+        if turn_state.round == ctx.iteration:
+            _withdraw_streamed(ctx, withdrawn)
+        if ctx.streamed_chunks:
+            ctx.streamed_chunks = []
         turn_state.round = ctx.iteration
         turn_state.is_asking = True
         try:
@@ -89,19 +92,17 @@ class LlmInvoker:
             _apply_response(ctx, response, turn_state)
 
 
-def _clear_streamed(ctx: Context, turn_state: _InvokerState, withdrawn: Message | None) -> None:
-    """Clear the streamed text of a previous reply.
+def _withdraw_streamed(ctx: Context, withdrawn: Message | None) -> None:
+    """Withdraw the streamed text of a previous reply of the same round: a middleware has called next again.
 
-    If that reply belongs to the same round, a middleware has called next again, and clients must learn that the new
-    reply replaces it: also if it had calls, so that its text counts as an earlier text already.
+    Clients must learn that the new reply replaces it: also if it had calls, so that its text counts as an earlier text
+    already.
     """
-    if turn_state.round == ctx.iteration:
-        was_announced = withdrawn is not None and withdrawn.tool_calls and withdrawn.content.strip()
-        if was_announced and ctx.stream and not ctx.depth:
-            restart_stream(ctx, "the reply was restarted")
-        else:
-            reset_stream(ctx)
-    ctx.streamed_chunks = []
+    was_announced = withdrawn is not None and withdrawn.tool_calls and withdrawn.content.strip()
+    if was_announced and ctx.stream and not ctx.depth:
+        restart_stream(ctx, "the reply was restarted")
+    else:
+        reset_stream(ctx)
 
 
 def reset_stream(ctx: Context) -> None:
@@ -122,6 +123,8 @@ async def _retry_empty_reply(ctx: Context, response: ModelResponse, turn_state: 
 
 def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
     streams = ctx.stream and not ctx.depth
+    # The answer of a turn is all its texts before tool calls, too.
+    most, earlier = ctx.services.settings.agent_execution.max_reply_bytes, turn_state.earlier_texts
     # A copy, because a model may keep its request while the turn appends to the list.
     return ctx.request(
         list(ctx.messages),
@@ -129,14 +132,7 @@ def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
         on_text=build_stream_listener(ctx) if streams else None,
         on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,
-        max_reply_bytes=_remaining_reply_bytes(ctx, turn_state),
-    )
-
-
-def _remaining_reply_bytes(ctx: Context, turn_state: _InvokerState) -> int:
-    """Return the size that the next reply may have: the answer of a turn is all its texts before tool calls, too."""
-    return max(
-        0, ctx.services.settings.agent_execution.max_reply_bytes - turn_state.earlier_texts.count_bytes(ctx.messages)
+        max_reply_bytes=max(0, most - earlier.count_bytes(ctx.messages)),
     )
 
 
@@ -148,8 +144,10 @@ def _apply_empty_response(ctx: Context, response: ModelResponse) -> None:
 
 def _apply_response(ctx: Context, response: ModelResponse, turn_state: _InvokerState) -> None:
     calls = _with_unique_ids(ctx, response.tool_calls, turn_state) if ctx.tools_allowed and response.tool_calls else []
-    reply = Message("assistant", response.text, calls, reasoning=reasoning_from_response(response, calls))
-    append_reply(ctx, reply)
+    reasoning = None
+    if response.reasoning or response.reasoning_fields:
+        reasoning = reasoning_from_response(response, calls)
+    append_reply(ctx, Message("assistant", response.text, calls, reasoning=reasoning))
     if response.reasoning:
         emit_reasoning(ctx, response)
     ctx.pending = calls.copy()
@@ -168,7 +166,8 @@ def _announce_text(ctx: Context, text: str) -> None:
 
     It is in the messages now, so it counts as an earlier text and no longer as the streamed part of a reply.
     """
-    ctx.streamed_chunks = []
+    if ctx.streamed_chunks:
+        ctx.streamed_chunks = []
     if text.strip() and not ctx.depth and ctx.has_listeners:
         ctx.emit(MessageAdded(message_id=reply_id(ctx), role="assistant", content=text))
 

@@ -50,6 +50,9 @@ LoopPattern: TypeAlias = Literal["", "poll_no_progress", "generic_repeat", "ping
 MAX_REMEMBERED_WARNINGS = 100
 """Warnings that are not given twice: the newest ones, so that the state of a long turn stays small."""
 
+MIN_ALTERNATION = 2
+"""Repeated calls that a window has at least in which two calls alternate."""
+
 UNUSABLE = "cannot run"
 """Key of every call that cannot run."""
 
@@ -79,6 +82,7 @@ class LoopDetector:
     __slots__ = (
         "_calls",
         "_counts",
+        "_first_notice",
         "_first_refusal",
         "_limits",
         "_pending",
@@ -91,6 +95,8 @@ class LoopDetector:
     def __init__(self, limits: LoopLimits | None = None) -> None:
         self._limits = limits or LoopLimits()
         self._first_refusal = find_lowest_refusal(self._limits)
+        notices = (self._first_refusal, self._limits.poll_warning, self._limits.repeat_warning)
+        self._first_notice = min((count for count in notices if count is not None), default=2)
         self._calls: deque[ObservedCall] = deque()
         self._counts: dict[str, int] = {}
         self._pending: dict[str, list[ObservedCall]] = {}
@@ -111,6 +117,9 @@ class LoopDetector:
         """
         tool, entry = call.name, ObservedCall(call_key(call) if problem is None else UNUSABLE)
         self._append(entry)
+        if self._is_unremarkable(entry):
+            self._add_pending(entry)
+            return _NO_VERDICT
         verdict = self._check_refusal(entry, tool) or self._check_warning(entry, tool) or _NO_VERDICT
         if problem is not None and verdict.message:
             verdict = replace(verdict, message=unusable_text(problem, f"{verdict.count} times"))
@@ -185,6 +194,12 @@ class LoopDetector:
             if not counts[oldest]:
                 del counts[oldest]
 
+    def _is_unremarkable(self, call: ObservedCall) -> bool:
+        """Return whether no rule can match: the call is new, and too few calls in the window repeat any other."""
+        return (
+            self._counts[call.key] == 1 < self._first_notice and len(self._counts) > len(self._calls) - MIN_ALTERNATION
+        )
+
     def _check_refusal(self, call: ObservedCall, tool: str) -> LoopVerdict | None:
         limits, count = self._limits, self._counts[call.key]
         if count > 1 and reaches(self._repeats + 1, limits.no_progress_critical):
@@ -217,7 +232,7 @@ class LoopDetector:
                 )
         if reaches(count, limits.repeat_warning) and self._is_new("generic_repeat", call.key):
             return self._warn("generic_repeat", call.key, count, warning_text(tool, f"{count} times"))
-        if len(self._counts) > len(self._calls) - 2:  # fast path: too few repeats in the window for a pair
+        if len(self._counts) > len(self._calls) - MIN_ALTERNATION:  # too few repeats in the window for a pair
             return None
         pair = find_alternation(self._calls, limits.ping_pong_window or 0)
         if pair is not None and self._is_new("ping_pong", pair):

@@ -25,6 +25,7 @@ class ParallelExecution:
     unique = True
     calls_next = True
     after = ("AgenticLoop",)
+    settling_only = True
     before = ("Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
     acts = {"tool batch": "sends two or more calls of a reply through the rest of the chain at the same time"}

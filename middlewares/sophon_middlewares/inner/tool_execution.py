@@ -59,6 +59,7 @@ class ToolExecution:
     unique = True
     calls_next = True
     after = ("AgenticLoop", "ParallelExecution", "Approval")
+    settling_only = True
     before = ("LlmInvoker",)
     acts = {"tool call": "checks name, arguments and grant; runs it with a timeout; truncates and journals the result"}
 
@@ -99,7 +100,8 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
         invalid = find_argument_error(tool, call.arguments)
         ctx.settle(call, f"error: {invalid or refusal}", "failed" if invalid else "denied")
         return
-    await ctx.tool_limiter.acquire(tool.serial)
+    if not ctx.tool_limiter.try_acquire(tool.serial):
+        await ctx.tool_limiter.acquire(tool.serial)
     try:
         refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
         if refusal is None:

@@ -8,6 +8,7 @@ from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
 from sophon.models.embeddings.metered_embedder import metering
+from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.settings import BudgetSettings
@@ -67,8 +68,9 @@ class Budget:
         try:
             if payer is not None:
                 await _check_payer(ctx, payer)
-            ctx.excluded_providers = await _exclude_providers(ctx, payer)
-            ctx.meter = TurnMeter(ctx)
+            if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
+                ctx.excluded_providers = await _exclude_providers(ctx, payer)
+            ctx.meter = TurnMeter(ctx, payer)
             with metering(ctx.meter):
                 await next(ctx)
         except BudgetExceeded as error:
@@ -122,8 +124,6 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
     """
     budget, excluded = ctx.services.settings.budget, ctx.excluded_providers
     active = [provider for provider in ctx.services.gateway.providers if provider.active]
-    if not budget.has_provider_limits and not any(provider.has_unknown_prices for provider in active):
-        return excluded
     first: BudgetExceeded | None = None
     excluded, now = dict(excluded), ctx.services.clock.now()
     for provider in active:
@@ -140,6 +140,14 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
     if first is not None and all(provider.id in excluded for provider in active):
         raise first
     return excluded
+
+
+def has_unknown_prices(providers: Sequence[Provider]) -> bool:
+    """Return whether a model of an active provider has an unknown price, although it does not run locally."""
+    for provider in providers:  # noqa: SIM110 - a generator costs more than the question, which every turn asks
+        if provider.active and provider.has_unknown_prices:
+            return True
+    return False
 
 
 def find_provider_price_error(

@@ -34,7 +34,6 @@ from sophon_middlewares.outer.payer_budget import (
     build_payer_alerts,
     describe_payer_limit,
     exceeded_payer_limit,
-    find_payer_limits,
 )
 
 log = logging.getLogger("sophon")
@@ -78,13 +77,13 @@ class TurnMeter:
         "_task_type",
     )
 
-    def __init__(self, ctx: Context) -> None:
+    def __init__(self, ctx: Context, payer: PayerLimits | None) -> None:
         self._ctx = ctx
         self._settings = ctx.services.settings.budget
         self._has_limits = self._settings.has_provider_limits
         self._task_type = find_task_type(ctx)
         self._limits = self._settings.limits_of_turn(self._task_type)
-        self._payer = find_payer_limits(ctx)
+        self._payer = payer
         self._reserved_tokens = 0
         self._reserved_micros = 0
         # Replaced by larger ones when there is something to remember.
@@ -157,8 +156,9 @@ class TurnMeter:
         key = (period.day, period.month, model.provider, model.name, request.purpose)
         counts = unrecorded.get(key)
         if counts is None:
-            counts = unrecorded[key] = UsageCounts()
-        counts.add(usage)
+            unrecorded[key] = UsageCounts.from_usage(usage, 1)
+        else:
+            counts.add(usage)
 
     async def _reserve(self, provider: str, worst: Usage, limits: ProviderLimits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone

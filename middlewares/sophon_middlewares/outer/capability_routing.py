@@ -57,10 +57,14 @@ class CapabilityRouting:
             eligible = [candidate for candidate in eligible if candidate.provider.id not in excluded]
         if not eligible:
             raise NoProvider(explain_no_provider(gateway, ctx.excluded_providers))
-        is_plain = ctx.settings.routing.is_default and not self._traces_priority
+        is_plain = ctx.services.settings.routing.is_default and not self._traces_priority
         strategy = self._strategy or (PRIORITY if is_plain else None)
         if strategy is not None:
             hint = ctx.step.model_hint if ctx.step else None
+            if strategy is PRIORITY and hint is None and ctx.model is None:
+                ctx.route = eligible  # what it would decide; nearly every turn
+                await next(ctx)
+                return
             decided = strategy.route(RouteRequest(ctx.text, _session_choice(ctx, gateway, eligible), hint), eligible)
             ctx.route = decided.candidates if isinstance(decided, RouteDecision) else decided
             await next(ctx)

@@ -41,8 +41,13 @@ class ContextWindow:
         self.breaker = breaker or CompactionBreaker()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        with ctx.call_layer(self.create_layer(ctx)):
+        layer = self.create_layer(ctx)
+        # As `with ctx.call_layer(layer)`, without its object: every turn comes through here.
+        ctx.call_layers.append(layer)
+        try:
             await next(ctx)
+        finally:
+            ctx.call_layers.remove(layer)
 
     def create_layer(self, ctx: Context) -> ContextWindowLayer:
         """Return the call layer of a turn."""

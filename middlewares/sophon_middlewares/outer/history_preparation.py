@@ -15,11 +15,9 @@ VALIDATED_PREFIX = "sound"
 async def prepare_history(ctx: Context, history: History) -> None:
     """Count, serialise and validate the messages that no earlier turn has, in a worker thread if they are long.
 
-    What was done is noted in `history.prefix_cache`, which the store keeps. A history in memory has nothing to prepare:
-    its messages are those of earlier turns.
+    Only for a history that `is_decoded`: one in memory has nothing to prepare, because its messages are those of
+    earlier turns. What was done is noted in `history.prefix_cache`, which the store keeps.
     """
-    if not history.is_decoded:
-        return
     await _validate(ctx, history)
     await _count(ctx, history)
 

@@ -37,8 +37,15 @@ class PromptToolBridge:
         self._dialect: CallDialect = dialect or ToolCallBlocks()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        with ctx.call_layer(BridgeLayer(self._dialect), overhead=self.overhead):
+        layer = BridgeLayer(self._dialect)
+        # As `with ctx.call_layer(layer, overhead=...)`, without its object: every turn comes through here.
+        ctx.call_layers.append(layer)
+        ctx.request_overheads.append(self.overhead)
+        try:
             await next(ctx)
+        finally:
+            ctx.call_layers.remove(layer)
+            ctx.request_overheads.remove(self.overhead)
 
     def overhead(self, request: ModelRequest) -> str:
         """Return the text that the bridge will add to a request; "" for a model with function calling."""
@@ -51,6 +58,8 @@ class BridgeLayer:
     """The call layer of one turn. Caches what it has rendered, so that a round costs only what is new."""
 
     __slots__ = ("_dialect", "_renderer")
+
+    without_function_calling_only = True
 
     def __init__(self, dialect: CallDialect) -> None:
         self._dialect = dialect

@@ -63,7 +63,8 @@ class SessionEvents:
         except Exception as error:
             await _record_failure(ctx, error)
             raise
-        await _delete_journal(ctx)
+        if ctx.tally.tool_calls or ctx.resumed:
+            await _delete_journal(ctx)
 
     async def record_end(self, ctx: Context, error: Exception | asyncio.CancelledError) -> None:
         """Record a turn that ended outside the chain as failed or cancelled; one whose end is recorded stays as it is.
@@ -237,8 +238,8 @@ async def _conclude(ctx: Context, records: Sequence[SessionRecord], end: TurnEnd
 
 
 async def _delete_journal(ctx: Context) -> None:
-    """Delete the journal of a finished turn, which no resumed run needs; a failure to delete is harmless."""
-    if ctx.response is None or ctx.response.finish_reason == "suspended" or not (ctx.tally.tool_calls or ctx.resumed):
+    """Delete the journal of a finished turn with tool calls, which no resumed run needs; a failure is harmless."""
+    if ctx.response is None or ctx.response.finish_reason == "suspended":
         return
     try:
         await ctx.services.store.journal.delete(ctx.run_id)

@@ -48,8 +48,9 @@ class ToolFilter:
         top = ctx.services.settings.tool_filter.top
         if len(ctx.tools) > top and not _has_selection(ctx):
             hints = ctx.step.tool_hints if ctx.step else ()
-            asked = (*hints, *list_called_tools(ctx.messages[ctx.recorded :]))
-            last = last_turn(ctx.messages, ctx.count_recorded())
+            recorded = ctx.count_recorded()
+            asked = (*hints, *list_called_tools(ctx.messages[recorded:])) if recorded < len(ctx.messages) else hints
+            last = last_turn(ctx.messages, recorded) if recorded > 1 else ()
             ranking = NO_RANKING
             relevance = ctx.services.registry.relevance
             if last or relevance.may_match(ctx.text):

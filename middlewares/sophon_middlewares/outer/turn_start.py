@@ -49,7 +49,8 @@ async def start_turn(ctx: Context) -> None:
         if history.messages and not may_read_full_history(ctx):
             history = History(redact_history_for_reader(history.messages), None, history.model)
             ctx.put(REDACTED_HISTORY, True)
-        await prepare_history(ctx, history)
+        if history.is_decoded:
+            await prepare_history(ctx, history)
         stages.add("loaded")
         _insert_history(ctx, history)
     if "recorded" not in stages:

@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from sophon.cancellation import Cancellation
 from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
 from sophon.events import Emit, ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
-from sophon.models.gateway.attempt_deadline import AttemptDeadline
-from sophon.models.gateway.budget_accounting import AttemptAccounting
+from sophon.models.gateway.budget_accounting import Attempt
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.provider import Candidate
@@ -30,7 +29,7 @@ class AttemptRecord(NamedTuple):
 
 
 class AttemptRunner:
-    """Runs the attempts of one call and keeps their records.
+    """Runs the attempts of one call on a candidate and keeps their records; the retry loop is built on it.
 
     Nothing stays reserved, whatever the outcome: success settles with the reported usage (estimated if there is none);
     failure releases, or charges what has cost something (attempt_cost.py); cancellation charges the input and all that
@@ -38,63 +37,78 @@ class AttemptRunner:
     its timeout has timed out.
     """
 
-    __slots__ = ("_cancellation", "_check", "_context", "_emit", "_meter", "_output_latch", "records")
+    __slots__ = (
+        "_cancellation",
+        "_candidate",
+        "_check",
+        "_context",
+        "_emit",
+        "_is_last_candidate",
+        "_meter",
+        "_output_latch",
+        "records",
+    )
 
     def __init__(
         self,
+        candidate: Candidate,
+        is_last_candidate: bool,
         gateway_dependencies: GatewayDependencies,
         meter: Meter | None,
         emit: Emit | None,
         check: Callable[[], None] | None,
         output_latch: OutputLatch | None,
         cancellation: Cancellation,
+        records: Sequence[AttemptRecord] = (),
     ) -> None:
+        self._candidate, self._is_last_candidate = candidate, is_last_candidate
         self._context = gateway_dependencies
         self._meter, self._emit, self._check = meter, emit, check
         self._output_latch, self._cancellation = output_latch, cancellation
-        self.records: Sequence[AttemptRecord] = ()
-        """What became of the attempts; a first attempt that succeeds leaves none."""
+        self.records = records
+        """What became of the attempts, also of those on earlier candidates; a first one that succeeds leaves none."""
 
     @property
     def has_output(self) -> bool:
         """Whether text has reached the caller, after which nothing is repeated."""
         return self._output_latch is not None and self._output_latch.has_output
 
-    async def run(self, candidate: Candidate, request: ModelRequest, key: str | None) -> ModelResponse:
+    async def run_attempt(self, request: ModelRequest, key: str | None) -> ModelResponse:
         """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
+        candidate = self._candidate
         await self._cancellation.checkpoint()
         if self._check is not None:
             self._check()
-        accounting = self._open_accounting(request, key)
+        attempt = self._open_attempt(request, key)
         if self._meter is not None:
-            await accounting.reserve(self._meter)
+            attempt.reservation = await self._meter.reserve(attempt.request, attempt.count_input())
         candidate.provider.attempts += 1
-        output = accounting.output
+        output = attempt.output
         try:
-            with self._deadline(candidate, accounting):
-                response = await candidate.model.complete(accounting.request)
-            if isinstance(cast(object, response), ModelResponse):
+            with attempt:
+                answer: Any = await candidate.model.complete(attempt.request)
+            if isinstance(answer, ModelResponse):
                 # Noted before the checks: an answer was paid for, also if it turns out to be of no use.
-                output.has_begun, output.usage = True, response.usage
-            response = check_response(response)
+                output.has_begun, output.usage = True, answer.usage
+            response = check_response(answer)
             check_reply_size(response, output.size.max_bytes)
         except asyncio.CancelledError as error:
-            stopped_by_listener = accounting.tap is not None and accounting.tap.listener_error is error
+            stopped_by_listener = attempt.tap is not None and attempt.tap.listener_error is error
             if self._cancellation.is_requested or stopped_by_listener:
-                self._record(accounting, "cancelled", await accounting.charge())
+                self._record(attempt, "cancelled", await attempt.charge())
                 raise
             own = _own_cancellation_error(candidate, self.has_output)
-            await self._settle_failure(candidate, accounting, own)
+            await self._settle_failure(attempt, own)
             raise own from error
         except Exception as error:
-            failure = self._classify(candidate, error, accounting.tap)
-            await self._settle_failure(candidate, accounting, failure)
+            failure = self._classify(error, attempt.tap)
+            await self._settle_failure(attempt, failure)
             if failure is error:
                 raise
             raise failure from error
-        return self._complete_success(candidate, accounting, response, await accounting.settle(response))
+        return self._complete_success(attempt, response, await attempt.settle(response))
 
-    def _open_accounting(self, request: ModelRequest, key: str | None) -> AttemptAccounting:
+    def _open_attempt(self, request: ModelRequest, key: str | None) -> Attempt:
         most = self._context.options.max_reply_bytes
         if request.max_reply_bytes is not None and request.max_reply_bytes < most:
             most = request.max_reply_bytes
@@ -114,29 +128,16 @@ class AttemptRunner:
         else:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
-        context = self._context
-        return AttemptAccounting(request, output, tap, context.clock.monotonic(), context.tokens, self._meter)
+        limits = self._context.limits_of(self._candidate.provider)
+        return Attempt(request, output, tap, self._meter, self._context, limits)
 
-    def _deadline(self, candidate: Candidate, accounting: AttemptAccounting) -> AttemptDeadline:
-        tap, context = accounting.tap, self._context
-        return AttemptDeadline(
-            context.clock,
-            context.limits_of(candidate.provider),
-            accounting.output,
-            tap,
-            accounting.started_at,
-            is_streamed=tap is not None and candidate.info.streaming,
-        )
-
-    def _complete_success(
-        self, candidate: Candidate, accounting: AttemptAccounting, response: ModelResponse, usage: Usage
-    ) -> ModelResponse:
+    def _complete_success(self, attempt: Attempt, response: ModelResponse, usage: Usage) -> ModelResponse:
         """Return the response as a new object, because the model may return the same one again; record the success."""
-        request, tap, keys = accounting.request, accounting.tap, candidate.provider.keys
+        request, tap, keys = attempt.request, attempt.tap, self._candidate.provider.keys
         if keys is not None and request.key is not None:
             keys.end_cooldown(request.key, request.model.name)
         if self._emit is not None or self.records:
-            self._record(accounting, "ok", usage)
+            self._record(attempt, "ok", usage)
         if tap is not None:
             # The model did not stream: send its reasoning and its text in one piece each.
             if tap.reasoning is not None and not tap.reasoning.pieces:
@@ -149,27 +150,28 @@ class AttemptRunner:
         reasoning, fields = response.reasoning, response.reasoning_fields
         return ModelResponse(response.text, response.tool_calls, usage, reason, request.model, reasoning, fields)
 
-    def _classify(self, candidate: Candidate, error: Exception, tap: StreamTap | None) -> Exception:
+    def _classify(self, error: Exception, tap: StreamTap | None) -> Exception:
         """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""
         failure = error
         if not isinstance(error, AssertionError) and (tap is None or not tap.has_raised(error)):
-            failure = classify_error(error, candidate.provider.id, candidate.info.name, now=self._context.clock.now())
+            provider, name = self._candidate.provider.id, self._candidate.info.name
+            failure = classify_error(error, provider, name, now=self._context.clock.now())
         if isinstance(failure, ModelError):
             failure.visible = self.has_output
         return failure
 
-    async def _settle_failure(self, candidate: Candidate, accounting: AttemptAccounting, failure: Exception) -> None:
-        provider, key = candidate.provider, accounting.request.key
+    async def _settle_failure(self, attempt: Attempt, failure: Exception) -> None:
+        provider, key = self._candidate.provider, attempt.request.key
         code = str(getattr(failure, "code", type(failure).__name__))
         provider.failures += 1
         provider.last_error = code
         if key is not None and provider.keys is not None:
-            penalise_key(provider.keys, key, candidate.info, failure, self._context.options.key_cooldown_seconds)
-        self._record(accounting, code, await accounting.end_failed(failure), str(failure))
+            penalise_key(provider.keys, key, self._candidate.info, failure, self._context.options.key_cooldown_seconds)
+        self._record(attempt, code, await attempt.end_failed(failure), str(failure))
 
-    def _record(self, accounting: AttemptAccounting, outcome: str, usage: Usage, detail: str = "") -> None:
-        duration = round((self._context.clock.monotonic() - accounting.started_at) * 1000)
-        model, purpose = accounting.request.model.id, accounting.request.purpose
+    def _record(self, attempt: Attempt, outcome: str, usage: Usage, detail: str = "") -> None:
+        duration = round((self._context.clock.monotonic() - attempt.started_at) * 1000)
+        model, purpose = attempt.request.model.id, attempt.request.purpose
         self.records = [*self.records, AttemptRecord(model, outcome, duration, detail)]
         if self._emit is not None:
             self._emit(

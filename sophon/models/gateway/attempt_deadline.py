@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from types import TracebackType
 
-from sophon.clock import Clock
+from sophon.clock import Clock, Timer
 from sophon.errors import ModelTimeout
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
@@ -26,12 +26,12 @@ class AttemptDeadline(TaskTimeout):
     __slots__ = (
         "_failure",
         "_limits",
-        "_output",
         "_progress",
         "_silent_since",
-        "_started_at",
-        "_tap",
         "_waits_for_pieces",
+        "output",
+        "started_at",
+        "tap",
     )
 
     def __init__(
@@ -44,19 +44,25 @@ class AttemptDeadline(TaskTimeout):
         *,
         is_streamed: bool,
     ) -> None:
+        # The fields of TaskTimeout, without another call: every attempt comes through here.
+        self._clock, self._seconds = clock, limits.attempt_timeout_seconds
+        self._timer: Timer | None = None
+        self._is_expired = False
         self._limits = limits
-        self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
-        self._output, self._tap = output, tap
+        self.output, self.tap = output, tap
         self._progress: _Progress | None = None
-        self._started_at = self._silent_since = started_at
+        self.started_at = self._silent_since = started_at
         self._failure: ModelTimeout | None = None
-        super().__init__(
-            clock, self._seconds_to_next_check(started_at) if self._waits_for_pieces else limits.attempt_timeout_seconds
-        )
+        self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
+        if self._waits_for_pieces:
+            self._seconds = self._seconds_to_next_check(started_at)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._is_expired:
+            self._leave()
+            return
         try:
             super().__exit__(kind, error, trace)
         except TimeoutError:
@@ -76,12 +82,12 @@ class AttemptDeadline(TaskTimeout):
 
     def _has_grown(self) -> bool:
         if self._progress is None:  # most attempts end before the first check
-            self._progress = _Progress(self._output, self._tap)
+            self._progress = _Progress(self.output, self.tap)
         return self._progress.has_grown()
 
     def _find_passed_limit(self, now: float) -> ModelTimeout | None:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
-        if attempt is not None and now - self._started_at >= attempt:
+        if attempt is not None and now - self.started_at >= attempt:
             return ModelTimeout(f"the reply was not complete after {attempt:g} s (Providers[].AttemptTimeout)")
         if self._waits_for_pieces and idle is not None and now - self._silent_since >= idle:
             return ModelTimeout(f"the model wrote nothing for {idle:g} s (Providers[].IdleTimeout)")
@@ -89,7 +95,7 @@ class AttemptDeadline(TaskTimeout):
 
     def _seconds_to_next_check(self, now: float) -> float:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
-        left = self._started_at + attempt - now if attempt is not None else float("inf")
+        left = self.started_at + attempt - now if attempt is not None else float("inf")
         if self._waits_for_pieces and idle is not None:
             left = min(left, idle / CHECKS_PER_IDLE_TIMEOUT)
         return left

@@ -1,4 +1,4 @@
-"""Budget accounting of one attempt: reservation, settlement or release, and the usage with its cost."""
+"""One attempt: its deadline, and its accounting: reservation, settlement or release, and the usage with its cost."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,43 +7,42 @@ import anyio
 
 from sophon.messages import Usage
 from sophon.models.gateway.attempt_cost import has_cost
+from sophon.models.gateway.attempt_deadline import AttemptDeadline
+from sophon.models.gateway.attempt_limits import AttemptLimits
+from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.reported_usage import read_reported_usage, usage_with_cost
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelRequest, ModelResponse
-from sophon.models.token_counter import TokenCounter
 
 
-class AttemptAccounting:
-    """Reservation and settlement of one attempt; ended by exactly one of `settle`, `charge` and `release`.
+class Attempt(AttemptDeadline):
+    """One attempt, which ends with exactly one of `settle`, `charge` and `release`; as a context manager its deadline.
 
-    The meter must undo a reservation whose caller is cancelled, and must complete a settlement or release even so:
-    shielding scopes here would cost every attempt more than the accounting itself. Without a meter only the usage is
-    computed.
+    One object for both, because every model call makes one. The meter must undo a reservation whose caller is
+    cancelled, and must complete a settlement or release even so: shielding scopes here would cost every attempt more
+    than the accounting itself. Without a meter only the usage is computed.
     """
 
-    __slots__ = ("_estimated", "_meter", "_reservation", "_tokens", "output", "request", "started_at", "tap")
+    __slots__ = ("_estimated", "_meter", "_tokens", "request", "reservation")
 
     def __init__(
         self,
         request: ModelRequest,
         output: AttemptOutput,
         tap: StreamTap | None,
-        started_at: float,
-        tokens: TokenCounter,
         meter: Meter | None,
+        gateway_dependencies: GatewayDependencies,
+        limits: AttemptLimits,
     ) -> None:
+        clock = gateway_dependencies.clock
+        is_streamed = tap is not None and request.model.streaming
+        super().__init__(clock, limits, output, tap, clock.monotonic(), is_streamed=is_streamed)
         self.request = request
-        self.output = output
-        self.tap = tap
-        self.started_at = started_at
-        self._tokens = tokens
+        self._tokens = gateway_dependencies.tokens
         self._meter = meter
         self._estimated = 0
-        self._reservation: Any = None
-
-    async def reserve(self, meter: Meter) -> None:
-        """Reserve the worst case. Raises BudgetExceeded; if the meter fails, nothing is reserved."""
-        self._reservation = await meter.reserve(self.request, self._input_tokens())
+        self.reservation: Any = None
+        """What the meter returned for the worst case of the attempt; None without a meter."""
 
     async def settle(self, response: ModelResponse) -> Usage:
         """Settle a successful attempt with the reported usage; return the usage.
@@ -56,7 +55,7 @@ class AttemptAccounting:
             await self.release()
             raise
         if self._meter is not None:
-            await self._meter.settle(self._reservation, self.request, usage)
+            await self._meter.settle(self.reservation, self.request, usage)
         return usage
 
     async def charge(self) -> Usage:
@@ -65,7 +64,7 @@ class AttemptAccounting:
         # Shielded, because the turn may already be cancelled.
         with anyio.CancelScope(shield=True):
             if self._meter is not None:
-                await self._meter.settle(self._reservation, self.request, usage)
+                await self._meter.settle(self.reservation, self.request, usage)
         return usage
 
     async def end_failed(self, failure: Exception) -> Usage:
@@ -76,20 +75,20 @@ class AttemptAccounting:
     async def release(self) -> Usage:
         """Release the reservation of a failed attempt, which cost nothing; return an empty usage."""
         if self._meter is not None:
-            await self._meter.release(self._reservation)
+            await self._meter.release(self.reservation)
         return Usage()
 
     def _usage(self, report: object, response: ModelResponse | None) -> Usage:
         """Return the usage of an answer, or without a `response` of what was produced before the attempt ended."""
         reported, model = read_reported_usage(report), self.request.model
         if reported is None:
-            return usage_with_cost(model, self._input_tokens(), self._output_tokens(response))
+            return usage_with_cost(model, self.count_input(), self._output_tokens(response))
         if reported.input_tokens and self._estimated:
             self._tokens.update_calibration(model.id, self._estimated, reported.input_tokens)
         if self.output.is_half_usage:
             reported = replace(
                 reported,
-                input_tokens=reported.input_tokens or self._input_tokens(),
+                input_tokens=reported.input_tokens or self.count_input(),
                 output_tokens=reported.output_tokens or self._output_tokens(response),
             )
         if reported.cost_micros or (model.prices is None and model.hosting != "hosted"):
@@ -106,7 +105,8 @@ class AttemptAccounting:
         streamed = self._tokens.count_text(self.tap.produced_text) if self.tap is not None else 0
         return max(streamed, self._tokens.count_text("".join(self.output.pieces)))
 
-    def _input_tokens(self) -> int:
+    def count_input(self) -> int:
+        """Return the calibrated tokens of the request."""
         if not self._estimated:
             counted = self.request.input_tokens
             self._estimated = self._tokens.count_request(self.request) if counted is None else counted

@@ -2,7 +2,6 @@
 
 from sophon.errors import SophonError
 from sophon.events import Emit, ModelFallback
-from sophon.models.gateway.attempt import AttemptRunner
 from sophon.models.gateway.fallback_machine import (
     FallbackEvent,
     FallbackLimits,
@@ -16,34 +15,31 @@ IDLE = FallbackPosition()
 
 
 class FallbackRun:
-    """States of a call, told candidate by candidate; a first attempt that succeeds needs none.
+    """States of a call, told candidate by candidate; a call whose first attempt succeeds needs none.
 
-    An attempt with another key, and one that a call layer repeats, is no retry: more attempts than a candidate has
+    `attempts` are those of the call so far. An attempt with another key, and one that a call layer repeats, is no retry: more attempts than a candidate has
     retries are not counted.
     """
 
-    __slots__ = ("_candidates", "_max_retries", "_position", "_runner", "_states", "_told")
+    __slots__ = ("_candidates", "_max_retries", "_position", "_states", "_told")
 
-    def __init__(self, candidates: int, max_retries: int, runner: AttemptRunner) -> None:
-        self._candidates, self._max_retries, self._runner = candidates, max_retries, runner
+    def __init__(self, candidates: int, max_retries: int) -> None:
+        self._candidates, self._max_retries = candidates, max_retries
         self._position, self._told = IDLE, 0
         self._states: tuple[str, ...] = (IDLE.state.value,)
 
-    def fail(self, error: SophonError) -> bool:
+    def fail(self, error: SophonError, attempts: int, *, has_output: bool) -> bool:
         """Record that a candidate ended with an error; return whether the call is over."""
-        attempts = len(self._runner.records) - self._told
-        self._told += attempts
-        self._try_candidate(attempts - 1, fallback_event_from_error(error, self._runner.has_output))
+        self._try_candidate(attempts - self._told - 1, fallback_event_from_error(error, has_output))
+        self._told = attempts
         if self._position.state is FallbackState.RETRYING:
             self._advance(FallbackEvent.TIMEOUT)
         return self._position.state is FallbackState.ABORTED
 
-    def succeed(self, emit: Emit | None, purpose: str) -> None:
+    def succeed(self, emit: Emit | None, purpose: str, attempts: int) -> None:
         """Record that a candidate answered, and send the states to the trace."""
-        failed = len(self._runner.records) - self._told - 1
-        if failed > 0 or self._position is not IDLE:
-            self._try_candidate(failed, FallbackEvent.PROVIDER_SUCCESS)
-            self._tell(emit, purpose)
+        self._try_candidate(attempts - self._told - 1, FallbackEvent.PROVIDER_SUCCESS)
+        self._tell(emit, purpose)
 
     def give_up(self, emit: Emit | None, purpose: str) -> None:
         """Record that no candidate is left, unless the call was aborted, and send the states to the trace."""

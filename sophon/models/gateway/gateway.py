@@ -8,7 +8,7 @@ from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
-from sophon.models.gateway.attempt import AttemptRunner, normalise_finish_reason
+from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.closing import close_all
 from sophon.models.gateway.fallback_machine import select_final_error
@@ -19,7 +19,7 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
 from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
-from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelRequest, ModelResponse
+from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 
 
@@ -91,32 +91,39 @@ class ModelGateway:
             request = request.copy_with(on_text=latch)
         if request.purpose not in LAYERED_PURPOSES:
             layers = ()
-        runner = AttemptRunner(self._context, meter, emit, check, latch, cancellation or Cancellation())
+        cancellation = cancellation or Cancellation()
+        loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
-        fallback = FallbackRun(len(available), self._context.options.max_retries, runner)
+        fallback: FallbackRun | None = None
         for position, candidate in enumerate(available):
             is_last = position + 1 == len(available)
-            call: Call = RetryLoop(candidate, is_last, runner, self._context, emit)
-            for layer in reversed(layers):
-                call = _wrap_in_layer(layer, call)
+            records = () if loop is None else loop.records
+            loop = RetryLoop(candidate, is_last, self._context, meter, emit, check, latch, cancellation, records)
+            info = candidate.info
+            call = _wrap_in_layers(loop, layers, info)
             if position:
-                request = request.copy_with(model=candidate.info, key=None)
+                request = request.copy_with(model=info, key=None)
             else:
-                request.model = candidate.info
+                request.model = info
             try:
                 response = await call(request)
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
-                if fallback.fail(error):
+                fallback = fallback or FallbackRun(len(available), self._context.options.max_retries)
+                if fallback.fail(error, len(loop.records), has_output=loop.has_output):
                     break
                 if emit is not None and not is_last:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
-                fallback.succeed(emit, request.purpose)
+                if fallback is not None or len(loop.records) > 1:  # a first attempt that succeeds needs no states
+                    fallback = fallback or FallbackRun(len(available), self._context.options.max_retries)
+                    fallback.succeed(emit, request.purpose, len(loop.records))
                 return _complete_response(response, candidate, latch)
-        fallback.give_up(emit, request.purpose)
-        raise _attach_records(select_final_error(errors, runner.has_output), runner)
+        has_output = latch is not None and latch.has_output
+        if fallback is not None:
+            fallback.give_up(emit, request.purpose)
+        raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
 
     async def warm_up(self) -> None:
         """Load the models' clients and the tokenizer, which the first call would otherwise wait for.
@@ -190,6 +197,14 @@ def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
     return index
 
 
+def _wrap_in_layers(call: Call, layers: Sequence[CallLayer], model: ModelInfo) -> Call:
+    """Return the call inside the layers that act on calls of the model, the first one outermost."""
+    for layer in reversed(layers):
+        if not (model.function_calling and getattr(layer, "without_function_calling_only", False)):
+            call = _wrap_in_layer(layer, call)
+    return call
+
+
 def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
     return lambda request: layer(request, call)
 
@@ -209,9 +224,9 @@ def _complete_response(
     return response
 
 
-def _attach_records(error: SophonError, runner: AttemptRunner) -> SophonError:
+def _attach_records(error: SophonError, records: Sequence[AttemptRecord]) -> SophonError:
     if isinstance(error, ModelError):
-        error.attempts = list(runner.records)
+        error.attempts = list(records)
     return error
 
 

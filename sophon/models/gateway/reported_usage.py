@@ -18,8 +18,20 @@ def read_reported_usage(reported: object) -> Usage | None:
     """
     if not isinstance(reported, Usage):
         return None
-    if _is_plain(reported):
-        return reported
+    given, written, cost = reported.input_tokens, reported.output_tokens, reported.cost_micros
+    cached, unpriced, reasoning = reported.cached_input_tokens, reported.unpriced_tokens, reported.reasoning_tokens
+    if (
+        type(given) is type(written) is type(cost) is type(cached) is type(unpriced) is type(reasoning) is int
+        and 0 <= cached <= given <= MAX_REPORTED_TOKENS
+        and 0 <= reasoning <= written <= MAX_REPORTED_TOKENS
+        and 0 <= cost <= MAX_REPORTED_MICROS
+        and 0 <= unpriced <= MAX_REPORTED_TOKENS
+    ):
+        return reported  # already as it must be, which nearly every report is
+    return _read_closely(reported)
+
+
+def _read_closely(reported: Usage) -> Usage | None:
     input_tokens = _read_count(reported.input_tokens)
     output_tokens = _read_count(reported.output_tokens)
     cost = _read_count(reported.cost_micros, MAX_REPORTED_MICROS)
@@ -36,19 +48,6 @@ def read_reported_usage(reported: object) -> Usage | None:
     ):
         return None
     return Usage(input_tokens, output_tokens, cost, min(cached, input_tokens), unpriced, min(reasoning, output_tokens))
-
-
-def _is_plain(reported: Usage) -> bool:
-    """Return whether a report is already as it must be, which nearly every one is."""
-    given, written, cost = reported.input_tokens, reported.output_tokens, reported.cost_micros
-    cached, unpriced, reasoning = reported.cached_input_tokens, reported.unpriced_tokens, reported.reasoning_tokens
-    return (
-        type(given) is type(written) is type(cost) is type(cached) is type(unpriced) is type(reasoning) is int
-        and 0 <= cached <= given <= MAX_REPORTED_TOKENS
-        and 0 <= reasoning <= written <= MAX_REPORTED_TOKENS
-        and 0 <= cost <= MAX_REPORTED_MICROS
-        and 0 <= unpriced <= MAX_REPORTED_TOKENS
-    )
 
 
 def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
-from sophon.models.reply_size import MAX_REPLY_BYTES, ReplySize
+from sophon.models.reply_size import ReplySize
 from sophon.security import redact_and_cut
 
 MAX_SHOWN = 80
@@ -56,7 +56,7 @@ def check_reply_size(response: ModelResponse, max_bytes: int) -> None:
     size = ReplySize(max_bytes)
     size.add(response.text)
     size.add(response.reasoning)
-    size.check_call_count(len(response.tool_calls))
+    ReplySize.check_call_count(len(response.tool_calls))
     for call in response.tool_calls:
         size.add(call.name)
         size.add(call.id)
@@ -75,11 +75,14 @@ def _is_plain(response: ModelResponse) -> bool:
 def _is_plain_call(call: object) -> bool:
     if type(call) is not ToolCall or type(call.name) is not str or type(call.id) is not str:
         return False
-    arguments: object = call.arguments
-    return type(arguments) is dict and all(
-        type(key) is str and type(value) in _PLAIN_TYPES
-        for key, value in cast("dict[object, object]", arguments).items()
-    )
+    arguments: Mapping[Any, object] = call.arguments
+    kind = type(arguments)
+    if kind is not dict:
+        return False
+    for key, value in arguments.items():  # noqa: SIM110 - a generator costs more than the check
+        if type(key) is not str or type(value) not in _PLAIN_TYPES:
+            return False
+    return True
 
 
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
@@ -91,11 +94,9 @@ def _count_at_most(response: ModelResponse) -> int:
     A character takes four bytes at most, and a value in JSON, which counts eight, has at least one character.
     """
     count = len(response.text)
-    if response.tool_calls:
-        size = ReplySize(MAX_REPLY_BYTES)
-        size.check_call_count(len(response.tool_calls))
-        for call in response.tool_calls:
-            count += len(call.name) + len(call.id) + len(call.canonical_arguments())
+    ReplySize.check_call_count(len(response.tool_calls))
+    for call in response.tool_calls:
+        count += len(call.name) + len(call.id) + len(call.canonical_arguments())
     return count
 
 

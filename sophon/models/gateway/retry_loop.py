@@ -3,12 +3,10 @@
 from datetime import timedelta
 
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
-from sophon.events import AgentStatus, Emit
+from sophon.events import AgentStatus
 from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
-from sophon.models.gateway.gateway_dependencies import GatewayDependencies
-from sophon.models.gateway.provider import Candidate
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
     TRANSIENT_ERRORS,
@@ -39,28 +37,14 @@ class _RetryProgress:
             self.failure = error
 
 
-class RetryLoop:
+class RetryLoop(AttemptRunner):
     """Calls one candidate until it answers or the retries are used up.
 
     `is_last_candidate`: no candidate follows, which allows longer waits. This is the innermost `Call` inside the call
     layers, so it may be awaited several times, each time with all its retries.
     """
 
-    __slots__ = ("_candidate", "_context", "_emit", "_is_last_candidate", "_runner")
-
-    def __init__(
-        self,
-        candidate: Candidate,
-        is_last_candidate: bool,
-        runner: AttemptRunner,
-        gateway_dependencies: GatewayDependencies,
-        emit: Emit | None,
-    ) -> None:
-        self._candidate = candidate
-        self._is_last_candidate = is_last_candidate
-        self._runner = runner
-        self._context = gateway_dependencies
-        self._emit = emit
+    __slots__ = ()
 
     async def __call__(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
@@ -75,7 +59,7 @@ class RetryLoop:
                 response = await self._run_machine(request, self._progress_without_key(started_at))
             else:
                 try:
-                    response = await self._runner.run(self._candidate, request, key)
+                    response = await self.run_attempt(request, key)
                 except (ModelError, BudgetExceeded) as error:
                     response = await self._run_machine(request, _progress_after_failure(key, error, started_at))
         except TRANSIENT_ERRORS:
@@ -112,7 +96,7 @@ class RetryLoop:
 
     async def _attempt(self, request: ModelRequest, progress: _RetryProgress) -> None:
         try:
-            progress.response = await self._runner.run(self._candidate, request, progress.key)
+            progress.response = await self.run_attempt(request, progress.key)
             progress.event = RetryEvent.SUCCESS
         except (ModelError, BudgetExceeded) as error:
             progress.record_failure(error)

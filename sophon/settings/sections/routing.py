@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -225,12 +226,12 @@ class RoutingSettings(SettingsSection):
             if entry.strategy == "Static" and entry.model is None and self.model is None:
                 yield f"TaskTypes.{kind}.Model", "required for the strategy Static; write it as provider/model"
 
-    @property
+    @cached_property
     def is_default(self) -> bool:
         """Whether every model of every provider may be asked, by priority alone."""
         return self.strategy == "Priority" and not (self.allow or self.deny or self.aliases or self.task_types)
 
-    @property
+    @cached_property
     def uses_tiers(self) -> bool:
         """Whether a strategy in use chooses a tier, for which the permissions of levels apply."""
         if self.strategy in TIERED_STRATEGIES:

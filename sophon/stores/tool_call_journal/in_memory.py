@@ -33,7 +33,11 @@ class InMemoryJournal:
 
     def put(self, run_id: str, entry: JournalEntry) -> None:
         """Insert or replace the entry of a call."""
-        self._run(run_id)[entry.call_id] = entry
+        turn = self._turns[run_id.partition("/")[0]]
+        entries = turn.get(run_id)
+        if entries is None:
+            entries = turn[run_id] = {}
+        entries[entry.call_id] = entry
 
     async def load_entries(self, run_id: str) -> dict[str, JournalEntry]:
         """See `Journal.load_entries`."""
@@ -58,9 +62,6 @@ class InMemoryJournal:
     def _has_ended(self, turn: str, before: datetime) -> bool:
         run = self._runs.get(turn)
         return run is not None and run.finished_at is not None and run.finished_at < before
-
-    def _run(self, run_id: str) -> dict[str, JournalEntry]:
-        return self._turns[_turn_of(run_id)].setdefault(run_id, {})
 
 
 def _turn_of(run_id: str) -> str:

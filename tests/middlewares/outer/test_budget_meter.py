@@ -106,7 +106,7 @@ def metered(tokens: int, books: SlowUsage | None = None, **providers: dict[str, 
     store = InMemoryStore(clock=VirtualClock())
     store.usage = books or SlowUsage()
     budget = {"Turn": {"Tokens": tokens}, "Providers": providers}
-    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"))
+    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"), None)
 
 
 def request(max_tokens: int) -> ModelRequest:

@@ -78,7 +78,7 @@ def _create_full_view(ctx: Context, messages: Sequence[Message], tokens: TokenCo
     """Create a view of all messages; the stored history's token count is cached for later turns."""
     view = ContextView(tokens.name)
     name = CACHED_COUNT_PREFIX + tokens.name
-    front = count_leading_system_messages(messages)
+    front = count_leading_system_messages(messages) if messages and messages[0].role == "system" else 0
     system = _size(messages[:front], tokens) if front else 0
     if ctx.prefix_cache:
         stored, total = ctx.prefix_cache.get(name, (0, 0))

@@ -1,7 +1,7 @@
 """The context window's call layer: makes every request of a turn fit its model's window."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from sophon.context import Context
@@ -179,6 +179,7 @@ class ContextWindowLayer:
         self._ctx.emit(event)
 
 
+@lru_cache(maxsize=64)
 def shortening_threshold(window: int, trigger: float) -> float:
     """Return the tokens above which a request is shortened: a share of the window that leaves room for the answer."""
     return min(window * trigger, window - reserved_answer_tokens(window))
