@@ -6,6 +6,7 @@ defaults never loads it.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
@@ -31,6 +32,9 @@ VALUE_ERROR_TYPE = "refused"
 
 CONFLICTS_ERROR_TYPE = "conflicts"
 """Type of the pydantic error that contains several conflicts of one section."""
+
+_validated_section: ContextVar[type[Any] | None] = ContextVar("validated_section", default=None)
+"""Section of which a validator is being built; those within it get validators of their own when they are given."""
 
 MISSING: Any = dataclasses.MISSING
 NONE_SET: frozenset[str] = frozenset()
@@ -170,6 +174,10 @@ class SettingsSection(metaclass=SectionType):
     def __get_pydantic_core_schema__(cls, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema  # lazy: see above
 
+        if _validated_section.get() not in (None, cls):
+            # pydantic puts the errors of the inner validator below the path of this one.
+            return core_schema.no_info_plain_validator_function(cls.model_validate)
+
         def validate(values: object, validate_fields: Callable[[object], Any]) -> Any:
             given = dict(values) if is_mapping(values) else None
             read, init_only = validate_fields(values if given is None else given)
@@ -221,7 +229,7 @@ def _find_given(section: type[SettingsSection], values: Mapping[str, object]) ->
 
 @lru_cache(maxsize=256)
 def get_adapter(section: type[SettingsSection]) -> "TypeAdapter[Any]":
-    """Return what dumps and describes a section; making it takes milliseconds, that of the root about 40."""
+    """Return what dumps and describes a section; making it takes milliseconds, that of the root about 100."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(section)
@@ -229,7 +237,14 @@ def get_adapter(section: type[SettingsSection]) -> "TypeAdapter[Any]":
 
 @lru_cache(maxsize=256)
 def _get_validator(section: type[SettingsSection]) -> "SchemaValidator":
+    """Return the validator of a section; one within it that is not given costs nothing."""
+    from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
+    token = _validated_section.set(section)
+    try:
+        schema = TypeAdapter(section).core_schema
+    finally:
+        _validated_section.reset(token)
     # An adapter of a dataclass takes no configuration, and hiding the input is one of the outermost type.
-    return SchemaValidator(get_adapter(section).core_schema, {"hide_input_in_errors": True})
+    return SchemaValidator(schema, {"hide_input_in_errors": True})
