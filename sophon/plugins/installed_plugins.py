@@ -1,14 +1,15 @@
 """Whether any installed distribution declares an entry point of Sophon, without reading the metadata of all of them."""
 
-import os
 import sys
 from functools import lru_cache
 from importlib.machinery import PathFinder
+from pathlib import Path
 
-METADATA_SUFFIXES = (".dist-info", ".egg-info")
+METADATA_SUFFIXES = (".dist-info", ".egg-info", "egg-info")
 ENTRY_POINTS_FILE = "entry_points.txt"
 MARK = b"sophon."
 """Beginning of the name of each group; a file without it declares no plug-in."""
+STANDARD_LIBRARY_ARCHIVE = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
 
 
 def has_plugins() -> bool:
@@ -19,42 +20,35 @@ def has_plugins() -> bool:
     """
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
-    return any(_folder_has_plugins(path, _modified_ns(path)) for path in {each or "." for each in sys.path})
+    return any(_may_hold_plugins(path, _modified_ns(path)) for path in {Path(each) for each in sys.path})
 
 
-def _modified_ns(path: str) -> int | None:
+def _modified_ns(path: Path) -> int | None:
     """Return None for what does not exist."""
     try:
-        return os.stat(path).st_mtime_ns
+        return path.stat().st_mtime_ns
     except (OSError, ValueError):
         return None
 
 
 @lru_cache(maxsize=256)
-def _folder_has_plugins(path: str, modified_ns: int | None) -> bool:
+def _may_hold_plugins(path: Path, modified_ns: int | None) -> bool:
     if modified_ns is None:
         return False
     try:
-        names = os.listdir(path)
-    except NotADirectoryError:  # an archive, whose metadata only importlib reads; the standard library's has none
-        return os.path.basename(path) != _STANDARD_ARCHIVE
+        return any(
+            _declares_plugin(each / ENTRY_POINTS_FILE)
+            for each in path.iterdir()
+            if each.name.lower().endswith(METADATA_SUFFIXES)
+        )
+    except NotADirectoryError:  # an archive, whose metadata only importlib reads
+        return path.name != STANDARD_LIBRARY_ARCHIVE
     except OSError:
         return True
-    return any(
-        _declares_plugin(os.path.join(path, name, ENTRY_POINTS_FILE))
-        for name in names
-        if name.lower().endswith(METADATA_SUFFIXES) or name.lower() == "egg-info"
-    )
 
 
-_STANDARD_ARCHIVE = f"python{sys.version_info.major}{sys.version_info.minor}.zip"
-
-
-def _declares_plugin(file: str) -> bool:
+def _declares_plugin(file: Path) -> bool:
     try:
-        with open(file, "rb") as opened:
-            return MARK in opened.read()
+        return MARK in file.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return False
-    except OSError:
-        return True

@@ -124,7 +124,7 @@ def test_a_provider_with_an_adapter_loads_no_litellm_and_no_openai(tmp_path: Pat
     code = f"""
 from pathlib import Path
 from sophon.services import Services
-import sophon_hosting.cli.commands.serve, sophon_hosting.host_server
+import sophon_hosting.cli.serve_host, sophon_hosting.host_server
 provider = {{"Id": "p", "Type": "openai_compatible", "BaseUrl": "http://127.0.0.1:9/v1", "Models": ["m"]}}
 from sophon.settings import Settings
 settings = Settings.from_mapping({{"Providers": [provider]}})
@@ -137,7 +137,7 @@ def test_a_host_that_is_ready_and_has_answered_has_loaded_only_what_it_uses(tmp_
     code = f"""
 import asyncio, urllib.request
 from pathlib import Path
-import sophon_hosting.cli.commands.serve  # what the command imports
+import sophon_hosting.cli.serve_host  # what the command imports
 from sophon.services import Services
 from sophon_hosting.host_server import HostServer, bind_address
 

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sophon_hosting.cli.fast_imports import fast_imports
-from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options
+from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options, to_text
 
 PROGRAM = "sophon"
 
@@ -108,10 +108,7 @@ def root_command(
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; write every error as one line to standard error."""
-    # Bytes that are not UTF-8 arrive as lone surrogates, which neither a store nor a model accepts.
-    words = hoist_global_options(
-        [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments]
-    )
+    words = hoist_global_options(to_text(arguments))
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
     except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
