@@ -24,7 +24,7 @@ MAX_LISTED_FILES: Final = 50
 """Further files of a skill that its instructions list."""
 
 
-@tool(risk=Risk.NONE, idempotent=True, max_result=60_000, tags=("skill", "skills", "instructions"))
+@tool(deferred=True, risk=Risk.NONE, idempotent=True, max_result=60_000, tags=("skill", "skills", "instructions"))
 async def load_skills(ctx: Context, names: Annotated[list[str], ValueRules(min_length=1, max_length=8)]) -> str:
     """Read the instructions of skills for particular tasks before you begin with one.
 
@@ -49,7 +49,7 @@ async def load_skills(ctx: Context, names: Annotated[list[str], ValueRules(min_l
     return text
 
 
-@tool(risk=Risk.NONE, idempotent=True, tags=("skill", "skills"))
+@tool(deferred=True, risk=Risk.NONE, idempotent=True, tags=("skill", "skills"))
 async def read_skill_file(
     ctx: Context,
     skill: str,
