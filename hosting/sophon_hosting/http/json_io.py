@@ -111,11 +111,13 @@ def error_response(payload: ErrorPayload) -> web.Response:
 
 
 def _validate(model: type[M], data: object, source: str) -> M:
-    from pydantic import ValidationError  # lazy: the first request loads it
-
     try:
         return model.validate(data)
-    except ValidationError as error:
+    except ValueError as error:
+        from pydantic import ValidationError  # lazy: whoever gets here has loaded it
+
+        if not isinstance(error, ValidationError):
+            raise
         problems = [
             f"{'.'.join(map(str, each['loc'])) or source}: {describe_error(each)}"
             for each in error.errors()[:MAX_REPORTED_PROBLEMS]

@@ -142,11 +142,13 @@ def parse_payload(model: type[R], arguments: Sequence[object]) -> R:
         payload = dict[str, object]()
     if not isinstance(payload, Mapping):
         raise InputError("the payload must be an object, for example {}")
-    from pydantic import ValidationError  # lazy: the first event loads it
-
     try:
         return model.validate(cast(Mapping[str, object], payload))
-    except ValidationError as error:
+    except ValueError as error:
+        from pydantic import ValidationError  # lazy: whoever gets here has loaded it
+
+        if not isinstance(error, ValidationError):
+            raise
         raise InputError(_describe_problems(error.errors(include_url=False, include_input=False))) from None
 
 
