@@ -26,8 +26,6 @@ def list_payloads(base: type[Payload]) -> set[type[Payload]]:
 PAYLOADS = sorted(
     (each for each in list_payloads(Payload) if each.__module__ != __name__), key=lambda each: each.__qualname__
 )
-    (each for each in list_payloads(Payload) if each.__module__ != __name__), key=lambda each: each.__qualname__
-)
 
 
 def options(annotation: Any) -> list[Any]:
