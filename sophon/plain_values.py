@@ -11,7 +11,7 @@ from functools import partial
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from sophon.value_rules import ValueRules
 
@@ -71,10 +71,10 @@ def _build(annotation: Any) -> Accept:
         return partial(_accept_items, _build(inner[0]))
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping) and inner[0] is str:
         return partial(_accept_mapping, _build(inner[1]))
-    if isinstance(annotation, type) and hasattr(annotation, "accept_plain"):
-        own: Accept = annotation.accept_plain
+    own: Accept | None = getattr(annotation, "accept_plain", None)
+    if own is not None:
         return own
-    return _SIMPLE.get(annotation, _refuse) if isinstance(annotation, type) or annotation is Any else _refuse
+    return _SIMPLE.get(annotation, _refuse) if annotation is Any or isinstance(annotation, type) else _refuse
 
 
 def _build_rule(accept: Accept, rule: object, annotation: Any) -> Accept:
@@ -127,7 +127,8 @@ def _accept_items(accept: Accept, value: Any) -> Any:
 def _accept_mapping(accept: Accept, value: Any) -> Any:
     if type(value) is not dict:
         raise NotPlain
-    return {_accept_text(key): accept(each) for key, each in value.items()}
+    given = cast("dict[object, object]", value)
+    return {_accept_text(key): accept(each) for key, each in given.items()}
 
 
 def _accept_text(value: Any) -> str:

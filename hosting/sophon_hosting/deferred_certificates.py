@@ -28,7 +28,8 @@ class DeferredContext(ssl.SSLContext):
 
     def get_ca_certs(self, *args: Any, **kwargs: Any) -> Any:
         """Load the certificates and return them."""
-        return load_certificates(self).get_ca_certs(*args, **kwargs)
+        context: Any = load_certificates(self)
+        return context.get_ca_certs(*args, **kwargs)
 
     def cert_store_stats(self) -> dict[str, int]:
         """Load the certificates and count them."""
@@ -37,9 +38,10 @@ class DeferredContext(ssl.SSLContext):
 
 def load_certificates(context: DeferredContext) -> ssl.SSLContext:
     """Load what was deferred; the same object is an ordinary context then. Raises what loading raises, each time."""
-    for name, arguments in context.deferred:
+    for name, arguments in vars(context).get("deferred", ()):
         getattr(ssl.SSLContext, name)(context, *arguments)
     context.__class__ = ssl.SSLContext  # type: ignore[assignment]
+    vars(context).pop("deferred", None)
     return context
 
 
@@ -59,12 +61,12 @@ def _deferred(name: str) -> Generator[None]:
     original, is_inherited = getattr(owner, name), name not in vars(owner)
 
     def defer(context: Any, *arguments: Any) -> None:
-        if type(context) not in (ssl.SSLContext, DeferredContext):  # a class of somebody else
+        if context.__class__ not in (ssl.SSLContext, DeferredContext):  # a class of somebody else
             original(context, *arguments)
             return
-        if type(context) is ssl.SSLContext:
-            context.__class__, context.deferred = DeferredContext, []
-        context.deferred.append((name, arguments))
+        context.__class__ = DeferredContext
+        deferred: list[tuple[str, tuple[Any, ...]]] = vars(context).setdefault("deferred", [])
+        deferred.append((name, arguments))
 
     setattr(owner, name, defer)
     try:

@@ -12,7 +12,7 @@ from sophon.errors import SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response
 from sophon.principals import memory_scope
-from sophon.settings.types.json_types import is_mapping
+from sophon.settings.types.json_types import is_list, is_mapping
 from sophon.stores.memories.contract import MemoryEntry
 
 log = logging.getLogger("sophon")
@@ -74,7 +74,7 @@ def parse_statements(text: str) -> list[MemoryStatement]:
     except orjson.JSONDecodeError:
         return []
     statements_found: list[MemoryStatement] = []
-    for entry in entries if isinstance(entries, list) else []:  # pyright: ignore[reportUnknownVariableType] - checked below
+    for entry in entries if is_list(entries) else []:
         statement = _parse_statement(entry)
         if statement is not None and not _SECRET.search(statement.text):
             statements_found.append(statement)
