@@ -64,9 +64,7 @@ def _deferred(name: str) -> Generator[None]:
         if context.__class__ not in (ssl.SSLContext, DeferredContext):  # a class of somebody else
             original(context, *arguments)
             return
-        context.__class__ = DeferredContext
-        deferred: list[tuple[str, tuple[Any, ...]]] = vars(context).setdefault("deferred", [])
-        deferred.append((name, arguments))
+        _add_deferred(context, name, arguments)
 
     setattr(owner, name, defer)
     try:
@@ -76,3 +74,9 @@ def _deferred(name: str) -> Generator[None]:
             delattr(owner, name)
         else:
             setattr(owner, name, original)
+
+
+def _add_deferred(context: Any, name: str, arguments: tuple[Any, ...]) -> None:
+    kept: dict[str, list[Any]] = vars(context)
+    kept.setdefault("deferred", []).append((name, arguments))
+    context.__class__ = DeferredContext
