@@ -77,6 +77,6 @@ def _deferred(name: str) -> Generator[None]:
 
 
 def _add_deferred(context: Any, name: str, arguments: tuple[Any, ...]) -> None:
-    kept: dict[str, list[Any]] = vars(context)
-    kept.setdefault("deferred", []).append((name, arguments))
+    deferred: list[tuple[str, tuple[Any, ...]]] = getattr(context, "deferred", [])
+    context.deferred = [*deferred, (name, arguments)]
     context.__class__ = DeferredContext
