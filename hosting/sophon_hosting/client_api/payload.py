@@ -11,7 +11,11 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 
-class Payload:
+class PayloadType(type):
+    """Type of the payloads: each is a key of the caches below."""
+
+
+class Payload(metaclass=PayloadType):
     """Values that a client sent: annotated fields, with class attributes as their defaults; frozen.
 
     `config` is pydantic's configuration of the model, to which that of a base class is added. Limits stand inside
@@ -86,10 +90,12 @@ def _read_fields(payload: type[Payload]) -> Mapping[str, tuple[Accept, Any]]:
 @lru_cache(maxsize=256)
 def build_model(payload: type[Payload]) -> "type[BaseModel]":
     """Return pydantic's model of a payload, which is made once."""
-    from pydantic import ConfigDict, create_model, model_validator  # lazy: see above
+    from pydantic import create_model, model_validator  # lazy: see above
 
     fields: dict[str, Any] = {name: (hint, getattr(payload, name, ...)) for name, hint in _read_hints(payload).items()}
-    config = {key: value for each in reversed(payload.__mro__) for key, value in vars(each).get("config", {}).items()}
+    config: Any = {
+        key: value for each in reversed(payload.__mro__) for key, value in vars(each).get("config", {}).items()
+    }
     checks: dict[str, Any] = {}
     if payload.check is not Payload.check:
 
@@ -98,4 +104,4 @@ def build_model(payload: type[Payload]) -> "type[BaseModel]":
             return model
 
         checks["check"] = model_validator(mode="after")(check)
-    return create_model(payload.__name__, __config__=ConfigDict(**config), __validators__=checks, **fields)
+    return create_model(payload.__name__, __config__=config, __validators__=checks, **fields)
