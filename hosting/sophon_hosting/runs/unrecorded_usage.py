@@ -87,5 +87,8 @@ def _to_json(row: UsageRow) -> dict[str, Any]:
 
 def _from_json(values: dict[str, Any]) -> UsageRow:
     period, at = Period(values["day"], values["month"]), datetime.fromisoformat(values["at"])
-    names = (values[name] for name in ("provider", "model", "purpose", "session_id", "run_id"))
-    return UsageRow(*names, usage=Usage.from_json(values["usage"]), period=period, at=at, calls=values["calls"])
+    provider, model, purpose, session_id, run_id = (
+        values[name] for name in ("provider", "model", "purpose", "session_id", "run_id")
+    )
+    usage = Usage.from_json(values["usage"])
+    return UsageRow(provider, model, purpose, session_id, run_id, usage, period, at, values["calls"])
