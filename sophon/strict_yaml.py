@@ -1,9 +1,11 @@
-"""YAML loader for files that people write: safe, without aliases and repeated keys, with the line of each key."""
+"""YAML of files that people write: safe, without aliases and repeated keys, with the line of each key.
+
+PyYAML is imported with the first text: a host without YAML files does not need it.
+"""
 
 from collections.abc import Hashable
+from functools import cache
 from typing import Any
-
-import yaml
 
 
 class StrictYamlError(ValueError):
@@ -12,25 +14,6 @@ class StrictYamlError(ValueError):
     def __init__(self, message: str, line: int = 0) -> None:
         self.line = line
         super().__init__(message)
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe loader that refuses aliases, which can expand without bound, and repeated keys, of which one is ignored."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType] - untyped in the stubs
-            raise StrictYamlError("aliases (*name) are not supported", self.line + 1)
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[object] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                value: object = key.value
-                if value in seen:
-                    raise StrictYamlError(f"the key {value!r} occurs twice", _line_of(key))
-                seen.add(value)
-        return super().construct_mapping(node, deep=deep)
 
 
 def parse_yaml(text: str) -> object:
@@ -43,15 +26,17 @@ def parse_yaml_with_lines(text: str) -> tuple[object, dict[str, int]]:
 
     Raises StrictYamlError.
     """
+    import yaml
+
     try:
-        loader = _Loader(text)
+        loader = _loader_class()(text)
         try:
-            node: Any = loader.get_single_node()  # pyright: ignore[reportUnknownMemberType]
+            node: Any = loader.get_single_node()
             if node is None:
                 return None, {}
-            content: object = loader.construct_document(node)  # pyright: ignore[reportUnknownMemberType]
+            content: object = loader.construct_document(node)
         finally:
-            loader.dispose()  # pyright: ignore[reportUnknownMemberType]
+            loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         sentence = " ".join(str(error.problem or error).split())
@@ -66,6 +51,30 @@ def parse_yaml_with_lines(text: str) -> tuple[object, dict[str, int]]:
             if isinstance(key, yaml.ScalarNode):
                 lines[str(key.value)] = _line_of(key)
     return content, lines
+
+
+@cache
+def _loader_class() -> Any:
+    """Return the safe loader that refuses aliases, which can expand without bound, and repeated keys."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):  # pyright: ignore[reportUnknownMemberType] - untyped in the stubs
+                raise StrictYamlError("aliases (*name) are not supported", self.line + 1)
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+            seen: set[object] = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    value: object = key.value
+                    if value in seen:  # of the two, one would be ignored
+                        raise StrictYamlError(f"the key {value!r} occurs twice", _line_of(key))
+                    seen.add(value)
+            return super().construct_mapping(node, deep=deep)
+
+    return Loader
 
 
 def _line_of(node: Any) -> int:

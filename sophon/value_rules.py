@@ -25,17 +25,17 @@ class ValueRules:
         json_schema: Mapping[str, Any] | None = None,
         **limits: object,
     ) -> None:
-        self._before, self._after, self._dump = before, after, dump
-        self._json_schema, self._limits = json_schema, limits
+        self.before, self.after, self._dump = before, after, dump
+        self._json_schema, self.limits = json_schema, limits
 
     def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema
 
-        schema: Any = {**handler(source), **self._limits}
-        if self._before is not None:
-            schema = core_schema.no_info_before_validator_function(self._before, schema)
-        if self._after is not None:
-            schema = core_schema.no_info_after_validator_function(self._after, schema)
+        schema: Any = {**handler(source), **self.limits}
+        if self.before is not None:
+            schema = core_schema.no_info_before_validator_function(self.before, schema)
+        if self.after is not None:
+            schema = core_schema.no_info_after_validator_function(self.after, schema)
         if self._dump is not None:
             text = core_schema.str_schema()
             schema["serialization"] = core_schema.plain_serializer_function_ser_schema(self._dump, return_schema=text)

@@ -11,6 +11,7 @@ from sophon.errors import CompositionError, NotFound
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
 from sophon_hosting.chain_factory import records_turns
@@ -31,6 +32,7 @@ from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
 from sophon_hosting.runs.session_deletion import SessionDeletion
+from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.worker import Worker
@@ -72,7 +74,10 @@ class Host:
         )
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._acceptance = MessageAcceptance(services, self.queue, self.event_bus, self._deletion.gate)
-        outcome_writer = OutcomeWriter(services.store, self.event_bus, services.clock, build_outbound)
+        kept = None if isinstance(store, InMemoryStore) else UnrecordedUsageFile(store, services.folder)
+        self._outcome_writer = outcome_writer = OutcomeWriter(
+            store, self.event_bus, services.clock, build_outbound, kept
+        )
         services.set_event_sink(self.event_bus)
         # Whoever can open the store is an operator (`StoreHostClient`).
         policy = services.operator_policy = OperatorPolicy(
@@ -212,6 +217,7 @@ class Host:
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker."""
         await self.queue.open()
+        await self._outcome_writer.record_kept_usage()
         self._worker.interrupted_run_ids |= await RunRecovery(
             self.services, self.queue, self._terminator, self.event_bus
         ).recover()

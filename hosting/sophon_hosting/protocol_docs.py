@@ -9,6 +9,7 @@ from sophon import events
 from sophon.events import Event
 from sophon.messages import Usage
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
+from sophon_hosting.client_api.payload import build_model
 from sophon_hosting.hub.client_event_payloads import PAYLOAD_MODELS, EventPayload
 
 COMMON_FIELDS = ("session_id", "task_id", "run_id", "seq")
@@ -61,7 +62,7 @@ def list_event_types() -> Sequence[type[Event]]:
 def _client_event_row(name: str, model: type[EventPayload]) -> str:
     payload = [
         _field(field, info.annotation, None if info.is_required() else info.default)
-        for field, info in model.model_fields.items()
+        for field, info in build_model(model).model_fields.items()
     ]
     return _row(f"`{name}`", "; ".join(payload) or "`{}`", _docstring(model))
 

@@ -116,6 +116,8 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "the queue entry of run %s could not be settled", active_run.task_id)
         finally:
+            # Whatever has interrupted the settlement, as a shutdown while the store is unavailable.
+            self._terminator.keep_usage(active_run)
             if self._active_runs.get(active_run.task_id) is active_run:
                 self._active_runs.remove(active_run)
 

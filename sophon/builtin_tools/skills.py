@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Annotated, Final
 
-from pydantic import Field
-
 from sophon.builtin_tools.files import DEFAULT_PAGE_CHARACTERS, MAX_PAGE_CHARACTERS, decode_text_file, format_page
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.context import Context
@@ -17,6 +15,7 @@ from sophon.skills.skill_package import SKILL_FILE, SkillPackage
 from sophon.skills.tool_manifest import MANIFEST_NAMES
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.turn_permissions import RESTRICTED_TOOLS, filter_permitted
+from sophon.value_rules import ValueRules
 
 LOADED_SKILLS: Key[list[str]] = Key("skills.loaded", dump=list, load=list)
 """Names of the skills that the turn has loaded, in their order."""
@@ -25,8 +24,8 @@ MAX_LISTED_FILES: Final = 50
 """Further files of a skill that its instructions list."""
 
 
-@tool(risk=Risk.NONE, idempotent=True, max_result=60_000, tags=("skill", "skills", "instructions"))
-async def load_skills(ctx: Context, names: Annotated[list[str], Field(min_length=1, max_length=8)]) -> str:
+@tool(deferred=True, risk=Risk.NONE, idempotent=True, max_result=60_000, tags=("skill", "skills", "instructions"))
+async def load_skills(ctx: Context, names: Annotated[list[str], ValueRules(min_length=1, max_length=8)]) -> str:
     """Read the instructions of skills for particular tasks before you begin with one.
 
     Args:
@@ -50,13 +49,13 @@ async def load_skills(ctx: Context, names: Annotated[list[str], Field(min_length
     return text
 
 
-@tool(risk=Risk.NONE, idempotent=True, tags=("skill", "skills"))
+@tool(deferred=True, risk=Risk.NONE, idempotent=True, tags=("skill", "skills"))
 async def read_skill_file(
     ctx: Context,
     skill: str,
     path: str,
-    offset: Annotated[int, Field(ge=0)] = 0,
-    limit: Annotated[int, Field(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
+    offset: Annotated[int, ValueRules(ge=0)] = 0,
+    limit: Annotated[int, ValueRules(ge=1, le=MAX_PAGE_CHARACTERS)] = DEFAULT_PAGE_CHARACTERS,
 ) -> str:
     """Read a further file of a loaded skill.
 

@@ -9,27 +9,34 @@ does not support.
 """
 
 from collections.abc import Iterable
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from sophon.errors import SettingsError
+from sophon.plugins.installed_plugins import has_plugins
 from sophon.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 TOOLS_GROUP = "sophon.tools"
 MODELS_GROUP = "sophon.models"
 MIDDLEWARES_GROUP = "sophon.middlewares"
 
 
-def find_entry_points(group: str) -> dict[str, EntryPoint]:
+def find_entry_points(group: str) -> "dict[str, EntryPoint]":
     """Return the entry points of a group by name; of two with the same name the first that Python finds."""
+    if not has_plugins():
+        return {}
+    from importlib.metadata import entry_points  # lazy: it reads the metadata of all distributions, for each group
+
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):
         found.setdefault(entry.name, entry)
     return found
 
 
-def load_entry_point(entry: EntryPoint) -> object:
+def load_entry_point(entry: "EntryPoint") -> object:
     """Load the object of an entry point. Raises SettingsError that names the entry point and its distribution."""
     try:
         return entry.load()
@@ -64,6 +71,6 @@ def _collect_tools(value: object) -> list[Tool]:
     return [each for each in every if isinstance(each, Tool)]
 
 
-def _describe(entry: EntryPoint) -> str:
+def _describe(entry: "EntryPoint") -> str:
     distribution = f" of {entry.dist.name}" if entry.dist is not None else ""
     return f"the entry point {entry.name!r} in {entry.group}{distribution}"

@@ -142,14 +142,16 @@ def validate_settings(values: object) -> tuple[Settings | None, list[tuple[Setti
         return None, [((), f"a mapping ({{...}}) is expected, not {describe_json_type(values)}")]
     if not values:
         return Settings.defaults(), []
-    from pydantic import ValidationError  # lazy: the defaults need no pydantic
-
     normalized = normalize_keys(Settings, values)
     problems = list(_find_cross_section_conflicts(normalized))
     settings = None
     try:
         settings = Settings.model_validate(normalized)
-    except ValidationError as error:
+    except ValueError as error:
+        from pydantic import ValidationError  # lazy: whoever gets here has loaded it
+
+        if not isinstance(error, ValidationError):
+            raise
         problems = [*problems_from_error(Settings, error), *problems]
     return (None, problems) if problems else (settings, [])
 

@@ -3,24 +3,21 @@
 Source of the fields and limits: reference/sophon.md 5.26.
 """
 
-import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from typing import TYPE_CHECKING, Any, Final
 
 from sophon.lazy_dataclass import dataclass
 from sophon.strict_yaml import StrictYamlError, parse_yaml_with_lines
+
+if TYPE_CHECKING:
+    from sophon.skills.manifest_model import ManifestModel
 
 MANIFEST_NAMES: Final = ("manifest.json", "manifest.yaml")
 """Names of a manifest; JSON is YAML as well."""
 
 RUNTIMES: Final = ("python", "sandbox")
 """Runtimes that are known: `python` starts the entry point with python3, `sandbox` starts it as a program."""
-
-_SEMVER: Final = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[\w.-]+)?(\+[\w.-]+)?", re.ASCII)
 
 
 class ManifestError(Exception):
@@ -62,66 +59,18 @@ class ToolManifest:
     memory_bytes: int
 
 
-def _check_version(value: str) -> str:
-    if _SEMVER.fullmatch(value) is None:
-        raise ValueError(f"{value!r} is not a semantic version such as 1.0.0")
-    return value
-
-
-def _check_entry_point(value: str) -> str:
-    path = PurePosixPath(value)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in value or "\0" in value:
-        raise ValueError(f"{value!r} must be a path within the folder of the skill")
-    return value
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True, frozen=True)
-
-
-class _Sandbox(_Section):
-    network: bool = False
-    timeout_seconds: float = Field(default=30, gt=0, le=600)
-    max_memory_mb: int = Field(default=256, ge=16, le=8192)
-
-
-class _Credential(_Section):
-    service: str
-    scopes: list[str] = []
-    required: bool = False
-    access: Literal["proxy"] = "proxy"
-
-
-class _Tool(_Section):
-    name: str = Field(pattern=r"^[a-zA-Z][a-zA-Z0-9_-]{0,39}$")
-    description: str = Field(min_length=1, max_length=2000)
-    risk_level: Literal["none", "low", "medium", "high", "critical"] = "high"
-    parameters: dict[str, Any] = {"type": "object", "properties": {}}
-
-
-class _Manifest(_Section):
-    name: str
-    version: Annotated[str, AfterValidator(_check_version)]
-    author: str = Field(default="", max_length=200)
-    license: str = Field(default="", max_length=200)
-    description: str = Field(min_length=1, max_length=2000)
-    runtime: Literal["python", "csharp", "sandbox"]
-    entrypoint: Annotated[str, AfterValidator(_check_entry_point)]
-    tools: list[_Tool] = Field(min_length=1, max_length=64)
-    tags: list[Annotated[str, Field(max_length=32)]] = Field(default=[], max_length=10)
-    category: str = Field(default="", max_length=64)
-    credentials: list[_Credential] = []
-    sandbox: _Sandbox = _Sandbox()
-
-
 def parse_manifest(text: str, path: Path) -> ToolManifest:
     """Return the manifest of a skill; `path` is where it was read. Raises ManifestError with all problems."""
     try:
         content, lines = parse_yaml_with_lines(text)
     except StrictYamlError as error:
         raise ManifestError([(error.line, str(error))]) from error
+    from pydantic import ValidationError  # lazy: most hosts have no skill with tools
+
+    from sophon.skills.manifest_model import ManifestModel
+
     try:
-        manifest = _Manifest.model_validate(content)
+        manifest = ManifestModel.model_validate(content)
     except ValidationError as error:
         raise ManifestError([_to_problem(fault, lines) for fault in error.errors(include_url=False)]) from error
     problems = [*_find_problems(manifest, path.parent, lines)]
@@ -144,7 +93,7 @@ def parse_manifest(text: str, path: Path) -> ToolManifest:
     )
 
 
-def _find_problems(manifest: _Manifest, folder: Path, lines: Mapping[str, int]) -> list[tuple[int, str]]:
+def _find_problems(manifest: "ManifestModel", folder: Path, lines: Mapping[str, int]) -> list[tuple[int, str]]:
     problems: list[tuple[int, str]] = []
     if manifest.runtime not in RUNTIMES:
         problems.append((lines.get("runtime", 0), f"the runtime {manifest.runtime!r} is not supported; use python"))

@@ -40,7 +40,7 @@ class StoreHealth:
     """
 
     def __init__(self, name: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._name, self._monotonic = name, monotonic
+        self.name, self._monotonic = name, monotonic
         self._log = RateLimitedLog(log, monotonic)
         self._failure: str | None = None
         self._is_short_of_space = False
@@ -67,7 +67,7 @@ class StoreHealth:
     def check(self) -> None:
         """Raise StoreUnavailable unless new work may start."""
         if (kind := self.kind) is not None:
-            raise StoreUnavailable(self._name, kind, REASONS[kind])
+            raise StoreUnavailable(self.name, kind, REASONS[kind])
 
     def record_failure(self, kind: str) -> None:
         """Record that an operation failed."""
@@ -120,11 +120,11 @@ class StoreHealth:
         kind = self.kind
         if kind is None:
             seconds = now - self._unavailable_since
-            self._log.warning("available", "the store %s is available again after %.0f s", self._name, seconds)
+            self._log.warning("available", "the store %s is available again after %.0f s", self.name, seconds)
         else:
             self._log.warning(
                 kind,
                 "the store %s is unavailable: %s; messages are refused, and no turn starts, until it can be written",
-                self._name,
+                self.name,
                 REASONS[kind],
             )

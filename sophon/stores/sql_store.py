@@ -56,6 +56,8 @@ class SqlStore:
         resolved = resolve_url(url, folder or Path())
         self._database = Database(resolved, lock_timeout_seconds, partial(release_stale_reservations, clock=clock))
         self.health = self._database.health
+        self.file = self._database.file
+        """The file of an SQLite database, otherwise None."""
         self.maintenance = SqlMaintenance(self._database, resolved, clock)
         self.sessions = SqlSessionStore(self._database, clock)
         self.usage = SqlUsageStore(self._database, clock)

@@ -16,6 +16,10 @@ HOST_UNUSED = [
     *("requests", "urllib3", "charset_normalizer", "psycopg", "opentelemetry"),
 ]
 """Packages that a host with the offline model and an SQLite store has no use for, not even after a turn."""
+READY_HOST_UNUSED = frozenset({"pydantic", "pydantic_core", "typer", "yaml", "re2", "jsonschema", "certifi"})
+"""What a host with valid settings and no client has not loaded: it judges what is invalid, what a tool needs, or reads
+files that are not there.
+"""
 HEAVY = ["litellm", "sqlalchemy", "httpx", "networkx", "rich", "typer", "aiohttp", "openai", "alembic", "aiosqlite"]
 
 CONTRACT = {
@@ -124,20 +128,20 @@ def test_a_provider_with_an_adapter_loads_no_litellm_and_no_openai(tmp_path: Pat
     code = f"""
 from pathlib import Path
 from sophon.services import Services
-import sophon_hosting.cli.commands.serve, sophon_hosting.host_server
+import sophon_hosting.cli.serve_host, sophon_hosting.host_server
 provider = {{"Id": "p", "Type": "openai_compatible", "BaseUrl": "http://127.0.0.1:9/v1", "Models": ["m"]}}
 from sophon.settings import Settings
 settings = Settings.from_mapping({{"Providers": [provider]}})
 Services.from_settings(settings, environment={{}}, folder=Path({str(tmp_path)!r}))
 """
-    assert loaded_by(code).isdisjoint({*HOST_UNUSED, "re2"})
+    assert loaded_by(code).isdisjoint({*HOST_UNUSED, *READY_HOST_UNUSED})
 
 
 def test_a_host_that_is_ready_and_has_answered_has_loaded_only_what_it_uses(tmp_path: Path) -> None:
     code = f"""
 import asyncio, urllib.request
 from pathlib import Path
-import sophon_hosting.cli.commands.serve  # what the command imports
+import sophon_hosting.cli.serve_host  # what the command imports
 from sophon.services import Services
 from sophon_hosting.host_server import HostServer, bind_address
 
@@ -149,6 +153,11 @@ async def main():
         await server.start(address)
         url = f"{{address.url}}/readyz"
         assert (await asyncio.to_thread(urllib.request.urlopen, url)).status == 200
+        names = {{name.partition(".")[0] for name in sys.modules}}
+        assert names.isdisjoint({sorted(READY_HOST_UNUSED)!r}), names
+        server._load_tools()  # as a client does that connects
+        await server._tools_task
+        assert "pydantic" in sys.modules
         chain = server.host.chain
         response = await chain.run(services.turn("what is 6 * 7?", session_id="demo"))
         assert "42" in response.text, response.text
@@ -172,6 +181,22 @@ assert run_command_line(["chat", "hello"]) == 0
     modules_loaded_by(code)
     unused = {*HOST_UNUSED, "aiohttp", "socketio", "engineio", "prometheus_client"} - {"rich"}
     assert loaded_by(code).isdisjoint(unused)
+
+
+def test_serve_with_plain_options_loads_no_typer(tmp_path: Path) -> None:
+    """A mistake of the settings ends the command before it serves; whatever is not plain is left to typer."""
+    (tmp_path / "appsettings.json").write_text('{"Sophon": {"Hub": {"Host": ""}}}')
+    code = f"""
+import os
+os.chdir({str(tmp_path)!r})
+from sophon_hosting.cli.direct_serve import run_serve
+assert run_serve(["serve", "--port", "0", "--log", "text", "--set", "Logging.Level=Error"]) == 1
+for line in ("serve --help|serve --port x|serve --port 65536|serve --por 1|serve serve|serve --port|serve --port=1|"
+             "serve -- --port 1|chat||--debug").split("|"):
+    words = line.split()
+    assert run_serve(words) is None, words
+"""
+    assert "typer" not in loaded_by(code)
 
 
 def test_help_loads_the_command_line_only() -> None:

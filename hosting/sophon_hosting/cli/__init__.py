@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from sophon_hosting.cli.app import run_command_line
+from sophon_hosting.cli.direct_serve import run_serve
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -12,4 +12,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Exit codes: 0 for success, 2 for a usage error, 130 after Ctrl-C, 143 after SIGTERM, 1 for every other error.
     `arguments` defaults to `sys.argv[1:]`.
     """
-    sys.exit(run_command_line(sys.argv[1:] if arguments is None else arguments))
+    words = sys.argv[1:] if arguments is None else arguments
+    code = run_serve(words)
+    if code is None:
+        from sophon_hosting.cli.app import run_command_line  # lazy: a host needs no typer
+
+        code = run_command_line(words)
+    sys.exit(code)

@@ -6,8 +6,6 @@ import re
 import sys
 import traceback
 
-import typer
-
 from sophon.errors import SettingsError, SophonError
 from sophon.security import describe_error, redact
 from sophon_hosting.rendering.control_characters import to_single_line
@@ -16,9 +14,6 @@ EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 1
 """Exit codes; the last two are 128 + signal number, as shells use them for SIGINT and SIGTERM."""
 
 MAX_ERROR_CHARACTERS = 600
-
-# Base class of typer's usage errors; its module differs between versions, so it is taken from a subclass.
-_UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 
 def report_error(error: Exception, *, debug: bool = False) -> int:
@@ -30,7 +25,7 @@ def report_error(error: Exception, *, debug: bool = False) -> int:
         sys.stderr.write(redact("".join(traceback.format_exception(error))))
     for line in error_lines(error):
         write_error(line)
-    return EXIT_USAGE_ERROR if isinstance(error, _UsageError) else EXIT_FAILURE
+    return EXIT_USAGE_ERROR if _is_usage_error(error) else EXIT_FAILURE
 
 
 def write_error(line: str) -> None:
@@ -44,9 +39,9 @@ def error_lines(error: Exception) -> list[str]:
         return error.problems
     if isinstance(error, SophonError):
         return [str(error) or type(error).__name__]
-    if isinstance(error, _UsageError):
+    if _is_usage_error(error):
         return [_usage_error_line(error)]
-    if isinstance(error, typer.Abort):
+    if (typer := sys.modules.get("typer")) is not None and isinstance(error, typer.Abort):
         return ["aborted"]
     return [f"unexpected {type(error).__name__}: {describe_error(error)}; run it with --debug for the traceback"]
 
@@ -66,6 +61,13 @@ class _RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return redact(super().format(record))
+
+
+def _is_usage_error(error: Exception) -> bool:
+    """Return whether typer raised it; where typer is not loaded, it has raised nothing."""
+    typer = sys.modules.get("typer")
+    # The module of the base class differs between versions, so it is taken from a subclass.
+    return typer is not None and isinstance(error, typer.BadParameter.__bases__[0])
 
 
 def _usage_error_line(error: Exception) -> str:

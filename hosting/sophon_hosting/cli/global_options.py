@@ -26,6 +26,14 @@ class GlobalOptions:
         return self.settings_file.parent if self.settings_file else Path()
 
 
+def to_text(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with bytes that are not UTF-8 replaced.
+
+    They arrive as lone surrogates, which neither a store nor a model accepts.
+    """
+    return [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in arguments]
+
+
 def hoist_global_options(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with the global options moved to the front; arguments after `--` stay where they are."""
     front: list[str] = []

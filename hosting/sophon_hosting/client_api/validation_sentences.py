@@ -1,9 +1,10 @@
 """Sentences for what a client sent and is not valid: one plain sentence per field, over HTTP and Socket.IO."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic_core import ErrorDetails
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "missing": "it is missing",
@@ -37,7 +38,7 @@ _SENTENCES: Final[Mapping[str, str]] = {
 """Sentence by type of pydantic's error; its context fills the braces."""
 
 
-def describe_error(error: ErrorDetails) -> str:
+def describe_error(error: "ErrorDetails") -> str:
     """Return the sentence for an error, without the value that was sent."""
     context = error.get("ctx", {})
     known = _SENTENCES.get(error["type"])

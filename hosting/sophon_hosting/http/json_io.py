@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import orjson
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sophon.errors import InputError
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_errors import ErrorPayload, TooLarge
+from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.client_api.validation_sentences import describe_error
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
@@ -28,19 +28,19 @@ MAX_REPORTED_PROBLEMS = 10
 """Maximum number of validation problems in one error message."""
 
 
-class RequestBody(BaseModel):
+class RequestBody(Payload):
     """Base class of JSON bodies: no type coercion and no unknown keys, because both would hide mistakes."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+    config: ClassVar[Mapping[str, Any]] = {"strict": True, "extra": "forbid"}
 
 
-class RequestQuery(BaseModel):
+class RequestQuery(Payload):
     """Base class of query strings: values are converted from text; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    config: ClassVar[Mapping[str, Any]] = {"extra": "forbid"}
 
 
-M = TypeVar("M", bound=BaseModel)
+M = TypeVar("M", bound=Payload)
 
 
 def get_host(request: web.Request) -> Host:
@@ -112,8 +112,12 @@ def error_response(payload: ErrorPayload) -> web.Response:
 
 def _validate(model: type[M], data: object, source: str) -> M:
     try:
-        return model.model_validate(data)
-    except ValidationError as error:
+        return model.validate(data)
+    except ValueError as error:
+        from pydantic import ValidationError  # lazy: whoever gets here has loaded it
+
+        if not isinstance(error, ValidationError):
+            raise
         problems = [
             f"{'.'.join(map(str, each['loc'])) or source}: {describe_error(each)}"
             for each in error.errors()[:MAX_REPORTED_PROBLEMS]

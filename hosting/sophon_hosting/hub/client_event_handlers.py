@@ -77,7 +77,7 @@ async def handle_event(client: HubClient, name: str, arguments: Sequence[object]
 
 
 async def _send_message(client: HubClient, request: SendMessagePayload) -> AckPayload:
-    receipt = await client.send_message(ClientMessage(**request.model_dump()))
+    receipt = await client.send_message(ClientMessage(**request.to_dict()))
     return receipt_to_json(receipt, request.mode)
 
 

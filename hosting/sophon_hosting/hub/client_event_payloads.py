@@ -1,14 +1,16 @@
 """Payload models of client events, validated strictly; an error lists all problems."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeVar, cast
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from sophon.errors import InputError
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.client_message import Mode
+from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.client_api.validation_sentences import describe_error
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 MAX_ARGUMENT_DEPTH = 32
 """Maximum nesting of lists and objects in the arguments of a tool call."""
@@ -21,14 +23,14 @@ MAX_FIELD_NAME_CHARACTERS = 60
 
 R = TypeVar("R", bound="EventPayload")
 
-ListLimit = Annotated[int, Field(ge=1, le=1000)]
+ListLimit = Annotated[int, ValueRules(ge=1, le=1000)]
 """Maximum number of items in a page of a list."""
 
 
-class EventPayload(BaseModel):
+class EventPayload(Payload):
     """Base class of event payloads: no unknown fields, no type coercion."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
+    config: ClassVar[Mapping[str, Any]] = {"extra": "forbid", "strict": True}
 
 
 class SendMessagePayload(EventPayload):
@@ -77,17 +79,14 @@ class DecideApprovalPayload(EventPayload):
     session_id: str | None = None
     grant: Literal["session", "always"] | None = None
 
-    @model_validator(mode="after")
-    def _check_arguments(self) -> Self:
+    def check(self) -> None:
+        """Allow arguments and a grant where they belong only, and arguments of a limited depth."""
         if (self.decision == "edit") != (self.arguments is not None):
-            raise PydanticCustomError("arguments", "'arguments' are required for the decision 'edit', and only for it")
+            raise ValueError("'arguments' are required for the decision 'edit', and only for it")
         if self.arguments is not None and not is_within_depth(self.arguments, MAX_ARGUMENT_DEPTH):
-            raise PydanticCustomError(
-                "arguments", "'arguments' are nested more than {most} deep", {"most": MAX_ARGUMENT_DEPTH}
-            )
+            raise ValueError(f"'arguments' are nested more than {MAX_ARGUMENT_DEPTH} deep")
         if self.grant is not None and self.decision != "approve":
-            raise PydanticCustomError("grant", "'grant' belongs to the decision 'approve'")
-        return self
+            raise ValueError("'grant' belongs to the decision 'approve'")
 
 
 class SendFeedbackPayload(EventPayload):
@@ -144,8 +143,12 @@ def parse_payload(model: type[R], arguments: Sequence[object]) -> R:
     if not isinstance(payload, Mapping):
         raise InputError("the payload must be an object, for example {}")
     try:
-        return model.model_validate(payload)
-    except ValidationError as error:
+        return model.validate(cast(Mapping[str, object], payload))
+    except ValueError as error:
+        from pydantic import ValidationError  # lazy: whoever gets here has loaded it
+
+        if not isinstance(error, ValidationError):
+            raise
         raise InputError(_describe_problems(error.errors(include_url=False, include_input=False))) from None
 
 
@@ -165,14 +168,14 @@ def _children(value: object) -> list[object]:
     return cast(list[object], value) if isinstance(value, list) else []
 
 
-def _describe_problems(errors: Sequence[ErrorDetails]) -> str:
+def _describe_problems(errors: "Sequence[ErrorDetails]") -> str:
     problems = [_describe_problem(error) for error in errors[:MAX_REPORTED_PROBLEMS]]
     if len(errors) > MAX_REPORTED_PROBLEMS:
         problems.append(f"and {len(errors) - MAX_REPORTED_PROBLEMS} more")
     return "; ".join(problems)
 
 
-def _describe_problem(error: ErrorDetails) -> str:
+def _describe_problem(error: "ErrorDetails") -> str:
     if not error["loc"]:
         return describe_error(error)
     path = ".".join(str(part)[:MAX_FIELD_NAME_CHARACTERS] for part in error["loc"])

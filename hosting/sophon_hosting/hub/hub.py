@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -64,7 +64,7 @@ class Hub:
 
     `access` authenticates clients; if no users are configured, every client is the local user. `settings` supply the
     allowed origins and the trusted proxies. `clock` and `settings` default to those of the host. `throttle` delays
-    failed log-ins.
+    failed log-ins. `on_client` is called when a client was authenticated.
     """
 
     def __init__(
@@ -76,8 +76,10 @@ class Hub:
         limits: HubLimits | None = None,
         clock: Clock | None = None,
         throttle: LoginThrottle | None = None,
+        on_client: Callable[[], None] | None = None,
     ) -> None:
         self._host = host
+        self._on_client = on_client
         self._limits, self._clock = limits or HubLimits(), clock or host.services.clock
         self._access = ClientAuthenticator(access, host.services.store, self._clock)
         self._credentials = CredentialWatch(self._access, self._clock, self._close_connection)
@@ -194,6 +196,8 @@ class Hub:
             if isinstance(error, Unauthorized) and error.token_given:
                 await self._throttle.delay_failure(connection.address, str(_token_of(auth)))
             raise HubConnectionRefused(to_error_payload(error)) from error
+        if self._on_client is not None:
+            self._on_client()
         user_id = authorized_host.user.id
         if self._clients_per_user[user_id] >= self._limits.max_connections_per_user:
             message = f"user {user_id!r} has {self._clients_per_user[user_id]} connections; close some of them"

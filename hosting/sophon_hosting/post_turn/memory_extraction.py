@@ -5,19 +5,23 @@ import re
 from typing import Literal
 
 import orjson
-from pydantic import BaseModel, Field, ValidationError
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import SophonError
+from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response
 from sophon.principals import memory_scope
+from sophon.settings.types.json_types import is_list, is_mapping
 from sophon.stores.memories.contract import MemoryEntry
 
 log = logging.getLogger("sophon")
 
 MAX_MEMORIES = 5
 """Maximum number of memories per answer."""
+
+STATEMENT_CHARACTERS = range(3, 501)
+"""Possible lengths of a memory."""
 
 MAX_OUTPUT_TOKENS = 500
 INSTRUCTION = (
@@ -33,11 +37,12 @@ _SECRET = re.compile(
 )
 
 
-class MemoryStatement(BaseModel):
-    """Memory in a model's answer: one sentence and its category."""
+@dataclass(frozen=True, slots=True)
+class MemoryStatement:
+    """Memory in a model's answer: one sentence, of `STATEMENT_CHARACTERS`, and its category."""
 
-    text: str = Field(min_length=3, max_length=500)
-    category: Literal["fact", "preference"] = "fact"
+    text: str
+    category: Literal["fact", "preference"]
 
 
 class MemoryExtraction:
@@ -69,14 +74,21 @@ def parse_statements(text: str) -> list[MemoryStatement]:
     except orjson.JSONDecodeError:
         return []
     statements_found: list[MemoryStatement] = []
-    for entry in entries if isinstance(entries, list) else []:  # pyright: ignore[reportUnknownVariableType] - checked below
-        try:
-            statement = MemoryStatement.model_validate(entry)
-        except ValidationError:
-            continue
-        if not _SECRET.search(statement.text):
+    for entry in entries if is_list(entries) else []:
+        statement = _parse_statement(entry)
+        if statement is not None and not _SECRET.search(statement.text):
             statements_found.append(statement)
     return statements_found[:MAX_MEMORIES]
+
+
+def _parse_statement(entry: object) -> MemoryStatement | None:
+    """Return None for what is no statement."""
+    if not is_mapping(entry):
+        return None
+    text, category = entry.get("text"), entry.get("category", "fact")
+    if not isinstance(text, str) or len(text) not in STATEMENT_CHARACTERS or category not in ("fact", "preference"):
+        return None
+    return MemoryStatement(text, category)
 
 
 async def _store_new(ctx: Context, statements: list[MemoryStatement]) -> int:

@@ -86,6 +86,10 @@ class RunTerminator:
         """Write what a run that is tried again used since its checkpoint. Raises StoreError."""
         await self._outcome_writer.record_lost_usage(active_run)
 
+    def keep_usage(self, active_run: ActiveRun) -> None:
+        """Keep on disk the usage of a run that ends here without an outcome and that the store does not have."""
+        self._outcome_writer.keep_usage(active_run)
+
     async def cancel_inactive(self, run: Run) -> None:
         """Record as cancelled a run that no worker is running. Raises StoreError."""
         await self._queue.remove(run.id)

@@ -23,6 +23,7 @@ from sophon.stores.usage.contract import UsageRow
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 
 log = logging.getLogger("sophon")
 
@@ -34,9 +35,15 @@ class OutcomeWriter:
     """Writes the outcomes of runs, then publishes their last events in order. All outcomes are written here."""
 
     def __init__(
-        self, store: Store, event_bus: EventBus, clock: Clock, build_outbound: OutboundBuilder = build_answer_entries
+        self,
+        store: Store,
+        event_bus: EventBus,
+        clock: Clock,
+        build_outbound: OutboundBuilder = build_answer_entries,
+        unrecorded_usage: UnrecordedUsageFile | None = None,
     ) -> None:
         self._store, self._event_bus, self._clock, self._builder = store, event_bus, clock, build_outbound
+        self._unrecorded_usage = unrecorded_usage
 
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
@@ -90,6 +97,17 @@ class OutcomeWriter:
         if lost:
             await self._store.usage.record(lost)
         active_run.usage = []
+
+    def keep_usage(self, active_run: ActiveRun) -> None:
+        """Keep on disk what `record_lost_usage` could not write, for the next start; blocks."""
+        lost, active_run.usage = subtract_usage(active_run.usage, active_run.stored_usage), []
+        if lost and self._unrecorded_usage is not None and not active_run.has_outcome:
+            self._unrecorded_usage.append(lost)
+
+    async def record_kept_usage(self) -> None:
+        """Write what the last stop has kept on disk to the store. Raises StoreError."""
+        if self._unrecorded_usage is not None:
+            await self._unrecorded_usage.record()
 
     async def _build_outbound(self, run: Run, outcome: RunOutcome) -> Sequence[OutboundEntry]:
         if len((outcome.response or {}).get("text", "")) < LARGE_ANSWER_CHARACTERS:

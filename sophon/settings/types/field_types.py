@@ -24,15 +24,17 @@ _IMPORT_PATH = lazy_pattern(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*
 class CaseInsensitive:
     """Annotation for a Literal of texts: values are matched ignoring case and stored in the declared spelling."""
 
-    def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
-        from pydantic_core import core_schema
-
+    def rules_of(self, source: object) -> ValueRules:
+        """Return the rules for a Literal."""
         spelling = {str(option).casefold(): str(option) for option in get_args(source)}
 
         def normalize_case(value: object) -> object:
             return spelling.get(value.casefold(), value) if isinstance(value, str) else value
 
-        return core_schema.no_info_before_validator_function(normalize_case, handler(source))
+        return ValueRules(before=normalize_case)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        return self.rules_of(source).__get_pydantic_core_schema__(source, handler)
 
 
 def parse_duration(value: object) -> timedelta:

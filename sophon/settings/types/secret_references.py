@@ -42,6 +42,11 @@ class Secret:
                 return cls(name, kind)
         raise build_value_error(EXPECTED_FORMAT)
 
+    @classmethod
+    def accept_plain(cls, value: object) -> "Secret":
+        """See `sophon.plain_values`."""
+        return cls.parse(value)
+
     @property
     def is_plain(self) -> bool:
         """Whether the settings contain the secret itself instead of a reference."""

@@ -6,7 +6,8 @@ defaults never loads it.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from contextvars import ContextVar
+from functools import lru_cache, partial
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -20,6 +21,7 @@ from typing import (
     get_origin,
 )
 
+from sophon.plain_values import Accept, NotPlain, build_acceptor
 from sophon.settings.types.json_types import is_mapping
 
 if TYPE_CHECKING:
@@ -32,7 +34,13 @@ VALUE_ERROR_TYPE = "refused"
 CONFLICTS_ERROR_TYPE = "conflicts"
 """Type of the pydantic error that contains several conflicts of one section."""
 
+_validated_section: ContextVar[type[Any] | None] = ContextVar("validated_section", default=None)
+"""Section of which a validator is being built; those within it get validators of their own when they are given."""
+
 MISSING: Any = dataclasses.MISSING
+_NO_LIMITS = frozenset({"description", "alias", "json_schema_extra"})
+"""What the metadata of a field has besides its limits."""
+
 NONE_SET: frozenset[str] = frozenset()
 
 
@@ -119,9 +127,35 @@ class SettingsSection(metaclass=SectionType):
     def model_validate(cls, values: object) -> Self:
         """Return the section that `values` describe, in JSON spelling or that of Python.
 
-        Raises pydantic's ValidationError.
+        Raises pydantic's ValidationError. Plainly valid values are accepted without pydantic.
         """
-        section: Self = _get_validator(cls).validate_python(values)
+        try:
+            return cls.accept_plain(values)
+        except ValueError:  # pydantic says what is wrong, if anything is
+            section: Self = _get_validator(cls).validate_python(values)
+            return section
+
+    @classmethod
+    def accept_plain(cls, values: object) -> Self:
+        """Return the section of values that are plainly valid. Raises ValueError, also for others that are valid."""
+        if type(values) is cls:
+            return values
+        if type(values) is not dict:
+            raise NotPlain
+        given = cast("dict[object, Any]", values)
+        section = object.__new__(cls)
+        found: dict[str, Any] = {}
+        for name, (alias, accept, make_default) in _read_acceptors(cls).items():
+            keys = [key for key in dict.fromkeys((alias, name)) if key in given]
+            if len(keys) > 1:
+                raise NotPlain
+            found[name] = accept(given[keys[0]]) if keys else make_default()
+        if len(_find_given(cls, cast("Mapping[str, object]", given))) != len(given):
+            raise NotPlain
+        vars(section).update(found, model_fields_set=_find_given(cls, cast("Mapping[str, object]", given)))
+        if any(True for _ in section.find_conflicts()):
+            raise NotPlain
+        vars(section).update(section.derive_values())
         return section
 
     def model_dump(self, *, mode: Literal["python", "json"] = "python", by_alias: bool = False) -> dict[str, Any]:
@@ -170,6 +204,10 @@ class SettingsSection(metaclass=SectionType):
     def __get_pydantic_core_schema__(cls, source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema  # lazy: see above
 
+        if _validated_section.get() not in (None, cls):
+            # pydantic puts the errors of the inner validator below the path of this one.
+            return core_schema.no_info_plain_validator_function(cls.model_validate)
+
         def validate(values: object, validate_fields: Callable[[object], Any]) -> Any:
             given = dict(values) if is_mapping(values) else None
             read, init_only = validate_fields(values if given is None else given)
@@ -210,9 +248,7 @@ def _read_fields(section: type[Any]) -> Mapping[str, FieldInfo]:
 
 
 def _make_defaults(section: type[SettingsSection]) -> Iterator[tuple[str, Any]]:
-    for each in _declared(section):
-        make: Callable[[], Any] | Any = each.default_factory
-        yield each.name, make() if each.default is MISSING else each.default
+    return ((each.name, _make_default(each)) for each in _declared(section))
 
 
 def _find_given(section: type[SettingsSection], values: Mapping[str, object]) -> frozenset[str]:
@@ -221,15 +257,44 @@ def _find_given(section: type[SettingsSection], values: Mapping[str, object]) ->
 
 @lru_cache(maxsize=256)
 def get_adapter(section: type[SettingsSection]) -> "TypeAdapter[Any]":
-    """Return what dumps and describes a section; making it takes milliseconds, that of the root about 40."""
+    """Return what dumps and describes a section; making it takes milliseconds, that of the root about 100."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(section)
 
 
 @lru_cache(maxsize=256)
+def _read_acceptors(section: type[SettingsSection]) -> "Mapping[str, tuple[str, Accept, Callable[[], Any]]]":
+    """Return the JSON key of each setting, what accepts its value, and what makes its default."""
+    return {
+        each.name: (
+            section.model_fields[each.name].alias,
+            build_acceptor(each.type, {key: each.metadata[key] for key in each.metadata if key not in _NO_LIMITS}),
+            partial(_make_default, each),
+        )
+        for each in _declared(section)
+    }
+
+
+def _make_default(declared: "dataclasses.Field[Any]") -> Any:
+    if declared.default is not MISSING:
+        return declared.default
+    make: Any = declared.default_factory
+    if make is MISSING:  # the setting is required
+        raise NotPlain
+    return make()
+
+
+@lru_cache(maxsize=256)
 def _get_validator(section: type[SettingsSection]) -> "SchemaValidator":
+    """Return the validator of a section; one within it that is not given costs nothing."""
+    from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
 
+    token = _validated_section.set(section)
+    try:
+        schema = TypeAdapter(section).core_schema
+    finally:
+        _validated_section.reset(token)
     # An adapter of a dataclass takes no configuration, and hiding the input is one of the outermost type.
-    return SchemaValidator(get_adapter(section).core_schema, {"hide_input_in_errors": True})
+    return SchemaValidator(schema, {"hide_input_in_errors": True})

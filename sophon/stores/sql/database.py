@@ -17,7 +17,7 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
-from sophon.stores.sql.schema_migration import find_schema_gaps, is_schema_current, migrate_schema
+from sophon.stores.sql.schema_migration import create_or_migrate_schema, find_schema_gaps, is_schema_current
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log import find_log_problem
 from sophon.stores.sql.writer import WriterThread
@@ -147,9 +147,9 @@ class Database:
                 self._check_schema(connection)
         enable_wal(self._write_engine, self._lock_timeout_seconds)
         with self._write_engine.begin() as connection:
-            # Alembic checks again under the lock: of two processes that open a new database, only one migrates it.
+            # It is checked again under the lock: of two processes that open a new database, only one makes its schema.
             if not current:
-                migrate_schema(connection)
+                create_or_migrate_schema(connection)
                 self._check_schema(connection)
             self._on_open(connection)
 

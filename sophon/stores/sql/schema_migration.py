@@ -2,7 +2,18 @@
 
 from pathlib import Path
 
-from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, select, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    text,
+)
 
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
@@ -18,7 +29,13 @@ _SQLITE_COLUMNS = (
     "WHERE tables.type = 'table'"
 )
 
-_versions = Table(VERSION_TABLE, MetaData(), Column("version_num", Text))
+_versions = Table(
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+"""As Alembic makes it."""
 
 
 def is_schema_current(connection: Connection, store: str) -> bool:
@@ -62,9 +79,23 @@ def _read_columns(connection: Connection) -> dict[str, set[str]]:
     return columns
 
 
+def create_or_migrate_schema(connection: Connection) -> None:
+    """Make the schema of an empty database, or run the missing migrations, inside the connection's transaction.
+
+    On SQLite what is made at once is what all migrations make together. It needs no Alembic, which takes 0.2 s and
+    12 MB. On PostgreSQL names and conditions of indexes differ.
+    """
+    if connection.dialect.name != "sqlite" or inspect(connection).has_table(VERSION_TABLE):
+        migrate_schema(connection)
+        return
+    metadata.create_all(connection, checkfirst=False)
+    _versions.create(connection)
+    connection.execute(insert(_versions).values(version_num=REVISIONS[-1]))
+
+
 def migrate_schema(connection: Connection) -> None:
     """Run the missing migrations inside the connection's transaction."""
-    # Imported lazily: heavy, and needed once per database.
+    # Imported lazily: heavy, and needed once per new version of the schema.
     from alembic import command
     from alembic.config import Config
 

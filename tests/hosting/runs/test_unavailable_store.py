@@ -3,16 +3,20 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from sophon.errors import StoreUnavailable
 from sophon.events import ModelAttempt, TaskCompleted, TaskFailed
+from sophon.messages import Usage
 from sophon.stores.sql_store import SqlStore
+from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import DEFAULT_MAX_DELIVERIES
+from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import allow_writes, notice, refuse_writes
 
@@ -255,3 +259,45 @@ async def test_the_loops_of_a_host_survive_it_without_a_traceback(world, host, s
     await world.clock.advance(60)
     async with asyncio.timeout(30):
         await store.health.wait_until_available()
+
+
+async def used_calls(store: SqlStore) -> int:
+    return sum(total.calls for total in await store.usage.list_totals())
+
+
+@pytest.mark.parametrize("waits_with_outcome", [True, False])
+async def test_a_stop_without_the_store_loses_no_usage(world, store, tmp_path, waits_with_outcome) -> None:
+    first = world.host()
+    await first.start()
+    receipt = await world.send(first, "wait a")
+    await world.until(lambda: started(world))
+    if waits_with_outcome:
+        refuse_from_the_outcome_on(store)
+        world.release.set()
+        await waits_for_store(first)
+    else:
+        await refuse_writes(store)
+    await first.shutdown(grace_seconds=0)
+    world.release.set()
+    kept = next(tmp_path.glob("**/unrecorded-usage-*.jsonl"))
+    assert (kept.stat().st_mode & 0o777, await used_calls(store)) == (0o600, 0)
+    with kept.open("ab") as file:
+        file.write(b'{"provider": "cut o')
+
+    allow_writes(store)
+    second = world.host()
+    await second.start()
+
+    assert (await ended_later(world, receipt)).status == "completed"
+    assert world.begun == ["a", "a"]
+    assert await used_calls(store) == 2
+    assert not kept.exists()
+
+
+async def test_usage_that_nothing_can_take_is_in_the_log(store, tmp_path, caplog) -> None:
+    unwritable = UnrecordedUsageFile(store, tmp_path)
+    unwritable.path = Path("/proc/nowhere/usage.jsonl")
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    unwritable.append([UsageRow("p", "m", "reply", "s", "r", Usage(20, 5), Period("2026-01-31", "2026-01"), now, 3)])
+    assert "usage is lost" in caplog.text
+    assert "p/m: 3 calls" in caplog.text

@@ -1,11 +1,11 @@
 """`/api/approvals`: list approvals and decide them."""
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
-from pydantic import Field, model_validator
 
 from sophon.approvals import Decision
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import approval_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
@@ -34,17 +34,16 @@ class DecisionBody(RequestBody):
 
     decision: Literal["approve", "reject", "edit"]
     arguments: dict[str, Any] | None = None
-    reason: Annotated[str, Field(max_length=2000)] = ""
+    reason: Annotated[str, ValueRules(max_length=2000)] = ""
     session_id: str | None = None
     grant: Literal["session", "always"] | None = None
 
-    @model_validator(mode="after")
-    def _check_arguments(self) -> Self:
+    def check(self) -> None:
+        """Allow arguments and a grant where they belong only."""
         if (self.decision == "edit") != (self.arguments is not None):
             raise ValueError("`arguments` are required for the decision `edit`, and only for it")
         if self.grant is not None and self.decision != "approve":
             raise ValueError("`grant` belongs to the decision `approve`")
-        return self
 
 
 def approval_routes() -> list[web.RouteDef]:

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Annotated
 
 from aiohttp import web
-from pydantic import Field
 
 from sophon.errors import NotFound
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import memory_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
 
@@ -15,7 +15,7 @@ class MemorySearchQuery(RequestQuery):
     """Query of a memory search: words `q`; if empty, the newest entries. `everything` (all users') is for operators."""
 
     q: str = ""
-    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    limit: Annotated[int, ValueRules(ge=1, le=1000)] = 100
     everything: bool = False
 
 

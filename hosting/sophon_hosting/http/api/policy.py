@@ -3,8 +3,8 @@
 from typing import Annotated, Any
 
 from aiohttp import web
-from pydantic import Field
 
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.client_errors import TooLarge
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
@@ -16,8 +16,8 @@ MAX_ARGUMENT_BYTES = 20_000
 class TrialBody(RequestBody):
     """Body of a trial: the name of a tool or action type, and the arguments of the call."""
 
-    tool: Annotated[str, Field(min_length=1, max_length=200)]
-    arguments: Annotated[dict[str, Any], Field(default_factory=dict)]
+    tool: Annotated[str, ValueRules(min_length=1, max_length=200)]
+    arguments: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
 
 def policy_routes() -> list[web.RouteDef]:

@@ -1,13 +1,13 @@
 """`/api/sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from sophon.errors import NotFound
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json, take_items
 from sophon_hosting.http.json_io import (
     RequestBody,
@@ -22,9 +22,9 @@ from sophon_hosting.rendering.control_characters import remove_invisible
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 from sophon_hosting.rendering.session_markdown import session_to_markdown
 
-PageLimit = Annotated[int, Field(ge=1, le=1000)]
-PageOffset = Annotated[int, Field(ge=0, le=2**31)]
-SeqNumber = Annotated[int, Field(ge=0, le=2**53)]
+PageLimit = Annotated[int, ValueRules(ge=1, le=1000)]
+PageOffset = Annotated[int, ValueRules(ge=0, le=2**31)]
+SeqNumber = Annotated[int, ValueRules(ge=0, le=2**53)]
 
 MAX_PAGE_BYTES = 1_000_000
 """JSON size from which a page of messages or events ends, whatever its limit; at least one item is returned."""
@@ -64,11 +64,10 @@ class MessagePageQuery(EventPageQuery):
     before: SeqNumber | None = None
     cut: bool = False
 
-    @model_validator(mode="after")
-    def _check_direction(self) -> Self:
+    def check(self) -> None:
+        """Allow one direction only."""
         if self.before is not None and self.after:
             raise ValueError("after and before cannot be combined")
-        return self
 
 
 def _normalize_title(value: object) -> object:
@@ -82,8 +81,7 @@ class SessionUpdateBody(RequestBody):
     title: (
         Annotated[
             str,
-            BeforeValidator(_normalize_title),
-            StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+            ValueRules(before=_normalize_title, strip_whitespace=True, min_length=1, max_length=200),
         ]
         | None
     ) = None
@@ -153,7 +151,7 @@ async def update_session(request: web.Request) -> web.Response:
     """Rename a session or set its model; an unknown model changes nothing."""
     body, authorized_host = await parse_body(request, SessionUpdateBody), get_authorized_host(request)
     session = await authorized_host.get_session(_session_id(request))
-    if "model" in body.model_fields_set:
+    if "model" in body.fields_set:
         session = await authorized_host.set_session_model(session.id, body.model)
     if body.title is not None:
         session = await authorized_host.rename_session(session.id, body.title)

@@ -3,11 +3,11 @@
 from typing import Annotated, Literal
 
 from aiohttp import web
-from pydantic import Field
 
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.client_message import ClientMessage, Mode
 from sophon_hosting.client_api.serialization import (
     listed_task_to_json,
@@ -51,8 +51,8 @@ class NewTaskBody(SessionMessageBody):
 class FeedbackBody(RequestBody):
     """Body of feedback: `value` is -1 (bad) to 1 (good), `text` a correction; 0 without a text takes it back."""
 
-    value: Annotated[float, Field(ge=-1, le=1)]
-    text: Annotated[str, Field(max_length=MAX_CORRECTION_CHARACTERS)] = ""
+    value: Annotated[float, ValueRules(ge=-1, le=1)]
+    text: Annotated[str, ValueRules(max_length=MAX_CORRECTION_CHARACTERS)] = ""
     source: Literal["api", "page"] = "api"
 
 
@@ -61,7 +61,7 @@ class TaskListQuery(RequestQuery):
 
     session_id: str | None = None
     status: RunStatus | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    limit: Annotated[int, ValueRules(ge=1, le=1000)] = 100
     before: str | None = None
     everything: bool = False
 
@@ -69,9 +69,9 @@ class TaskListQuery(RequestQuery):
 class StreamQuery(RequestQuery):
     """Query of a streamed text: its epoch, and the positions between which it is returned, in characters."""
 
-    epoch: Annotated[int, Field(ge=0)]
-    start: Annotated[int, Field(ge=0)] = 0
-    end: Annotated[int, Field(ge=0)] | None = None
+    epoch: Annotated[int, ValueRules(ge=0)]
+    start: Annotated[int, ValueRules(ge=0)] = 0
+    end: Annotated[int, ValueRules(ge=0)] | None = None
 
 
 def task_routes() -> list[web.RouteDef]:
@@ -93,13 +93,13 @@ def task_routes() -> list[web.RouteDef]:
 async def create_task(request: web.Request) -> web.Response:
     """Accept a message with 202; it is stored before the response."""
     body = await parse_body(request, NewTaskBody)
-    return await _accept(request, ClientMessage(**body.model_dump(), trace=request[TRACE]))
+    return await _accept(request, ClientMessage(**body.to_dict(), trace=request[TRACE]))
 
 
 async def create_session_task(request: web.Request) -> web.Response:
     """Accept a message to the session in the path."""
     body, session_id = await parse_body(request, SessionMessageBody), request.match_info["session_id"]
-    return await _accept(request, ClientMessage(**body.model_dump(), session_id=session_id, trace=request[TRACE]))
+    return await _accept(request, ClientMessage(**body.to_dict(), session_id=session_id, trace=request[TRACE]))
 
 
 async def list_tasks(request: web.Request) -> web.Response:

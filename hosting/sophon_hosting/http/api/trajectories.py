@@ -3,12 +3,12 @@
 from typing import Annotated, Any, Literal
 
 from aiohttp import web
-from pydantic import Field
 
 from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory
 from sophon.models.embeddings.metered_embedder import metering
 from sophon.stores.trajectories.similarity import find_similar
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
 from sophon_middlewares.outer.host_meter import HostMeter
@@ -20,8 +20,8 @@ class TrajectoryListQuery(RequestQuery):
     """
 
     order: Literal["newest", "best", "poorest"] = "newest"
-    like: Annotated[str, Field(max_length=8000)] | None = None
-    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    like: Annotated[str, ValueRules(max_length=8000)] | None = None
+    limit: Annotated[int, ValueRules(ge=1, le=1000)] = 100
     everything: bool = False
 
 

@@ -4,16 +4,15 @@ Source: OpenAI API reference, Chat Completions. Supported request fields are the
 `stream` and `stream_options`; sampling parameters and the client's tools are ignored, because the chain has its own.
 """
 
-from collections.abc import Sequence
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from sophon.errors import InputError
 from sophon.images import Image, image_from_url
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import FinishReason, Message, Usage
 from sophon.turn_options import check_image_count
+from sophon_hosting.client_api.payload import Payload
 
 AUTO_MODEL = "sophon"
 """Model name that lets routing choose the model."""
@@ -28,37 +27,37 @@ HistoryEntry = tuple[Literal["user", "assistant"], str, Sequence[Image]]
 _PART_TYPES = ("text", "refusal", "image_url")
 
 
-class ImageAddress(BaseModel):
+class ImageAddress(Payload):
     """An image: a `data:` URL, or the address from which the provider loads it."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
 
     url: str
 
 
-class ContentPart(BaseModel):
+class ContentPart(Payload):
     """A content part of a message."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
 
     type: str
     text: str | None = None
     image_url: ImageAddress | None = None
 
 
-class CompletionMessage(BaseModel):
+class CompletionMessage(Payload):
     """A message of the request."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[ContentPart] | None = None
 
 
-class CompletionRequest(BaseModel):
+class CompletionRequest(Payload):
     """Body of `POST /v1/chat/completions`."""
 
-    model_config = ConfigDict(extra="ignore", strict=True, hide_input_in_errors=True)
+    config: ClassVar[Mapping[str, Any]] = {"extra": "ignore", "strict": True}
 
     model: str = AUTO_MODEL
     messages: list[CompletionMessage]

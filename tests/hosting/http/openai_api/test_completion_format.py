@@ -8,7 +8,7 @@ from sophon_hosting.http.openai_api.completion_format import CompletionRequest, 
 
 def talk(*said: tuple[str, object]):
     return parse_completion_input(
-        CompletionRequest.model_validate({"messages": [{"role": role, "content": text} for role, text in said]})
+        CompletionRequest.validate({"messages": [{"role": role, "content": text} for role, text in said]})
     )
 
 

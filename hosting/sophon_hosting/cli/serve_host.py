@@ -1,0 +1,74 @@
+"""The host of `sophon serve`: start it, report what runs, and run it until a signal stops it."""
+
+import os
+from collections.abc import Sequence
+
+from sophon.services import Services
+from sophon_hosting.cli.bootstrap import create_services
+from sophon_hosting.cli.console.output import write_lines
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.process_hardening import protect_process
+from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
+from sophon_hosting.cli.settings_warnings import report_startup_warnings
+from sophon_hosting.cli.shutdown_signals import run_until_stopped
+from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
+from sophon_hosting.process_memory.allocator import configure_allocator
+from sophon_hosting.process_memory.trimmer import create_memory_trimmer
+from sophon_hosting.rendering.unknown_prices import list_price_warnings
+
+REAL_MODEL_NOTICE = (
+    "The offline model answers; for another one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
+)
+
+
+def run_host(options: GlobalOptions, host: str | None = None, port: int | None = None, log: str | None = None) -> int:
+    """Run the command and return its exit code. Raises SophonError for errors at start."""
+    given = {"Hub.Host": host, "Hub.Port": port}
+    pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
+    settings = load_server_settings(options, log, pairs)
+    configure_allocator(os.environ)
+    services = create_services(options, settings)
+    warnings = report_startup_warnings(settings, options, os.environ)
+    warnings += [f"  {warning}" for warning in protect_process(services)]
+    site = HostServer(services, os.environ)
+    trimmer = create_memory_trimmer(lambda: site.host.running_turns > 0, services.clock)
+    with create_store_lease(options, settings) as lock:
+        address = bind_address(settings.hub.host, settings.hub.port)
+
+        async def opened() -> None:
+            await site.start(address)
+            tune_garbage_collector()
+            trimmer.start()
+            write_lines(host_startup_lines(services, address, warnings))
+
+        async def close(grace_seconds: float) -> None:
+            await trimmer.stop()
+            await site.shutdown(grace_seconds)
+
+        with address.socket:
+            return run_until_stopped(opened, close, site.host, lock)
+
+
+def host_startup_lines(services: Services, address: ListenAddress, warnings: Sequence[str] = ()) -> list[str]:
+    """Return the lines written when the host has started: address, chain, models, store, users, warnings."""
+    settings = services.settings
+    candidates = [each.info.id for each in services.gateway.candidates()]
+    lines = [
+        f"Sophon is at {address.url}",
+        f"  chain {settings.chain.factory or settings.chain.name}, models {', '.join(candidates) or 'none'}, "
+        f"store {settings.store.url}",
+        f"  to chat with it: sophon chat --url {address.url}",
+    ]
+    if any(provider.id == "offline" for provider in services.gateway.providers):
+        lines.append(f"  {REAL_MODEL_NOTICE}")
+    lines += [f"  {line}" for line in list_price_warnings(services)]
+    if settings.hub.users:
+        lines.append(f"  {format_access(len(settings.hub.users))}")
+    else:
+        lines.append("  Everybody on this machine has access; set Hub.Users to give access to others.")
+    return [*lines, *warnings, "  Ctrl-C stops it."]
+
+
+def format_access(count: int) -> str:
+    """Return the sentence about who has access."""
+    return "1 user has access, with a token." if count == 1 else f"{count} users have access, each with a token."
