@@ -497,10 +497,12 @@ class AuthorizedHost:
 
     def describe_policy(self) -> dict[str, Any]:
         """Return what is allowed to the user; for operators with the rules and settings behind it."""
+        self.rights.require_scope("Read")
         return describe_policy(self._host.services, self._host.chain, self.user.id, is_operator=self.user.operator)
 
     def try_call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the rules say about a call of the user, and what its risk leads to, if the tool is known."""
+        self.rights.require_scope("Read")
         services = self._host.services
         trial = try_call(
             tool, arguments, settings=services.settings, folder=services.folder, principal=self.user.id
