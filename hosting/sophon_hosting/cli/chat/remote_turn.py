@@ -178,7 +178,7 @@ def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
     """Build the request for the approval prompt; the digest is empty, because the host checks it."""
     return ApprovalRequest(
         id=event.approval_id,
-        kind="plan" if event.kind == "plan" else "tool",
+        kind=event.kind if event.kind in ("plan", "question") else "tool",
         run_id=event.run_id,
         call_id=event.call_id,
         tool=event.tool,
