@@ -12,10 +12,14 @@ from sophon.chain.pipeline import Pipeline
 from sophon.lazy_dataclass import dataclass
 from sophon.principals import files_folder
 from sophon.security.action_assessment import Assessment, assess_action, find_strictest
+from sophon.security.permission_levels import FEATURES, Level
 from sophon.security.policy import Policy
 from sophon.services import Services, load_shield_policy
 from sophon.settings import Settings
+from sophon.settings.sections.permissions import EVERYONE
 from sophon.tools.tool import Risk
+from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
 from sophon_middlewares.inner.approval import requires_approval
 from sophon_middlewares.inner.call_risk import find_tool_risk
@@ -101,6 +105,7 @@ def describe_policy(services: Services, chain: Pipeline, principal: str, *, is_o
     }
     if is_operator:
         overview["operators"] = sorted(services.operator_policy.operators)
+        overview["levels"] = levels_table(services.settings).to_json()
         overview["policy"] = policy_table(services.policy).to_json()
     return overview
 
@@ -133,6 +138,26 @@ def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> dict[str, An
     if is_operator:
         data |= {"settings": dict(guard.options), "rules": [each.to_json() for each in guard.tables]}
     return data
+
+
+def levels_table(settings: Settings) -> RuleTable:
+    """Return what each permission level may use, and who has it by name."""
+    permissions, operators = settings.permissions, find_operators(settings.hub)
+    named = {*operators, *(each for each, entry in permissions.users.items() if entry.level is not None)}
+    people: dict[Level, list[str]] = {level: [] for level in Level}
+    for name in sorted(named):
+        level = permissions.level_of(name, channel=HUB_CHANNEL, is_operator=name in operators)
+        people[level].append("everybody else" if name == EVERYONE else name)
+    rows = [
+        (
+            level.label,
+            _list(permissions.levels.list_tools(level), "none"),
+            _list([each for each in FEATURES if permissions.levels.allows(level, each)], "none"),
+            _list(people[level], ""),
+        )
+        for level in Level
+    ]
+    return RuleTable("Levels", ("level", "tools", "features", "by name"), rows)
 
 
 def policy_table(policy: Policy) -> RuleTable:

@@ -26,6 +26,7 @@ from sophon_hosting.policy_overview import (
     describe_access,
     describe_policy,
     find_access,
+    levels_table,
     policy_table,
     try_call,
 )
@@ -43,7 +44,7 @@ def policy() -> None:
 
 @app.command()
 def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
-    """Show the guards, what happens to calls of each tool, and the rules of the policy."""
+    """Show the guards, what happens to calls of each tool, the permission levels, and the rules of the policy."""
     options: GlobalOptions = ctx.obj
     services = _create_services(load_cli_settings(options), options.settings_folder)
     chain = build_configured_chain(services)
@@ -56,9 +57,9 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         for each in services.registry
     ]
     write_table(("tool", "risk", "a call"), access)
-    policy = policy_table(services.policy)
-    write_lines(["", policy.title])
-    write_table(tuple(policy.columns), [list(row) for row in policy.rows])
+    for table in (levels_table(services.settings), policy_table(services.policy)):
+        write_lines(["", table.title])
+        write_table(tuple(table.columns), [list(row) for row in table.rows])
 
 
 @app.command("test")
