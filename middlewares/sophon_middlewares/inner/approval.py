@@ -20,6 +20,7 @@ from sophon_middlewares.inner.call_checks import find_argument_error, find_call_
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.escalations import find_escalation
+from sophon_middlewares.inner.person_decisions import note_person_decision
 from sophon_middlewares.inner.questions import build_question, settle_question
 from sophon_middlewares.inner.standing_grants import (
     describe_grant_offer,
@@ -146,6 +147,7 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
     elif decision.verdict == "suspend":
         ctx.awaiting_approval.add(call.id)
     else:
+        note_person_decision(ctx, call, "rejected", decision.decided_by)
         ctx.settle(call, f"denied: {decision.reason or 'the person rejected this call'}", "denied")
         if decision.decided_by == DECIDED_BY_TIMEOUT and settings.on_timeout == "Halt":
             ctx.response = Response(f"I stopped: {decision.reason} ({call.name}).", "rejected")

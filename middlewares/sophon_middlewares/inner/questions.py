@@ -5,6 +5,7 @@ from sophon.builtin_tools.questions import find_question_problem, render_questio
 from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.tools.tool import Tool
+from sophon_middlewares.inner.person_decisions import note_person_decision
 from sophon_middlewares.inner.result_redaction import redact_result
 
 
@@ -33,6 +34,8 @@ async def settle_question(ctx: Context, call: ToolCall, decision: Decision) -> N
         ctx.awaiting_approval.add(call.id)
     elif decision.verdict == "answer":
         text, outcome = await redact_result(ctx, f"The person answered: {decision.reason}", "completed")
+        note_person_decision(ctx, call, "answered", decision.decided_by)
         ctx.settle(call, text, outcome)
     else:
+        note_person_decision(ctx, call, "rejected", decision.decided_by)
         ctx.settle(call, f"not answered: {decision.reason or 'the person did not want to answer'}", "denied")
