@@ -18,8 +18,6 @@ from sophon.services import Services, load_shield_policy
 from sophon.settings import Settings
 from sophon.settings.sections.permissions import EVERYONE
 from sophon.tools.tool import Risk
-from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
 from sophon_middlewares.inner.approval import requires_approval
 from sophon_middlewares.inner.call_risk import find_tool_risk
@@ -88,8 +86,18 @@ def try_call(
     return CallTrial(assessments, {*enforced, "risk"})
 
 
-def describe_policy(services: Services, chain: Pipeline, principal: str, *, is_operator: bool) -> dict[str, Any]:
-    """Return the overview as JSON. Rules and settings, which may name others, are for operators only."""
+def describe_policy(
+    services: Services,
+    chain: Pipeline,
+    principal: str,
+    *,
+    is_operator: bool,
+    operators: Collection[str] | None = None,
+) -> dict[str, Any]:
+    """Return the overview as JSON. Rules and settings, which may name others, are for operators only.
+
+    `operators` replaces those of the services, which know none outside of a host.
+    """
     approval = services.settings.approval
     overview: dict[str, Any] = {
         "guards": [guard_to_json(each, is_operator=is_operator) for each in describe_guards(chain, services)],
@@ -105,7 +113,8 @@ def describe_policy(services: Services, chain: Pipeline, principal: str, *, is_o
     }
     if is_operator:
         overview["operators"] = sorted(services.operator_policy.operators)
-        overview["levels"] = levels_table(services.settings).to_json()
+        named = services.operator_policy.operators if operators is None else operators
+        overview["levels"] = levels_table(services.settings, named).to_json()
         overview["policy"] = policy_table(services.policy).to_json()
     return overview
 
@@ -140,13 +149,13 @@ def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> dict[str, An
     return data
 
 
-def levels_table(settings: Settings) -> RuleTable:
+def levels_table(settings: Settings, operators: Collection[str]) -> RuleTable:
     """Return what each permission level may use, and who has it by name."""
-    permissions, operators = settings.permissions, find_operators(settings.hub)
+    permissions = settings.permissions
     named = {*operators, *(each for each, entry in permissions.users.items() if entry.level is not None)}
     people: dict[Level, list[str]] = {level: [] for level in Level}
     for name in sorted(named):
-        level = permissions.level_of(name, channel=HUB_CHANNEL, is_operator=name in operators)
+        level = permissions.level_of(name, channel="hub", is_operator=name in operators)
         people[level].append("everybody else" if name == EVERYONE else name)
     rows = [
         (
