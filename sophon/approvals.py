@@ -13,7 +13,7 @@ from sophon.tools.tool import Risk
 from sophon.visible_text import escape_invisible, render_for_person
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
-Verdict: TypeAlias = Literal["approve", "reject", "edit", "suspend"]
+Verdict: TypeAlias = Literal["approve", "reject", "edit", "answer", "suspend"]
 GrantScope: TypeAlias = Literal["session", "always"]
 """Whether an approval in advance is for one session, or for all sessions of the person whose turn it is."""
 
@@ -71,10 +71,6 @@ class ApprovalRequest:
     needs_operator: bool = False
     escalation: Escalation | None = None
     grant_offer: str = ""
-
-    def __post_init__(self) -> None:
-        if self.kind == "question":
-            raise ValueError("approval requests of kind 'question' are not supported by this version")
 
     @classmethod
     def from_call(
@@ -176,6 +172,7 @@ class ApprovalRequest:
 class Decision:
     """Decision on an `ApprovalRequest`. `suspend` comes from the gate: no answer yet, the turn must be suspended.
 
+    A request of kind `question` is decided by `answer`, whose text is `reason`, or by `reject`.
     `grant` belongs to `approve`: later calls that the request's `grant_offer` describes need no question.
     """
 
@@ -199,6 +196,11 @@ class Decision:
     def edit(cls, arguments: Mapping[str, Any], *, decided_by: str = "") -> Self:
         """Return the decision to run the call with `arguments`, which replace all original arguments."""
         return cls("edit", arguments=dict(arguments), decided_by=decided_by)
+
+    @classmethod
+    def answer(cls, text: str, *, decided_by: str = "") -> Self:
+        """Return the answer to a question."""
+        return cls("answer", text, decided_by=decided_by)
 
     @classmethod
     def suspend(cls) -> Self:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.builtin_tools import builtin_tools
+from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock, SystemClock
 from sophon.context import Context
 from sophon.context.message_list import MessageList
@@ -372,10 +373,12 @@ def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -
 def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
 
-    Memory tools are included only if the memory is enabled.
+    Memory tools are included only if the memory is enabled, `chat.ask` only with `Approval.Questions`.
     """
     names = {tool.name for tool in validate_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
+    if settings.approval.questions:
+        builtin = [chat_ask, *builtin]  # first: the tool filter then offers it whatever a message is about
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
 

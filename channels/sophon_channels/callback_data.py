@@ -20,9 +20,11 @@ class ApprovalPress:
     verdict: ButtonVerdict
 
 
-def build_approval_buttons(code: str, *, can_approve: bool = True) -> tuple[Button, ...]:
-    """Return the buttons of the approval prompt with that code: Approve, unless it is barred, and Reject."""
-    reject = Button("Reject", f"ap:{code}:reject", is_dangerous=True)
+def build_approval_buttons(code: str, *, can_approve: bool = True, rejection: str = "Reject") -> tuple[Button, ...]:
+    """Return the buttons of the approval prompt with that code: Approve, unless it is barred, and Reject, by the label
+    `rejection`.
+    """
+    reject = Button(rejection, f"ap:{code}:reject", is_dangerous=True)
     return (Button("Approve", f"ap:{code}:approve"), reject) if can_approve else (reject,)
 
 

@@ -16,6 +16,7 @@ COMMAND_DESCRIPTIONS = {
     "pending": "list the approvals that wait for a decision",
     "approve": "approve a call: /approve ID",
     "reject": "reject a call: /reject ID REASON",
+    "answer": "answer a question: /answer ID TEXT",
     "otr": "say where to talk off the record",
     "help": "list the commands",
 }

@@ -12,9 +12,11 @@ from sophon.chain.pipeline import Pipeline
 from sophon.lazy_dataclass import dataclass
 from sophon.principals import files_folder
 from sophon.security.action_assessment import Assessment, assess_action, find_strictest
+from sophon.security.permission_levels import FEATURES, Level
 from sophon.security.policy import Policy
 from sophon.services import Services, load_shield_policy
 from sophon.settings import Settings
+from sophon.settings.sections.permissions import EVERYONE
 from sophon.tools.tool import Risk
 from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
 from sophon_middlewares.inner.approval import requires_approval
@@ -84,8 +86,18 @@ def try_call(
     return CallTrial(assessments, {*enforced, "risk"})
 
 
-def describe_policy(services: Services, chain: Pipeline, principal: str, *, is_operator: bool) -> dict[str, Any]:
-    """Return the overview as JSON. Rules and settings, which may name others, are for operators only."""
+def describe_policy(
+    services: Services,
+    chain: Pipeline,
+    principal: str,
+    *,
+    is_operator: bool,
+    operators: Collection[str] | None = None,
+) -> dict[str, Any]:
+    """Return the overview as JSON. Rules and settings, which may name others, are for operators only.
+
+    `operators` replaces those of the services, which know none outside of a host.
+    """
     approval = services.settings.approval
     overview: dict[str, Any] = {
         "guards": [guard_to_json(each, is_operator=is_operator) for each in describe_guards(chain, services)],
@@ -101,6 +113,8 @@ def describe_policy(services: Services, chain: Pipeline, principal: str, *, is_o
     }
     if is_operator:
         overview["operators"] = sorted(services.operator_policy.operators)
+        named = services.operator_policy.operators if operators is None else operators
+        overview["levels"] = levels_table(services.settings, named).to_json()
         overview["policy"] = policy_table(services.policy).to_json()
     return overview
 
@@ -133,6 +147,26 @@ def guard_to_json(guard: GuardDescription, *, is_operator: bool) -> dict[str, An
     if is_operator:
         data |= {"settings": dict(guard.options), "rules": [each.to_json() for each in guard.tables]}
     return data
+
+
+def levels_table(settings: Settings, operators: Collection[str]) -> RuleTable:
+    """Return what each permission level may use, and who has it by name."""
+    permissions = settings.permissions
+    named = {*operators, *(each for each, entry in permissions.users.items() if entry.level is not None)}
+    people: dict[Level, list[str]] = {level: [] for level in Level}
+    for name in sorted(named):
+        level = permissions.level_of(name, channel="hub", is_operator=name in operators)
+        people[level].append("everybody else" if name == EVERYONE else name)
+    rows = [
+        (
+            level.label,
+            _list(permissions.levels.list_tools(level), "none"),
+            _list([each for each in FEATURES if permissions.levels.allows(level, each)], "none"),
+            _list(people[level], ""),
+        )
+        for level in Level
+    ]
+    return RuleTable("Levels", ("level", "tools", "features", "by name"), rows)
 
 
 def policy_table(policy: Policy) -> RuleTable:

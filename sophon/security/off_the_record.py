@@ -17,7 +17,9 @@ OFF_THE_RECORD_ACTIONS: Final = frozenset(
 )
 """Action types that are allowed; `http_request` only with the method GET."""
 
-STATELESS_TOOLS: Final = frozenset({"datetime.now", "calculator", "load_tools", "load_skills", "read_skill_file"})
+STATELESS_TOOLS: Final = frozenset(
+    {"datetime.now", "calculator", "load_tools", "load_skills", "read_skill_file", "chat.ask"}
+)
 """Built-in tools that are allowed besides: they read and keep nothing."""
 
 _SENDING_TOOLS: Final = frozenset({"http.send"})

@@ -128,8 +128,3 @@ def test_no_line_of_a_value_reads_as_another_argument(line_break: str) -> None:
 async def test_where_nobody_can_be_asked_everything_is_rejected_with_the_reason() -> None:
     decision = await RejectingGate().request(request())
     assert (decision.verdict, decision.reason) == ("reject", "nobody can be asked for approval here")
-
-
-def test_a_kind_of_request_that_nothing_serves_is_refused() -> None:
-    with pytest.raises(ValueError, match="kind 'question' are not supported by this version"):
-        ApprovalRequest.from_call(ToolCall("c", "t"), "r", Risk.HIGH, kind="question")

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from playwright.async_api import expect
 
-from tests.web.driving import TEA, turn, write
+from sophon import ModelResponse, ToolCall
+from tests.web.driving import TEA, Brain, turn, write
 
 
 async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> None:
@@ -227,3 +228,22 @@ async def test_a_long_call_is_approved_after_everything_was_shown(host, look) ->
     await expect(preview.last).to_contain_text("x" * 5000)
     await approve.click()
     await expect(page.get_by_text("pay was approved by local")).to_be_visible()
+
+
+async def test_a_question_is_answered_by_a_choice_or_a_text(host, look) -> None:
+    class Asking(Brain):
+        async def said(self, text: str) -> ModelResponse:
+            return ModelResponse("", [ToolCall("c", "chat.ask", {"question": text, "choices": ["red", "blue"]})])
+
+    page = await look((await host(brain=Asking(), Approval={"Questions": True})).url)
+    await write(page, "Which colour?")
+    card = page.get_by_role("region", name="A question")
+    await expect(card.locator(".preview")).to_have_text("The agent asks:\n  Which colour?\n  1. red\n  2. blue")
+    await card.get_by_role("button", name="blue").click()
+    await expect(page.get_by_text("The person answered: blue").first).to_be_visible()
+    await expect(page.get_by_text("The question was answered by local: blue")).to_be_visible()
+    await write(page, "And which else?")
+    await expect(card.get_by_role("button", name="Answer")).to_be_disabled()
+    await card.get_by_label("Your answer").fill("green")
+    await card.get_by_role("button", name="Answer").click()
+    await expect(page.get_by_text("The question was answered by local: green")).to_be_visible()

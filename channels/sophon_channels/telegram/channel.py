@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -27,6 +28,7 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import JsonObject
 from sophon_channels.outbound_file import find_size_problem
+from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.telegram import credentials, rendering, self_test
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.downloads import download_attachment
@@ -60,6 +62,8 @@ class TelegramChannel:
     ) -> None:
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
+        window = settings.quiet_hours
+        self._quiet_hours = None if window is None else QuietHours.parse(window, settings.quiet_time_zone)
         self._health = ChannelHealth()
         self._transport: BotApiTransport | None = None
         self._sender: TelegramSender | None = None
@@ -136,6 +140,8 @@ class TelegramChannel:
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._sender is None:
             return SendPostponed(NOT_RUNNING_RETRY_AFTER, is_account_wide=True)
+        if self._quiet_hours is not None and self._quiet_hours.covers(self._clock.now()):
+            entry = replace(entry, payload={**entry.payload, "is_silent": True})
         return await self._sender.send(entry, before_request)
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from sophon.approvals import Decision
+from sophon.builtin_tools.questions import choose_answer
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -19,6 +20,7 @@ from sophon_hosting.channels.approval_text import (
     MAX_NAME_CHARACTERS,
     MAX_REASON_CHARACTERS,
     fits_into_chat,
+    format_answer_commands,
     format_edit,
     format_heading,
     format_prompt,
@@ -45,8 +47,8 @@ MAY_NOT_DECIDE_MESSAGE = "you may not decide this, or it does not exist any more
 """Answer to a person who is neither the task's owner nor an approver."""
 EXPIRY_ACTOR = "expiry"
 """`decided_by` of an approval that expired."""
-VERDICT_LABELS = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected"}
-VERDICT_MARKS = {"approve": "✅", "edit": "✅", "reject": "❌"}
+VERDICT_LABELS = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected", "answer": "Answered"}
+VERDICT_MARKS = {"approve": "✅", "edit": "✅", "reject": "❌", "answer": "✅"}
 
 PreviewCompleter: TypeAlias = Callable[[Run], Awaitable[OutboundMessage | None]]
 """Returns the message that makes a run's preview whole, None if nothing is to be done."""
@@ -88,11 +90,16 @@ class ApprovalPrompts:
         code = await self._store_code(approval_id, chat)
         # In a direct chat nobody is there who could approve a call for an operator; in a group an approver may be.
         asker_only = record.request.needs_operator and run.origin.get("kind") != "group"
-        can_approve = fits_into_chat(record.request) and not asker_only
+        is_question = record.request.kind == "question"
+        can_approve = fits_into_chat(record.request) and not asker_only and not is_question
         commands = f"/approve {code} or /reject {code}" if can_approve else f"/reject {code}"
+        if is_question:
+            commands = format_answer_commands(record.request, code)
         outgoing = OutboundMessage(
             format_prompt(record.request, f"{self._expiry_text(record)}{commands}"),
-            buttons=build_approval_buttons(code, can_approve=can_approve),
+            buttons=build_approval_buttons(
+                code, can_approve=can_approve, rejection="Cancel" if is_question else "Reject"
+            ),
             reply_to_message_id=str(run.origin.get("reply_to", "")) or None,
         )
         entries = await self._writer.write(
@@ -154,6 +161,8 @@ class ApprovalPrompts:
             return UNKNOWN_APPROVAL_MESSAGE
         if decision.verdict == "approve" and not await self._was_shown_completely(approval_id):
             return format_refusal(approval_id)
+        if decision.verdict == "answer":
+            decision = await self._choose_answer(approval_id, decision)
         try:
             record = await self._host.approvals.decide(approval_id, decision, self._chat_state.user_id(person))
         except DecisionRefused as refused:
@@ -167,6 +176,13 @@ class ApprovalPrompts:
         except SophonError as error:
             return str(error)
         return await self.format_outcome(record)
+
+    async def _choose_answer(self, approval_id: str, decision: Decision) -> Decision:
+        """Return the answer with the text of the choice whose number the person wrote."""
+        record = await self._store.approvals.find(approval_id)
+        if record is None:
+            return decision  # the decision reports it
+        return Decision.answer(choose_answer(record.request.arguments, decision.reason))
 
     async def _was_shown_completely(self, approval_id: str) -> bool:
         """Return whether the chat shows the whole approval: it fits, and no message of the prompt was given up."""
@@ -310,5 +326,6 @@ def _lowercase_verdict(text: str) -> str:
         text.lstrip("✅❌⌛ ")
         .replace("Approved", "approved", 1)
         .replace("Rejected", "rejected", 1)
+        .replace("Answered", "answered", 1)
         .replace("Expired", "expired", 1)
     )

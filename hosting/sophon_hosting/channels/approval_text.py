@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, format_argument_lines
+from sophon.builtin_tools.questions import list_choices
 from sophon.visible_text import escape_invisible
 
 MAX_CHAT_CHARACTERS = 12_000
@@ -37,9 +38,17 @@ def format_refusal(approval_id: str) -> str:
 
 def format_heading(request: ApprovalRequest) -> str:
     """Return the question in one line."""
+    if request.kind == "question":
+        return "A question"
     if request.kind == "plan":
         return "May this plan be carried out?"
     return f"May {request.tool} run? ({request.risk.label} risk)"
+
+
+def format_answer_commands(request: ApprovalRequest, code: str) -> str:
+    """Return how to answer a question in a chat, which has no field for it."""
+    number = " (or the number of a choice)" if list_choices(request.arguments) else ""
+    return f"/answer {code} TEXT{number}, or /reject {code}"
 
 
 def format_edit(arguments: Mapping[str, Any]) -> str:

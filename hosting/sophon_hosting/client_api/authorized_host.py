@@ -29,7 +29,7 @@ from sophon_hosting.client_api.conversation_mode import (
     by_task,
 )
 from sophon_hosting.client_api.history_view import HistoryView, find_own_text
-from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
 from sophon_hosting.events.event_bus import EventBus
@@ -47,9 +47,6 @@ log = logging.getLogger("sophon")
 
 SESSION_TRIES = 5
 """How often a session is looked up that others delete and take at the same time."""
-
-HUB_CHANNEL = "hub"
-"""Channel name of messages received over Socket.IO and HTTP."""
 
 
 class AuthorizedHost:
@@ -497,10 +494,12 @@ class AuthorizedHost:
 
     def describe_policy(self) -> dict[str, Any]:
         """Return what is allowed to the user; for operators with the rules and settings behind it."""
+        self.rights.require_scope("Read")
         return describe_policy(self._host.services, self._host.chain, self.user.id, is_operator=self.user.operator)
 
     def try_call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the rules say about a call of the user, and what its risk leads to, if the tool is known."""
+        self.rights.require_scope("Read")
         services = self._host.services
         trial = try_call(
             tool, arguments, settings=services.settings, folder=services.folder, principal=self.user.id

@@ -66,6 +66,7 @@ HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "expired": 409,
     "not_editable": 409,
     "not_grantable": 409,
+    "wrong_kind": 409,
     "illegal_transition": 409,
     "busy": 409,
     "too_large": 413,

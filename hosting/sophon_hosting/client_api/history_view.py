@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from sophon.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
 from sophon.lazy_dataclass import dataclass
+from sophon.learning.trajectories import Trajectory
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
@@ -157,6 +158,13 @@ class HistoryView:
     def grant(self, grant: StandingGrant) -> StandingGrant:
         """Return an approval in advance as the client sees it: its text quotes the arguments of a call."""
         return grant if self.shows_approvals else replace(grant, description=HIDDEN, pattern={})
+
+    def trajectory(self, trajectory: Trajectory, *, is_own: bool) -> Trajectory:
+        """Return what is kept of a finished turn as the client sees it: its texts are those of the conversation."""
+        request, reply = (
+            redact_text_for_reader(text, is_own=is_own) for text in (trajectory.request, trajectory.reply)
+        )
+        return replace(trajectory, request=request, reply=reply)
 
     def approval(self, record: ApprovalRecord) -> ApprovalRecord:
         """Return an approval as the client sees it."""

@@ -14,6 +14,9 @@ Scope: TypeAlias = Literal["Read", "Operator"] | Feature
 SCOPES: Final[tuple[str, ...]] = ("Read", *(each for each in get_args(Feature) if each != FULL_HISTORY), "Operator")
 """Scopes of tokens. What a person sees of a history follows from the level alone: no token adds or takes it."""
 
+HUB_CHANNEL: Final = "hub"
+"""Channel of messages over HTTP and Socket.IO."""
+
 OPERATOR_SCOPE: Final = "Operator"
 
 IMPLIED_SCOPES: Final[Mapping[str, Collection[str]]] = {

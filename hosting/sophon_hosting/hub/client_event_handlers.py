@@ -52,7 +52,7 @@ MAX_EVENT_NAME_CHARACTERS = 100
 LARGE_ANSWER_EVENTS = frozenset({"join_session", "list_approvals", "list_sessions", "list_tasks"})
 """Requests with answers that may be large: they are served one after the other, at the speed at which clients read."""
 
-STATUS_BY_DECISION = {"approve": "approved", "reject": "rejected", "edit": "edited"}
+STATUS_BY_DECISION = {"approve": "approved", "reject": "rejected", "edit": "edited", "answer": "answered"}
 """Status of an approval by decision."""
 
 

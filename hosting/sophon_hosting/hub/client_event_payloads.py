@@ -69,11 +69,12 @@ class DecideApprovalPayload(EventPayload):
     """Decide an approval. `arguments` belong to `edit` only, and replace all arguments of the call. `grant` belongs to
     `approve` only: what `grant_offer` describes needs no question any more, in this session or in all of this user.
 
-    A given `session_id` must be that of the approval.
+    A question is decided by `answer`, whose text is `reason`, or by `reject`. A given `session_id` must be that
+    of the approval.
     """
 
     approval_id: str
-    decision: Literal["approve", "reject", "edit"]
+    decision: Literal["approve", "reject", "edit", "answer"]
     arguments: dict[str, Any] | None = None
     reason: str | None = None
     session_id: str | None = None

@@ -25,6 +25,9 @@ from sophon_middlewares.inner.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
 
+MAX_ANSWER_CHARACTERS = 2000
+"""Longest answer to a question."""
+
 EXPIRY_RETRY_SECONDS = 5.0
 """Delay before expired approvals are looked for again after an error."""
 
@@ -33,7 +36,8 @@ class DecisionRefused(SophonError):
     """Error: a decision was not accepted.
 
     `code` is `already_decided` (`decided_by` names the user), `operator_needed`, `expired`, `not_editable`,
-    `invalid_arguments`, `not_grantable`, `other_session` or `not_a_decision`. Who may not decide at all gets NotFound.
+    `invalid_arguments`, `not_grantable`, `wrong_kind`, `other_session` or `not_a_decision`. Who may not decide at all
+    gets NotFound.
     """
 
     def __init__(self, code: str, message: str, decided_by: str = "") -> None:
@@ -147,7 +151,8 @@ class ApprovalService:
         if record.decision is not None:
             raise _already_decided(record)
         if decision.verdict == "suspend":
-            raise DecisionRefused("not_a_decision", "a decision must be approve, reject or edit")
+            raise DecisionRefused("not_a_decision", "a decision must be approve, reject, edit or answer")
+        check_kind(request, decision)
         if decision.verdict == "edit" and not request.editable:
             raise DecisionRefused("not_editable", f"the arguments of {request.tool} cannot be edited")
         if decision.verdict == "edit":
@@ -192,6 +197,17 @@ def check_session(record: ApprovalRecord, session_id: str | None) -> None:
     """Raise DecisionRefused `other_session` if the decision names another session than the approval's."""
     if session_id is not None and session_id != record.request.session_id:
         raise DecisionRefused("other_session", f"approval {record.request.id!r} is not of session {session_id!r}")
+
+
+def check_kind(request: ApprovalRequest, decision: Decision) -> None:
+    """Raise DecisionRefused if a question is approved, anything else answered, or an answer empty or too long."""
+    if decision.verdict == "reject":
+        return
+    if (request.kind == "question") != (decision.verdict == "answer"):
+        allowed = "a question is answered or rejected" if request.kind == "question" else "only questions are answered"
+        raise DecisionRefused("wrong_kind", f"{allowed}: {decision.verdict} is not possible")
+    if decision.verdict == "answer" and not 0 < len(decision.reason.strip()) <= MAX_ANSWER_CHARACTERS:
+        raise DecisionRefused("invalid_arguments", f"an answer must have 1 to {MAX_ANSWER_CHARACTERS:,} characters")
 
 
 def check_grant(request: ApprovalRequest, decision: Decision) -> None:

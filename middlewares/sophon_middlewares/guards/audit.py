@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.events import GuardDecision
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security import describe_error
@@ -17,6 +18,7 @@ from sophon_middlewares.guards.redacted_texts import is_redacted
 from sophon_middlewares.guards.verdicts import Verdict, collect_verdicts, take_verdicts
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.call_risk import find_call_risk
+from sophon_middlewares.inner.person_decisions import take_person_decision
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -77,6 +79,10 @@ class _OutcomeRecorder:
         """Append the outcome of a call, after the verdicts on it."""
         self._ended.add(call.id)
         verdicts = take_verdicts(ctx, call.id)
+        settled = take_person_decision(ctx, call.id)
+        if settled is not None:
+            decision: GuardDecision = "allow" if settled.rule == "answered" else "block"
+            verdicts.append(Verdict("Approval", decision, settled.rule, settled.decided_by))
         block = next((each for each in verdicts if each.decision == "block"), None)
         outcome = build_outcome(ctx, call, result, block)
         await ctx.services.store.audit.append([*_build_evaluations(ctx, call, verdicts), outcome])

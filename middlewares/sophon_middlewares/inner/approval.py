@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compute_call_digest
+from sophon.builtin_tools.questions import chat_ask
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.deadline import Deadline, timeout_at
@@ -19,6 +20,8 @@ from sophon_middlewares.inner.call_checks import find_argument_error, find_call_
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.escalations import find_escalation
+from sophon_middlewares.inner.person_decisions import note_person_decision
+from sophon_middlewares.inner.questions import build_question, settle_question
 from sophon_middlewares.inner.standing_grants import (
     describe_grant_offer,
     find_standing_grant,
@@ -38,7 +41,7 @@ class Approval:
     only of a tool that the step names. A call that needs an operator (`OperatorPolicy`), and one that a guard has
     escalated, is always asked about, on its own; any other may have been approved in advance (`standing_grants`). The
     grant of a call is a digest of run, call id, tool and arguments, which
-    ToolExecution verifies right before it runs.
+    ToolExecution verifies right before it runs. The question of `chat.ask` is settled with the person's answer.
     After `Approval.Timeout` (5 minutes) `OnTimeout` applies: Deny, Halt (deny and end the turn as `rejected`) or Park
     (suspend).
     """
@@ -61,7 +64,7 @@ class Approval:
                     continue
                 escalation, risk = find_escalation(ctx, call), find_call_risk(ctx, call, tool)
                 asks = escalation is not None or is_asked_by_risk(ctx, tool, risk)
-                if asks or risk >= Risk.HIGH:
+                if asks or risk >= Risk.HIGH or tool is chat_ask:
                     await _decide(ctx, call, tool, risk, escalation, asks=asks)
         await next(ctx)
 
@@ -73,6 +76,9 @@ async def _decide(
         return
     if find_call_error(ctx, call, tool) is not None or find_argument_error(tool, call.arguments) is not None:
         return  # ToolExecution returns the error; a call that cannot run needs no approval
+    if tool is chat_ask:
+        await _ask_question(ctx, call, tool, escalation)
+        return
     digest = compute_call_digest(ctx.run_id, call)
     if (grant := ctx.grants.get(call.id)) is not None and grant.digest == digest:
         return
@@ -145,9 +151,17 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
     elif decision.verdict == "suspend":
         ctx.awaiting_approval.add(call.id)
     else:
+        note_person_decision(ctx, call, "rejected", decision.decided_by)
         ctx.settle(call, f"denied: {decision.reason or 'the person rejected this call'}", "denied")
         if decision.decided_by == DECIDED_BY_TIMEOUT and settings.on_timeout == "Halt":
             ctx.response = Response(f"I stopped: {decision.reason} ({call.name}).", "rejected")
+
+
+async def _ask_question(ctx: Context, call: ToolCall, tool: Tool, escalation: Escalation | None) -> None:
+    request = build_question(ctx, call, tool, escalation)
+    if request is not None:
+        decision = await request_decision(ctx, request, ctx.services.settings.approval)
+        await settle_question(ctx, call, decision)
 
 
 def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:

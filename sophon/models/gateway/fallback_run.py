@@ -17,8 +17,8 @@ IDLE = FallbackPosition()
 class FallbackRun:
     """States of a call, told candidate by candidate; a call whose first attempt succeeds needs none.
 
-    `attempts` are those of the call so far. An attempt with another key, and one that a call layer repeats, is no retry: more attempts than a candidate has
-    retries are not counted.
+    `attempts` are those of the call so far. An attempt with another key, and one that a call layer repeats, is no
+    retry: more attempts than a candidate has retries are not counted.
     """
 
     __slots__ = ("_candidates", "_max_retries", "_position", "_states", "_told")
@@ -37,7 +37,9 @@ class FallbackRun:
         return self._position.state is FallbackState.ABORTED
 
     def succeed(self, emit: Emit | None, purpose: str, attempts: int) -> None:
-        """Record that a candidate answered, and send the states to the trace."""
+        """Record that a candidate answered, and send the states to the trace, unless it was the first attempt."""
+        if attempts == 1 and self._position is IDLE:
+            return
         self._try_candidate(attempts - self._told - 1, FallbackEvent.PROVIDER_SUCCESS)
         self._tell(emit, purpose)
 

@@ -95,7 +95,7 @@ class ModelGateway:
         loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
-        fallback: FallbackRun | None = None
+        fallback = FallbackRun(len(available), self._context.options.max_retries)
         for position, candidate in enumerate(available):
             is_last = position + 1 == len(available)
             records = () if loop is None else loop.records
@@ -110,19 +110,15 @@ class ModelGateway:
                 response = await call(request)
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
-                fallback = fallback or FallbackRun(len(available), self._context.options.max_retries)
                 if fallback.fail(error, len(loop.records), has_output=loop.has_output):
                     break
                 if emit is not None and not is_last:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
-                if fallback is not None or len(loop.records) > 1:  # a first attempt that succeeds needs no states
-                    fallback = fallback or FallbackRun(len(available), self._context.options.max_retries)
-                    fallback.succeed(emit, request.purpose, len(loop.records))
+                fallback.succeed(emit, request.purpose, len(loop.records))
                 return _complete_response(response, candidate, latch)
         has_output = latch is not None and latch.has_output
-        if fallback is not None:
-            fallback.give_up(emit, request.purpose)
+        fallback.give_up(emit, request.purpose)
         raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
 
     async def warm_up(self) -> None:

@@ -7,23 +7,12 @@ from typing import Annotated, NamedTuple
 
 from sophon.settings.sections.providers import PriceSettings
 from sophon.settings.sections.routing import find_unknown_task_types
-from sophon.settings.types.field_types import Duration, FiniteNumber, WholeNumber
-from sophon.settings.types.section import Field, SettingsSection, build_value_error
+from sophon.settings.types.field_types import Duration, FiniteNumber, TimeZoneName, WholeNumber
+from sophon.settings.types.section import Field, SettingsSection
 from sophon.value_rules import ValueRules
 
 EVERY_PROVIDER = "*"
 """Key in Budget.Providers for all providers without an entry of their own."""
-
-
-def _time_zone(name: str) -> str:
-    import zoneinfo  # lazy: UTC needs no database
-
-    try:
-        if name != "UTC":  # UTC also works on machines without a time zone database
-            zoneinfo.ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise build_value_error(f"{name!r} is not a time zone; write it as Europe/Vienna or UTC") from None
-    return name
 
 
 def _no_limits() -> "dict[str, ProviderBudgetSettings]":
@@ -96,7 +85,7 @@ class BudgetSettings(SettingsSection):
         default_factory=_no_limits,
         description="Limits by provider Id; `*` applies to every provider without an entry of its own.",
     )
-    time_zone: Annotated[str, ValueRules(after=_time_zone)] = Field(
+    time_zone: TimeZoneName = Field(
         default="UTC", description="Time zone of daily and monthly limits, such as Europe/Vienna."
     )
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings.defaults, description="Budget of one turn.")

@@ -14,6 +14,8 @@ from sophon.settings.types.field_types import (
     FiniteNumber,
     Flag,
     PlatformId,
+    TimeOfDay,
+    TimeZoneName,
     WebUrl,
     WholeNumber,
 )
@@ -212,6 +214,13 @@ class TelegramSettings(SettingsSection):
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
     )
     allowed_groups: tuple[PlatformId, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
+    quiet_hours: tuple[TimeOfDay, ...] | None = Field(
+        default=None,
+        min_length=2,
+        max_length=2,
+        description="From and to, as HH:MM; may pass midnight. Messages, approvals too, are delivered without a sound.",
+    )
+    quiet_time_zone: TimeZoneName = Field(default="UTC", description="Time zone of QuietHours, such as Europe/Vienna.")
 
 
 class WhatsAppSettings(SettingsSection):

@@ -200,6 +200,9 @@ class ApprovalSettings(SettingsSection):
     four_eyes: Flag = Field(
         default=False, description="Whether calls of Critical risk need an operator other than the person who asked."
     )
+    questions: Flag = Field(
+        default=False, description="Whether the model has the tool chat.ask, which asks the person a question."
+    )
     grant_expiry: Duration = Field(
         default=timedelta(days=30), description="Time after which an approval in advance (a grant) ends."
     )

@@ -18,6 +18,7 @@ DURATION_PATTERN = r"^(?:(\d{1,8})\.)?([01]?\d|2[0-3]):([0-5]?\d):([0-5]?\d)(?:\
 """`[days.]hours:minutes:seconds[.fraction]`, the constant format of a .NET TimeSpan."""
 
 _DURATION = lazy_pattern(DURATION_PATTERN)
+_TIME_OF_DAY = lazy_pattern(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 _IMPORT_PATH = lazy_pattern(r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
@@ -95,6 +96,23 @@ def _validate_network(value: str) -> str:
         raise build_value_error(f'{value!r} is not a network ({error}); write it as "10.1.0.0/16"') from None
 
 
+def _validate_time_zone(name: str) -> str:
+    import zoneinfo  # lazy: UTC needs no database
+
+    try:
+        if name != "UTC":  # UTC also works on machines without a time zone database
+            zoneinfo.ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise build_value_error(f"{name!r} is not a time zone; write it as Europe/Vienna or UTC") from None
+    return name
+
+
+def _validate_time_of_day(value: str) -> str:
+    if not _TIME_OF_DAY.fullmatch(value):
+        raise build_value_error(f'{value!r} is not a time of day; write it as "22:00"')
+    return value
+
+
 WholeNumber = Annotated[int, ValueRules(strict=True)]
 """Integer; a text or a boolean is an error."""
 
@@ -131,6 +149,12 @@ ImportPath = Annotated[
     str, ValueRules(after=_validate_import_path, json_schema={"type": "string", "format": "import-path"})
 ]
 """Import path `package.module:function`; validation does not import it."""
+
+TimeZoneName = Annotated[str, ValueRules(after=_validate_time_zone)]
+"""Name of a time zone in the IANA database, such as Europe/Vienna, or UTC."""
+
+TimeOfDay = Annotated[str, ValueRules(after=_validate_time_of_day)]
+"""Time of day, HH:MM."""
 
 CidrNetwork = Annotated[str, ValueRules(after=_validate_network, json_schema={"type": "string", "format": "cidr"})]
 """IPv4 or IPv6 network in CIDR notation, without host bits."""

@@ -1,7 +1,7 @@
 """Sending: what goes out, and what becomes of what Telegram or the network does to it."""
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
+from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.telegram.api.client import NO_VISIBLE_TEXT
 from sophon_channels.telegram.channel import TelegramChannel
 from tests.channels.telegram.bot_api import CUT, HANG, TOKEN, Answer, BotApi
@@ -321,3 +322,34 @@ async def test_the_token_is_in_no_log_line_and_no_error(
     told = [record.getMessage() for record in caplog.records if record.name != "aiohttp.access"]
     assert any("sendChatAction" in line for line in told)
     assert TOKEN not in f"{told}{receipts}"
+
+
+@pytest.mark.parametrize(
+    ("window", "zone", "quiet"), [(["23:00", "07:00"], "UTC", True), (["09:00", "17:00"], "UTC", False)]
+)
+async def test_in_quiet_hours_nothing_makes_a_sound(
+    opened: Open, api: BotApi, window: list[str], zone: str, quiet: bool, tmp_path: Any
+) -> None:
+    channel = await opened(QuietHours=window, QuietTimeZone=zone)  # it is 00:00 UTC
+    path = tmp_path / "a.txt"
+    path.write_text("x")
+    await sent(channel, OutboundMessage("May pay run?", buttons=(Button("Approve", "ap:x"),)))
+    await sent(channel, OutboundMessage("", file_path=str(path), file_name="a.txt", media_type="text/plain"))
+    [text], [file] = api.of("sendMessage"), api.of("sendDocument")
+    assert text.get("disable_notification", False) is quiet
+    assert ("disable_notification" in file) is quiet
+
+
+@pytest.mark.parametrize(
+    ("window", "zone", "now", "covered"),
+    [
+        (["22:00", "07:00"], "UTC", "2026-07-01T22:00+00:00", True),
+        (["22:00", "07:00"], "UTC", "2026-07-01T07:00+00:00", False),
+        (["22:00", "07:00"], "Europe/Vienna", "2026-07-01T20:30+00:00", True),
+        (["22:00", "07:00"], "Europe/Vienna", "2026-01-01T20:30+00:00", False),
+        (["13:00", "14:00"], "UTC", "2026-07-01T13:59+00:00", True),
+        (["13:00", "13:00"], "UTC", "2026-07-01T13:00+00:00", False),
+    ],
+)
+def test_quiet_hours_are_those_of_their_time_zone(window: list[str], zone: str, now: str, covered: bool) -> None:
+    assert QuietHours.parse(window, zone).covers(datetime.fromisoformat(now)) is covered

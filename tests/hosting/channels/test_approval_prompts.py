@@ -245,3 +245,33 @@ class Stubborn(Brain):
         return ModelResponse(
             "", [ToolCall(f"s{tried}", "files.write", {"path": f"{'./' * tried}SOUL.md", "content": str(tried)})]
         )
+
+
+async def test_a_question_is_answered_in_the_chat_by_number_or_text_and_once(start) -> None:
+    asking = {"question": "Which colour?", "choices": ["red", "blue"]}
+
+    class Asking(Brain):
+        async def answer(self, request: ModelRequest) -> str | ModelResponse:
+            last = request.messages[-1]
+            return ModelResponse("", [ToolCall("c1", "chat.ask", asking)]) if last.role == "user" else last.content
+
+    running = await start(brain=Asking(), Approval={"Questions": True})
+    await running.channel.deliver_message("paint it")
+    await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
+    prompt = running.channel.sent[-1].payload
+    [cancel] = prompt["buttons"]
+    code = code_of(cancel)
+    assert "2. blue" in prompt["text"]
+    assert f"/answer {code} TEXT" in prompt["text"]
+
+    assert "only reject" not in await running.channel.deliver_press(cancel.replace("reject", "approve"))
+    await running.channel.deliver_message(f"/approve {code}")
+    await running.channel.wait_for_text("a question is answered or rejected")
+    await running.channel.deliver_message(f"/answer {code} 2", person=EVE, location=GROUP)
+    await running.channel.deliver_message(f"/answer {code}")
+    await running.channel.wait_for_text("What is the answer?")
+    await running.channel.deliver_message(f"/answer {code} 2")
+    await running.channel.wait_for_text("The person answered: blue")
+    await running.channel.wait_for_text("✅ Answered by Ada at ")
+    await running.channel.deliver_message(f"/answer {code} red")
+    await running.channel.wait_for_text("already answered by Ada")

@@ -8,7 +8,7 @@ import pytest
 from sophon import Decision
 from sophon.errors import NotFound
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approvals import DecisionRefused, check_grant
+from sophon_hosting.runs.approvals import DecisionRefused, check_grant, check_kind
 
 APPROVE = Decision.approve()
 
@@ -182,3 +182,21 @@ async def test_asked_again_after_a_restart_it_keeps_its_expiry(world) -> None:
     await second.queue.put(world.resume(await world.run(receipt)))
     await world.suspended_again(receipt, starts=2)
     assert [record.request.expires_at for record in await world.store.approvals.list()] == [expiry]
+
+
+async def test_a_question_is_answered_and_nothing_else_is(world, host: Host) -> None:
+    approval = await world.suspended(host, await world.send(host, "Pay Bob"))
+    request = (await world.store.approvals.get(approval)).request
+    assert (await refusal(host, approval, Decision.answer("yes"), "ada")).code == "wrong_kind"
+    question = replace(request, kind="question")
+    for decision, code in (
+        (APPROVE, "wrong_kind"),
+        (Decision.edit({}), "wrong_kind"),
+        (Decision.answer(" "), "invalid_arguments"),
+        (Decision.answer("x" * 2001), "invalid_arguments"),
+    ):
+        with pytest.raises(DecisionRefused) as refused:
+            check_kind(question, decision)
+        assert refused.value.code == code
+    check_kind(question, Decision.answer("blue"))
+    check_kind(question, Decision.reject())

@@ -123,6 +123,18 @@ async def test_a_call_that_a_person_rejects_is_blocked(turn: GuardedTurn) -> Non
     assert await read(turn) == [("proposed", "", "", ""), ("blocked", "", "", "denied")]
 
 
+async def test_who_rejected_a_call_is_kept(turn: GuardedTurn) -> None:
+    turn.gate.decision = Decision.reject("no", decided_by="ann")
+    await turn.run([Audit()], [shell_call("ls")])
+    rejected = ("Approval", "rejected")
+    assert [each[:3] for each in await read(turn)] == [
+        ("proposed", "", ""),
+        ("evaluated", *rejected),
+        ("blocked", *rejected),
+    ]
+    assert (await turn.services.store.audit.list_after(0))[1].texts == {"reason": "ann"}
+
+
 async def test_a_suspended_call_is_proposed_and_escalated_once(turn: GuardedTurn) -> None:
     turn.gate.decision = Decision.suspend()
     ctx = turn.build([write_call("USER.md")])

@@ -34,6 +34,7 @@ BOT_COMMANDS = (
     ("last", "Send undelivered answers again, or the last one"),
     ("approve", "Approve a call: /approve ID"),
     ("reject", "Reject a call: /reject ID REASON"),
+    ("answer", "Answer a question: /answer ID TEXT"),
     ("pending", "List the approvals that wait for a decision"),
     ("help", "List the commands"),
 )
@@ -51,10 +52,12 @@ def build_send_message(
 ) -> dict[str, Any]:
     """Return the fields of sendMessage for a payload of `render.payloads`."""
     mark = REPEAT_MARK if is_repeat else ""
-    fields = {**_target_fields(chat_key), **_reply_fields(payload), **_text_fields(payload, as_html=as_html, mark=mark)}
-    if payload.get("is_silent"):
-        fields["disable_notification"] = True
-    return fields
+    return {
+        **_target_fields(chat_key),
+        **_reply_fields(payload),
+        **_sound_fields(payload),
+        **_text_fields(payload, as_html=as_html, mark=mark),
+    }
 
 
 def build_send_file(
@@ -66,6 +69,7 @@ def build_send_file(
     fields = {
         **_target_fields(chat_key),
         **_reply_fields(payload),
+        **_sound_fields(payload),
         **_keyboard_fields(payload),
         kind: f"attach://{UPLOAD_FIELD}",
     }
@@ -143,6 +147,10 @@ def _text_fields(payload: Mapping[str, Any], *, as_html: bool, mark: str = "") -
     else:
         fields["text"] = mark + payload["plain"]
     return fields
+
+
+def _sound_fields(payload: Mapping[str, Any]) -> dict[str, Any]:
+    return {"disable_notification": True} if payload.get("is_silent") else {}
 
 
 def _reply_fields(payload: Mapping[str, Any]) -> dict[str, Any]:

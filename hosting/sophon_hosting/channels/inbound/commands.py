@@ -72,6 +72,7 @@ class ChatCommandHandler:
             "pending": self._list_pending,
             "approve": self._approve,
             "reject": self._reject,
+            "answer": self._answer,
             "otr": self._explain_off_the_record,
             "help": self._show_help,
         }
@@ -189,6 +190,12 @@ class ChatCommandHandler:
     async def _reject(self, request: ChatCommandRequest) -> str:
         code, _, reason = request.command.arguments.partition(" ")
         return await self._decide(request, code, Decision.reject(reason.strip()))
+
+    async def _answer(self, request: ChatCommandRequest) -> str:
+        code, _, text = request.command.arguments.partition(" ")
+        if code and not text.strip():
+            return f"What is the answer? /answer {code} TEXT"
+        return await self._decide(request, code, Decision.answer(text.strip()))
 
     async def _decide(self, request: ChatCommandRequest, code: str, decision: Decision) -> str:
         if not code:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 from sophon.approvals import Decision, GrantScope
+from sophon.builtin_tools.questions import choose_answer
 from sophon.lazy_dataclass import dataclass
 
 APPROVE_WORDS = frozenset({"approve", "a", "y", "yes"})
@@ -14,6 +15,8 @@ EDIT_WORDS = frozenset({"edit", "e"})
 ANSWER_HINT = "approve, reject [reason]"
 REJECTION_HINT = "reject [reason], or wait for an operator"
 EDITABLE_ANSWER_HINT = f"{ANSWER_HINT} or edit {{...}}"
+QUESTION_HINT = "your answer, or /cancel"
+CANCEL_ANSWER = "/cancel"
 GRANT_SCOPES: Mapping[str, GrantScope] = {"session": "session", "always": "always"}
 
 
@@ -56,6 +59,16 @@ def parse_approval_answer(
     if keyword in EDIT_WORDS:
         return parse_edited_arguments(rest, decided_by=decided_by) if rest else EditedArgumentsRequired()
     return InvalidAnswer(f"not a valid answer; type {EDITABLE_ANSWER_HINT if editable else ANSWER_HINT}")
+
+
+def parse_question_answer(line: str, arguments: Mapping[str, Any], *, decided_by: str = "") -> ApprovalAnswer:
+    """Parse one line of input as the answer to a question: the number of a choice, or any text but an empty one."""
+    text = choose_answer(arguments, line)
+    if text.casefold() == CANCEL_ANSWER:
+        return Decision.reject(decided_by=decided_by)
+    if not text:
+        return InvalidAnswer(f"an answer has a text; type {QUESTION_HINT}")
+    return Decision.answer(text, decided_by=decided_by)
 
 
 def parse_edited_arguments(text: str, *, decided_by: str = "") -> Decision | InvalidAnswer:

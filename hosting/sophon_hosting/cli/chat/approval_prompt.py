@@ -17,11 +17,13 @@ from sophon_hosting.cli.chat.approval_answers import (
     ANSWER_HINT,
     DECIDED_BY_TERMINAL,
     EDITABLE_ANSWER_HINT,
+    QUESTION_HINT,
     REJECTION_HINT,
     EditedArgumentsRequired,
     InvalidAnswer,
     parse_approval_answer,
     parse_edited_arguments,
+    parse_question_answer,
 )
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.console.stdin_reader import StdinReader
@@ -80,7 +82,7 @@ class TerminalApprovalGate:
 
     async def _read_decision(self, request: ApprovalRequest, *, may_approve: bool = True) -> Decision:
         how = EDITABLE_ANSWER_HINT if request.editable else ANSWER_HINT
-        how = how if may_approve else REJECTION_HINT
+        how = QUESTION_HINT if request.kind == "question" else how if may_approve else REJECTION_HINT
         reading_arguments = False
         while True:
             self._output.write_prompt("  new arguments, as JSON: " if reading_arguments else f"  {how}: ")
@@ -90,7 +92,9 @@ class TerminalApprovalGate:
             if line is None:
                 return Decision.reject("the input ended without an answer", decided_by=DECIDED_BY_TERMINAL)
             answer = (
-                parse_edited_arguments(line, decided_by=DECIDED_BY_TERMINAL)
+                parse_question_answer(line, request.arguments, decided_by=DECIDED_BY_TERMINAL)
+                if request.kind == "question"
+                else parse_edited_arguments(line, decided_by=DECIDED_BY_TERMINAL)
                 if reading_arguments
                 else parse_approval_answer(
                     line,
@@ -120,7 +124,8 @@ def approval_question_lines(request: ApprovalRequest, now: datetime) -> list[str
 
     Every line of the preview begins with a bar, so that no argument can imitate a line of the program.
     """
-    head = f"  Approval needed · {request.risk.label} risk · {short_approval_id(request.id)}"
+    what = "Question" if request.kind == "question" else f"Approval needed · {request.risk.label} risk"
+    head = f"  {what} · {short_approval_id(request.id)}"
     if request.expires_at is not None:
         head += f" · {format_time_left((request.expires_at - now).total_seconds())} left"
     return [

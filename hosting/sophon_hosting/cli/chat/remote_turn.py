@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sophon.approvals import ApprovalRequest, Decision, Escalation
+from sophon.approvals import ApprovalKind, ApprovalRequest, Decision, Escalation
 from sophon.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -174,11 +174,15 @@ def _send_message_payload(text: str, choices: TurnChoices) -> Mapping[str, Any]:
     return payload
 
 
+KINDS: Mapping[str, ApprovalKind] = {"plan": "plan", "question": "question"}
+"""Kinds of requests; every other one is that of a tool."""
+
+
 def _approval_request_from_event(event: ApprovalRequested) -> ApprovalRequest:
     """Build the request for the approval prompt; the digest is empty, because the host checks it."""
     return ApprovalRequest(
         id=event.approval_id,
-        kind="plan" if event.kind == "plan" else "tool",
+        kind=KINDS.get(event.kind, "tool"),
         run_id=event.run_id,
         call_id=event.call_id,
         tool=event.tool,

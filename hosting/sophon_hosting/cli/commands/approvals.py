@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 from sophon.approvals import Decision, GrantScope, format_argument_lines
+from sophon.builtin_tools.questions import choose_answer
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
@@ -19,7 +20,12 @@ ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a
 SessionOption = Annotated[
     str | None, typer.Option(metavar="ID", help="Decide only if the approval is of this session.")
 ]
-DECISION_TEXTS = {"approve": "approved", "reject": "rejected", "edit": "approved with edited arguments"}
+DECISION_TEXTS = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "approved with edited arguments",
+    "answer": "answered",
+}
 
 
 @app.callback()
@@ -92,6 +98,22 @@ def reject(
 ) -> None:
     """Reject a tool call or a plan."""
     _decide(open_host_client(ctx.obj, url), approval, Decision.reject(reason), session)
+
+
+@app.command()
+def answer(
+    ctx: typer.Context,
+    approval: ApprovalArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The answer, or the number of a choice.")],
+    session: SessionOption = None,
+    url: HostUrlOption = None,
+) -> None:
+    """Answer a question of the agent."""
+    host = open_host_client(ctx.obj, url)
+    approval_id = _find_approval_id(host, approval)
+    asked = next((row for row in host.list_approvals() if row["approval_id"] == approval_id), None)
+    given = text if asked is None else choose_answer(asked["arguments"], text)
+    _decide(host, approval_id, Decision.answer(given), session)
 
 
 def _decide(host: HostClient, approval: str, decision: Decision, session: str | None) -> None:

@@ -20,12 +20,14 @@ from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.policy_overview import (
     ACCESS_TEXTS,
     CallTrial,
     describe_access,
     describe_policy,
     find_access,
+    levels_table,
     policy_table,
     try_call,
 )
@@ -43,12 +45,12 @@ def policy() -> None:
 
 @app.command()
 def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
-    """Show the guards, what happens to calls of each tool, and the rules of the policy."""
+    """Show the guards, what happens to calls of each tool, the permission levels, and the rules of the policy."""
     options: GlobalOptions = ctx.obj
     services = _create_services(load_cli_settings(options), options.settings_folder)
-    chain = build_configured_chain(services)
+    chain, operators = build_configured_chain(services), find_operators(services.settings.hub)
     if as_json:
-        write_json(describe_policy(services, chain, LOCAL_USER, is_operator=True))
+        write_json(describe_policy(services, chain, LOCAL_USER, is_operator=True, operators=operators))
         return
     write_lines(["Guards", *format_guards(describe_guards(chain, services)), "", "Tools"])
     access = [
@@ -56,9 +58,9 @@ def show(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", hel
         for each in services.registry
     ]
     write_table(("tool", "risk", "a call"), access)
-    policy = policy_table(services.policy)
-    write_lines(["", policy.title])
-    write_table(tuple(policy.columns), [list(row) for row in policy.rows])
+    for table in (levels_table(services.settings, operators), policy_table(services.policy)):
+        write_lines(["", table.title])
+        write_table(tuple(table.columns), [list(row) for row in table.rows])
 
 
 @app.command("test")

@@ -10,12 +10,13 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.principals import hub_user_principal
 from sophon.security.api_tokens import digest_api_token, generate_api_token, generate_token_id
-from sophon.settings import HubSettings, HubUserSettings
+from sophon.settings import HubSettings, HubUserSettings, Settings
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
-from sophon_hosting.client_api.rights import OPERATOR_SCOPE, SCOPES
+from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, SCOPES
 
 DEFAULT_DAYS = 90
 MAX_DAYS = 3650
@@ -70,17 +71,19 @@ def list_tokens(
     user: Annotated[str | None, typer.Option(metavar="USER", help="Those of this user.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the tokens, the oldest first, with expiry and last use; not the tokens themselves."""
+    """List the tokens, the oldest first, with the user's level, expiry and last use; not the tokens themselves."""
     principal = None if user is None else hub_user_principal(user)
+    settings = load_cli_settings(ctx.obj)
     found = run_with_store(ctx.obj, lambda store: store.api_tokens.list(principal))
     now = SystemClock().now()
     if as_json:
-        write_json([token_to_json(each, now) for each in found])
+        write_json([{**token_to_json(each, now), "level": find_level(settings, each)} for each in found])
     elif not found:
         write_lines(["There are no tokens."])
     else:
         write_table(
-            ("id", "user", "name", "scopes", "status", "expires", "last use (UTC)"), [_row(each, now) for each in found]
+            ("id", "user", "level", "name", "scopes", "status", "expires", "last use (UTC)"),
+            [_row(each, find_level(settings, each), now) for each in found],
         )
 
 
@@ -134,12 +137,21 @@ def token_to_json(token: ApiToken, now: datetime) -> dict[str, Any]:
     }
 
 
-def _row(token: ApiToken, now: datetime) -> list[str]:
+def find_level(settings: Settings, token: ApiToken) -> str:
+    """Return the permission level that the token's user has now; "none" for a user who is not in the settings."""
+    if all(hub_user_principal(user.id) != token.principal for user in settings.hub.users):
+        return "none"
+    is_operator = token.principal in find_operators(settings.hub)
+    return settings.permissions.level_of(token.principal, channel=HUB_CHANNEL, is_operator=is_operator).label
+
+
+def _row(token: ApiToken, level: str, now: datetime) -> list[str]:
     expires = f"{token.expires_at:%Y-%m-%d}" if token.expires_at is not None else "never"
     used = f"{token.last_used_at:%Y-%m-%d %H:%M}" if token.last_used_at is not None else "never"
     return [
         token.id,
         token.principal,
+        level,
         token.name,
         " ".join(token.scopes),
         describe_status(token, now),

@@ -26,7 +26,7 @@ from sophon_hosting.client_api.serialization import (
     task_to_json,
 )
 from sophon_hosting.runs.approval_tasks import task_id_from_request
-from sophon_hosting.runs.approvals import check_decider, check_grant, check_session
+from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
 
 T = TypeVar("T")
 
@@ -127,6 +127,7 @@ class StoreHostClient:
             check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
             if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
                 raise ArgumentsNotEditable(record.request.tool)
+            check_kind(record.request, local_decision)
             check_grant(record.request, local_decision)
             stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
             if stored.decision != local_decision or record.decision is not None:

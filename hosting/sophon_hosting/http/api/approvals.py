@@ -26,13 +26,14 @@ class ApprovalListQuery(RequestQuery):
 
 
 class DecisionBody(RequestBody):
-    """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call.
+    """Body of a decision. `arguments` belong to `edit` only, and replace all arguments of the call. A question is
+    decided by `answer`, whose text is `reason`, or by `reject`.
 
     `grant` belongs to `approve`: later calls like it run without a question, in this session or always.
     A given `session_id` must be that of the approval.
     """
 
-    decision: Literal["approve", "reject", "edit"]
+    decision: Literal["approve", "reject", "edit", "answer"]
     arguments: dict[str, Any] | None = None
     reason: Annotated[str, ValueRules(max_length=2000)] = ""
     session_id: str | None = None

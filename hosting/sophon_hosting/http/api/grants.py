@@ -23,6 +23,7 @@ def grant_routes() -> list[web.RouteDef]:
 async def list_grants(request: web.Request) -> web.Response:
     """List the grants that are neither revoked nor expired, oldest first."""
     query, authorized_host = parse_query(request, GrantListQuery), get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
     if query.everything:
         authorized_host.require_operator()
     services = get_host(request).services
@@ -38,6 +39,7 @@ async def list_grants(request: web.Request) -> web.Response:
 async def revoke_grant(request: web.Request) -> web.Response:
     """Revoke a grant: calls that it covers are asked about again, also in turns that run. Raises NotFound."""
     authorized_host, services = get_authorized_host(request), get_host(request).services
+    authorized_host.rights.require_scope("Approvals")  # not the feature: one's own can be revoked at every level
     grant_id, now = request.match_info["grant_id"], services.clock.now()
     grant = await services.store.grants.find(grant_id)
     if grant is None or not grant.is_active(now):

@@ -7,6 +7,7 @@ from aiohttp import web
 from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory
 from sophon.models.embeddings.metered_embedder import metering
+from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
 from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
@@ -39,6 +40,8 @@ async def list_trajectories(request: web.Request) -> web.Response:
     authorized_host.rights.require_scope("Read")
     if query.everything:
         authorized_host.require_operator()
+        if query.like is not None:
+            authorized_host.rights.require(FULL_HISTORY)  # the order tells what the hidden texts are like
     principal = None if query.everything else authorized_host.user.id
     services = get_host(request).services
     settings = services.settings.learning
@@ -80,4 +83,7 @@ async def get_trajectory(request: web.Request) -> web.Response:
 
 
 def _to_json(trajectory: Trajectory, authorized_host: AuthorizedHost) -> dict[str, Any]:
+    if authorized_host.view is not None:
+        is_own = trajectory.principal == authorized_host.user.id
+        trajectory = authorized_host.view.trajectory(trajectory, is_own=is_own)
     return {**trajectory.to_json(), "session_id": authorized_host.sessions.to_client_id(trajectory.session_id)}

@@ -6,7 +6,7 @@ import type { Arguments } from "../wire/protocol";
 export interface ApprovalDecision {
   approval_id: string;
   session_id?: string;
-  decision: "approve" | "reject" | "edit";
+  decision: "approve" | "reject" | "edit" | "answer";
   arguments?: Arguments;
   reason?: string;
   grant?: "session" | "always";

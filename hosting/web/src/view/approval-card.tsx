@@ -16,7 +16,53 @@ type Mode = "open" | "editing" | "rejecting" | "allowing";
 
 export function ApprovalCard({ item, over = false }: { item: ApprovalItem; over?: boolean }): JSX.Element {
   if (item.decision !== "" || over) return <DecidedApproval item={item} />;
-  return <OpenApproval item={item} />;
+  return item.subject === "question" ? <OpenQuestion item={item} /> : <OpenApproval item={item} />;
+}
+
+function OpenQuestion({ item }: { item: ApprovalItem }): JSX.Element {
+  const [text, setText] = useState("");
+  const isSending = decisionQueue.pendingIds.value.has(item.id);
+  const submit = (decision: "answer" | "reject", reason = ""): void =>
+    void decideApproval({ approval_id: item.id, session_id: item.sessionId, decision, ...(reason === "" ? {} : { reason }) });
+  return (
+    <section class="approval question" aria-label="A question">
+      <header>
+        <h2>A question</h2>
+        <Countdown until={item.expiresAt} />
+      </header>
+      <EscalationReason item={item} />
+      <p class="preview">{escapeControls(withoutEscalation(item.fullPreview || item.preview, item.escalation))}</p>
+      {item.isCut && <p class="hint" role="alert">A part of this could not be loaded. Reload the page before you answer it.</p>}
+      <div class="buttons">
+        {listChoices(item).map((choice) => (
+          <button type="button" key={choice} disabled={isSending || item.isCut} onClick={() => submit("answer", choice)}>{toOneLine(choice, 200)}</button>
+        ))}
+      </div>
+      <form
+        class="reject"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() !== "") submit("answer", text.trim());
+        }}
+      >
+        <label>
+          Your answer
+          <input value={text} maxLength={2000} disabled={isSending} onInput={(event) => setText(event.currentTarget.value)} />
+        </label>
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={isSending || item.isCut || text.trim() === ""}>Answer</button>
+          <button type="button" disabled={isSending} onClick={() => submit("reject")}>Cancel</button>
+          {isSending && connectionState.value !== "open" && <p class="hint" role="status">Your answer will be sent after reconnecting.</p>}
+        </div>
+      </form>
+    </section>
+  );
+}
+
+/** Returns the answers to choose from; none if the person writes one. */
+function listChoices(item: ApprovalItem): string[] {
+  const choices = item.arguments["choices"];
+  return Array.isArray(choices) ? [...new Set(choices.filter((each): each is string => typeof each === "string"))] : [];
 }
 
 function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
@@ -89,10 +135,10 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
 }
 
 function DecidedApproval({ item }: { item: ApprovalItem }): JSX.Element {
-  const words: Record<string, string> = { approve: "approved", edit: "approved with changes", reject: "rejected" };
+  const words: Record<string, string> = { approve: "approved", edit: "approved with changes", reject: "rejected", answer: "answered" };
   const expired = item.decidedBy === "expiry";
   const outcome = item.decision === "" ? "not decided before the turn ended" : expired ? "not decided in time" : `${words[item.decision] ?? item.decision} by ${toOneLine(item.decidedBy, 60)}`;
-  const what = item.subject === "plan" ? "The plan" : toOneLine(item.tool, 60);
+  const what = item.subject === "plan" ? "The plan" : item.subject === "question" ? "The question" : toOneLine(item.tool, 60);
   return (
     <Disclosure
       class={`decided ${item.decision || "none"}`}

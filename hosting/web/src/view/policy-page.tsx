@@ -37,6 +37,13 @@ function Overview({ policy }: { policy: PolicyInfo }): JSX.Element {
           <p>Operators: {policy.operators.length > 0 ? policy.operators.map((each) => toOneLine(each, 60)).join(", ") : "none"}</p>
         </>
       )}
+      {policy.levels !== undefined && (
+        <>
+          <h3>Permission levels</h3>
+          <p class="hint">Features hold always, tools while the guard Authorization is on.</p>
+          <RuleTable table={policy.levels} />
+        </>
+      )}
       {policy.policy !== undefined && (
         <>
           <h3>Rules of the policy</h3>

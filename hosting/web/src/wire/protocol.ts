@@ -266,6 +266,7 @@ export interface PolicyInfo {
   tools: { tool: string; risk: string; access: ToolAccess }[];
   /** For operators only. */
   operators?: string[];
+  levels?: RuleTableInfo;
   policy?: RuleTableInfo;
 }
 

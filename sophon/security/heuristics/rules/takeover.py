@@ -9,6 +9,13 @@ _WRITES_FILES: Final = frozenset({"write_file", "copy_file", "move_file", "archi
 
 _START_FILES: Final = r"\.(?:bashrc|zshrc|profile|bash_profile|bash_login|zprofile|zshenv|xinitrc)\b"
 
+_GIT_PROGRAMS: Final = (
+    r"(?:\bcore\.(?:fsmonitor|pager|editor|sshCommand|gitProxy|askPass)\b|\b(?:diff|interactive|sequence)\."
+    r"(?:external|diffFilter|editor)\b|\b(?:filter|diff|merge)\.[\w-]+\.(?:clean|smudge|process|command|textconv|driver)\b"
+    r"|\balias\.[\w-]+[\s=]+['\"]?!|\bcredential\.(?:\S+\.)?helper\b|\bgpg\.(?:\w+\.)?program\b|\bprotocol\.ext\.allow\b)"
+)
+"""Settings of Git that name a program."""
+
 
 def _rule(name: str, severity: Severity, pattern: str) -> HeuristicRule:
     return HeuristicRule(name, severity, ("command",), pattern)
@@ -47,6 +54,19 @@ _PERSISTENCE: Final = (
         r"(?:>{1,2}\s*|\b(?:tee|cp|mv|ln|install)\s.*)\S*\.git/hooks/|\bcore\.hooksPath\b",
     ),
     HeuristicRule("persistence.git_hook_write", "high", ("path",), r"(?:^|/)\.git/hooks/", _WRITES_FILES),
+    # Git runs programs that its configuration names, also for `git status` and `git diff`.
+    _rule(
+        "persistence.git_program",
+        "high",
+        rf"\bgit\s.*{_GIT_PROGRAMS}|(?:>{{1,2}}\s*|\b(?:tee|cp|mv|ln|install)\s.*)\S*(?:\.git/config\b|\.gitconfig\b)",
+    ),
+    HeuristicRule(
+        "persistence.git_config_write",
+        "high",
+        ("path",),
+        r"(?:^|/)(?:\.git/config(?:\.worktree)?|\.git/info/attributes|\.gitconfig)$",
+        _WRITES_FILES,
+    ),
     _rule(
         "persistence.service",
         "high",

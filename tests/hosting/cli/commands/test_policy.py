@@ -68,7 +68,11 @@ def test_the_rules_are_shown_and_a_guard_that_is_off_names_its_setting(sophon: C
     assert any(line.split()[:3] == ["Protection", "off", "Guards.Protection.Enabled"] for line in lines)
     assert any(line.split()[:3] == ["system.execute", "critical", "a"] for line in lines)
     assert any(line.split()[:2] == ["deny", "block_credential_files"] for line in lines)
-    shown = sophon("policy", "show", "--json").json
+    limited = ("--set", 'Permissions.Users={"bob": {"Level": "ZeroTrust"}}')
+    shown = sophon("policy", "show", "--json", *limited).json
+    assert shown["levels"]["rows"][0] == ["ZeroTrust", "none", "Chat", "bob"]
+    assert [row[0] for row in shown["levels"]["rows"]] == ["ZeroTrust", "User", "Admin"]
+    assert shown["levels"]["rows"][2][3] == "local"
     protection = next(each for each in shown["guards"] if each["name"] == "Protection")
     assert ["AGENTS.md", "allowed", "a person is asked", "blocked"] in protection["rules"][0]["rows"]
     assert "  (not enforced" in sophon("policy", "test", "files.write", '{"path": "SOUL.md"}', *off).out.splitlines()[1]

@@ -32,6 +32,7 @@ def test_a_token_is_shown_once_and_stored_as_a_digest(sophon: Command, folder: P
 
     listed = sophon("tokens", "list", "--json")
     [token] = listed.json
+    assert token["level"] == "User"
     assert (token["user"], token["name"], token["scopes"]) == ("ada", "laptop", ["Read", "Chat"])
     assert (token["status"], token["last_used_at"]) == ("valid", None)
     stored = b"".join(path.read_bytes() for path in (folder / "data").iterdir())
@@ -46,7 +47,8 @@ def test_a_revoked_token_stays_in_the_list(sophon: Command) -> None:
     token = sophon("tokens", "create", "olga", "--scope", "Operator", "--never-expires", "--json").json
     assert token["expires_at"] is None
     assert sophon("tokens", "revoke", token["id"]).out == f"token {token['id']} of olga is revoked\n"
-    assert [each["status"] for each in sophon("tokens", "list", "--json").json] == ["revoked"]
+    [listed] = sophon("tokens", "list", "--json").json
+    assert (listed["status"], listed["level"]) == ("revoked", "Admin")
 
 
 @pytest.mark.parametrize(

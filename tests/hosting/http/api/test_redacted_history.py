@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from sophon.history_redaction import HIDDEN
+from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message, ToolCall
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import text_id
+from sophon.stores.trajectories.contract import TrajectoryWrite
 
 WITHOUT = {
     "Permissions": {
@@ -100,3 +102,16 @@ async def test_an_approval_in_advance_does_not_show_the_arguments_of_its_call(ap
     assert (await ada.get("/api/grants")).json()["items"][0]["covers"] == "to: salary"
     assert (await olga.get("/api/grants?everything=true")).json()["items"][0]["covers"] == HIDDEN
     assert (await olga.delete("/api/grants/grt_1")).json()["covers"] == HIDDEN
+
+
+async def test_what_is_learnt_from_turns_of_others_does_not_show_their_texts(api: Any) -> None:
+    services = api.host.services
+    found = Trajectory("t1", "of-ada", "ada", services.clock.now(), "salary?", "SALARY?")
+    await services.store.trajectories.add([TrajectoryWrite(found, 10)])
+    ada, olga = await api.open("ada"), await api.open("olga")
+    [listed] = (await olga.get("/api/trajectories?everything=true")).json()["items"]
+
+    assert (await ada.get("/api/trajectories/t1")).json()["request"] == "salary?"
+    assert (listed["request"], listed["reply"]) == (HIDDEN, HIDDEN)
+    assert (await olga.get("/api/trajectories/t1")).json()["reply"] == HIDDEN
+    assert (await olga.get("/api/trajectories?everything=true&like=salary")).status_code == 403

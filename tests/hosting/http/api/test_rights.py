@@ -50,7 +50,7 @@ async def test_me_names_the_level_and_the_features(serve: Callable[..., Any]) ->
 
 
 READING = ["/api/sessions", "/api/sessions/s", "/api/sessions/s/messages", "/api/tasks", "/api/approvals"]
-READING += ["/api/sessions/s/events", "/api/sessions/s/export", "/api/usage?session_id=s"]
+READING += ["/api/grants", "/api/policy", "/api/sessions/s/events", "/api/sessions/s/export", "/api/usage?session_id=s"]
 
 
 @pytest.mark.parametrize("path", READING)
@@ -84,6 +84,8 @@ async def test_a_reading_token_changes_nothing(serve: Callable[..., Any], monkey
     api.release.set()
 
     assert [each.status_code for each in attempts] == [403] * 5
+    revoked = await reader.delete("/api/grants/grt_1")
+    assert (revoked.status_code, revoked.json()["error"].get("scope")) == (403, "Approvals")
     assert {each.json()["error"]["scope"] for each in attempts} == {"Chat"}
     assert (await reader.get("/api/sessions/s")).status_code == 200
 

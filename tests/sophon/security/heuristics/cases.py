@@ -252,6 +252,14 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ["ls .git/hooks/", "git config user.name"],
     ),
     "persistence.git_hook_write": (["a/.git/hooks/pre-push"], ["a/hooks/pre-push", ".github/hooks"]),
+    "persistence.git_program": (
+        ["git config core.fsmonitor ./x", "git -c core.pager=x log", "git config alias.st '!x'", "cp x .git/config"],
+        ["git config user.name", "git config --get core.bare", "git config alias.st status", "cat .git/config"],
+    ),
+    "persistence.git_config_write": (
+        ["a/.git/config", ".git/info/attributes", "/home/me/.gitconfig"],
+        ["a/config", "docs/.git/config.md", ".gitattributes"],
+    ),
     "persistence.service": (
         ["cp x.service /etc/systemd/system/", "systemctl enable x"],
         ["systemctl status x", "ls /etc/systemd/system"],
