@@ -21,7 +21,8 @@ class OrderConstraints:
     `requires`: must be in the chain. `before`, `after`: this middleware must come before or after those, where present.
     `first`: must be the first one. `terminal`: must be the last one. `calls_next`: must not be the last one, because it
     relies on what follows; a function without declarations may be the last one. `unique`: at most once. `acts`:
-    frequency (turn, model call, tool batch, tool call) -> description of the action, for `explain()`.
+    frequency (turn, model call, tool batch, tool call) -> description of the action, for `explain()`. A pipeline leaves
+    a middleware with the class attribute `settling_only` out of model passes.
     """
 
     zone: Zone | None = None

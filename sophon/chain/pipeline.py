@@ -138,7 +138,16 @@ def _bind(middleware: Middleware, next: Next) -> Next:
         ctx.current_middleware = name
         return enter(ctx, next)
 
-    return call
+    if not getattr(middleware, "settling_only", False):
+        return call
+    # Past this one and all that follow it at once: guards stand in a row.
+    model_next: Next = getattr(next, "model_next", next)
+
+    def call_when_settling(ctx: Context) -> Awaitable[None]:
+        return call(ctx) if ctx.settling else model_next(ctx)
+
+    call_when_settling.model_next = model_next  # pyright: ignore[reportFunctionMemberAccess]
+    return call_when_settling
 
 
 async def _raise_end_of_chain(ctx: Context) -> None:
