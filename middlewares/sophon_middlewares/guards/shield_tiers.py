@@ -54,8 +54,6 @@ async def _judge_in_higher_tiers(
 ) -> Judgement | None:
     if verdict.verdict == "escalate" and verdict.tier == EVALUATOR:
         verdict = await evaluate(ctx, call, action, cache)
-    if verdict.verdict == "allow":
-        return None
     if verdict.verdict == "escalate":
         return await ask_person(ctx, call, verdict)
     return Judgement(verdict.verdict, verdict.rule, verdict.reason, verdict.tier)
