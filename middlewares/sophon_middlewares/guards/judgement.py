@@ -48,7 +48,13 @@ async def judge_round(ctx: Context, next: Next, guard: str, judge: Judge, check:
     A blocked call is settled as denied, an escalated one waits for a person. A guard that fails blocks the call:
     nothing fails open. A call that an earlier process has run is not judged again.
     """
-    await judge_pending(ctx, guard, judge)
+    if ctx.resumed or len(ctx.pending) != 1:
+        await judge_pending(ctx, guard, judge)
+    else:  # as `judge_pending`, without its coroutine: most rounds have one call
+        call = ctx.pending[0]
+        judgement = _judge(ctx, call, guard, judge)
+        if judgement is not None:
+            await _carry_out(ctx, call, guard, judgement)
     # As `with ctx.tool_check(check)`, which costs more than most checks.
     before = ctx.tool_checks
     ctx.tool_checks = (*before, check)
@@ -63,17 +69,37 @@ async def judge_pending(ctx: Context, guard: str, judge: Judge) -> None:
     for call in tuple(ctx.pending):
         if ctx.resumed and await find_earlier_run(ctx, call) is not None:
             continue
-        judgement: object
-        try:
-            judgement = judge(ctx, call)
-            if judgement is None:
-                continue
-            if not isinstance(judgement, Judgement):
-                judgement = await judgement
-        except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
-            judgement = _judge_failure(call, guard, error)
+        judgement = _judge(ctx, call, guard, judge)
         if judgement is not None:
-            apply_judgement(ctx, call, guard, _check_judgement(call, guard, judgement))
+            await _carry_out(ctx, call, guard, judgement)
+
+
+def _judge(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> Awaitable[Judgement | None] | Judgement | None:
+    try:
+        return judge(ctx, call)
+    except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
+        return _judge_failure(call, guard, error)
+
+
+async def _carry_out(
+    ctx: Context, call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement
+) -> None:
+    judgement = await _wait(call, guard, found)
+    if judgement is not None:
+        apply_judgement(ctx, call, guard, judgement)
+
+
+async def _wait(
+    call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement | None
+) -> Judgement | None:
+    """Return the judgement, once it is there. A guard that fails, or returns anything else, blocks the call."""
+    try:
+        judgement: object = found if found is None or isinstance(found, Judgement) else await found
+        if judgement is None or isinstance(judgement, Judgement):
+            return judgement
+        raise TypeError(f"it returned {type(judgement).__name__}")
+    except Exception as error:  # noqa: BLE001 - as above
+        return _judge_failure(call, guard, error)
 
 
 def check_edited_calls(guard: str, judge: Judge) -> ToolCheck:
@@ -91,26 +117,10 @@ def check_edited_calls(guard: str, judge: Judge) -> ToolCheck:
 
 
 async def _judge_edited(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> str | None:
-    judgement: object
-    try:
-        judgement = judge(ctx, call)
-        if judgement is not None and not isinstance(judgement, Judgement):
-            judgement = await judgement
-    except Exception as error:  # noqa: BLE001 - as above
-        judgement = _judge_failure(call, guard, error)
-    if judgement is None:
-        return None
-    judgement = _check_judgement(call, guard, judgement)
-    if judgement.verdict != "block":
+    judgement = await _wait(call, guard, _judge(ctx, call, guard, judge))
+    if judgement is None or judgement.verdict != "block":
         return None
     return block_at_execution(ctx, call, guard, judgement)
-
-
-def _check_judgement(call: ToolCall, guard: str, judgement: object) -> Judgement:
-    """Return the judgement; a guard that returns anything else has failed."""
-    if isinstance(judgement, Judgement):
-        return judgement
-    return _judge_failure(call, guard, TypeError(f"it returned {type(judgement).__name__}"))
 
 
 def _judge_failure(call: ToolCall, guard: str, error: Exception) -> Judgement:

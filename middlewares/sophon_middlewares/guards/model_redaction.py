@@ -104,6 +104,8 @@ def redact_response(response: ModelResponse) -> ModelResponse:
 
     Fields of the reasoning that the provider must get back unchanged keep it as it was written.
     """
+    if not response.text and not response.reasoning:
+        return response
     text, reasoning = redact(response.text), redact(response.reasoning)
     if text == response.text and reasoning == response.reasoning:
         return response
