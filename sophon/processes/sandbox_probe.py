@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sophon.errors import ToolError
+from sophon.processes.memory_cap import find_memory_folder
 from sophon.processes.process_cap import NO_CAP, find_group_folder, needs_group
 from sophon.processes.process_tree import CHILDREN_FILE
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy
@@ -73,6 +74,8 @@ async def _try_program(path: str) -> Sandbox:
     sandbox = _cap_processes(Sandbox(path, tuple(each for each in OPTIONAL_ARGUMENTS if each in known)))
     if sandbox.problem:
         return sandbox
+    memory_folder = find_memory_folder(Path("/proc/self/cgroup").read_text(), sandbox.group_folder)
+    sandbox = replace(sandbox, memory_folder=memory_folder)
     from tempfile import TemporaryDirectory  # lazy: it imports random, and `import sophon` must stay fast
 
     with TemporaryDirectory() as folder:
