@@ -1,5 +1,6 @@
 """Start of a turn in its session: loads the stored history and records the user message, each once."""
 
+from dataclasses import replace
 from functools import partial
 
 from sophon.context import Context
@@ -7,7 +8,7 @@ from sophon.context.turn_log import no_events
 from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
-from sophon.history_redaction import redact_history_for_reader
+from sophon.history_redaction import redact_history_for_reader, redact_message_for_reader
 from sophon.messages import Message
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
@@ -26,6 +27,10 @@ RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
 
 REDACTED_HISTORY: Key[bool] = Key("session_events.redacted", dump=bool, load=bool)
 """Set on a turn whose person may not read the whole history: the model has it redacted, and no summary is stored."""
+
+
+EARLIER_MESSAGES: Key[int] = Key("session_events.earlier", dump=int, load=int)
+"""Number of messages in front of the one that began the turn: the system prompt and the history."""
 
 
 async def start_turn(ctx: Context) -> None:
@@ -52,6 +57,7 @@ async def start_turn(ctx: Context) -> None:
         await prepare_history(ctx, history)
         stages.add("loaded")
         _insert_history(ctx, history)
+        ctx.put(EARLIER_MESSAGES, ctx.count_recorded())
     if "recorded" not in stages:
         stages.add("recorded")
         try:
@@ -59,6 +65,27 @@ async def start_turn(ctx: Context) -> None:
         except Exception:
             stages.discard("recorded")
             raise
+
+
+def redact_resumed_history(ctx: Context) -> None:
+    """Redact the history of a resumed turn if its person may not read all of it now.
+
+    Without the permission at its start the checkpoint has it redacted. Who has lost it since must not read on.
+    """
+    if ctx.get(REDACTED_HISTORY) or may_read_full_history(ctx):
+        return
+    count = ctx.get(EARLIER_MESSAGES)
+    if count is None:  # suspended by a version that did not note it
+        asked = (at for at, each in enumerate(ctx.messages) if each.role == "user" and not each.origin)
+        count = max(asked, default=0)
+    first = next((at for at, each in enumerate(ctx.messages) if each.role != "system"), 0)
+    if first >= count and ctx.compaction is None:
+        return
+    ctx.put(REDACTED_HISTORY, True)
+    ctx.messages[first:count] = redact_history_for_reader(ctx.messages[first:count])
+    ctx.history, ctx.prefix_cache = (), {}
+    if ctx.compaction is not None:
+        ctx.compaction = replace(ctx.compaction, message=redact_message_for_reader(ctx.compaction.message))
 
 
 async def _record_user_message(ctx: Context) -> None:
