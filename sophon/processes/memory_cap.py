@@ -1,9 +1,9 @@
 """Cap on the memory of a sandbox that the kernel enforces, for all its processes together: a control group.
 
-It bounds what measuring is too slow for: many processes that allocate at once. What counts is the memory of the processes
-and the files in the file systems in memory (/tmp, /dev/shm), also those that nobody has mapped; files of disks that the
-kernel keeps in memory are given up before anything is refused. Where no such group can be created the measurement holds,
-and RLIMIT_DATA for each process.
+It bounds what measuring is too slow for: many processes that allocate at once. What counts is the memory of the
+processes and the files in the file systems in memory (/tmp, /dev/shm), also those that nobody has mapped; files of
+disks that the kernel keeps in memory are given up before anything is refused. Where no such group can be created the
+measurement holds, and RLIMIT_DATA for each process.
 """
 
 import itertools
@@ -32,8 +32,8 @@ _numbers = itertools.count(1)
 def find_memory_folder(membership: str, processes: Path | None, root: Path = GROUP_ROOT) -> Path | None:
     """Return the folder in which groups that limit memory can be created, after one was; None without such a folder.
 
-    `membership` is the content of /proc/self/cgroup, `processes` the folder of the groups that count processes, if there
-    are any. In version 2 a process is in one group: it must be the same folder then.
+    `membership` is the content of /proc/self/cgroup, `processes` the folder of the groups that count processes, if
+    there are any. In version 2 a process is in one group: it must be the same folder then.
     """
     for folder in list_candidates(membership, root, "memory"):
         is_version_2 = (folder / "cgroup.subtree_control").exists()
@@ -48,7 +48,8 @@ def find_memory_folder(membership: str, processes: Path | None, root: Path = GRO
 class MemoryGroup:
     """Control group of one sandbox, whose processes have at most `limit` bytes of memory together, none of it swapped.
 
-    `own` is a group that the sandbox has already, in version 2. Raises ToolError if it cannot be created or has no effect.
+    `own` is a group that the sandbox has already, in version 2. Raises ToolError if it cannot be created or has no
+    effect.
     """
 
     def __init__(self, folder: Path, limit: int, own: Path | None = None) -> None:

@@ -74,8 +74,7 @@ async def _try_program(path: str) -> Sandbox:
     sandbox = _cap_processes(Sandbox(path, tuple(each for each in OPTIONAL_ARGUMENTS if each in known)))
     if sandbox.problem:
         return sandbox
-    memory_folder = find_memory_folder(Path("/proc/self/cgroup").read_text(), sandbox.group_folder)
-    sandbox = replace(sandbox, memory_folder=memory_folder)
+    sandbox = _cap_memory(sandbox)
     from tempfile import TemporaryDirectory  # lazy: it imports random, and `import sophon` must stay fast
 
     with TemporaryDirectory() as folder:
@@ -94,6 +93,12 @@ def _cap_processes(sandbox: Sandbox) -> Sandbox:
         return replace(sandbox, problem=f"{NO_NAMESPACE_LOCK}; or run the host under an account without privileges")
     folder = find_group_folder(Path("/proc/self/cgroup").read_text())
     return replace(sandbox, problem=NO_CAP) if folder is None else replace(sandbox, group_folder=folder)
+
+
+def _cap_memory(sandbox: Sandbox) -> Sandbox:
+    """Return the sandbox with the folder of control groups for the memory, if any can be created."""
+    membership = Path("/proc/self/cgroup").read_text()
+    return replace(sandbox, memory_folder=find_memory_folder(membership, sandbox.group_folder))
 
 
 async def _read_help(path: str) -> frozenset[str]:

@@ -45,14 +45,13 @@ class LinearPattern(Protocol):
         """Return the place of the first match from `start` on, in bytes of a text in UTF-8, or None."""
         ...
 
-
-class PatternError(ValueError):
-    """An expression that RE2 cannot compile."""
-
-
     def match_end(self, data: bytes, /) -> int:
         """Return the end of the match at the beginning, in bytes of a text in UTF-8; 0 without one."""
         ...
+
+
+class PatternError(ValueError):
+    """An expression that RE2 cannot compile."""
 
 
 _NOTHING: Final = (-1, -1)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -81,25 +81,21 @@ def _judge(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> Awaitable[
         return _judge_failure(call, guard, error)
 
 
-async def _carry_out(
-    ctx: Context, call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement
-) -> None:
+async def _carry_out(ctx: Context, call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement) -> None:
     judgement = await _wait(call, guard, found)
     if judgement is not None:
         apply_judgement(ctx, call, guard, judgement)
 
 
-async def _wait(
-    call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement | None
-) -> Judgement | None:
+async def _wait(call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement | None) -> Judgement | None:
     """Return the judgement, once it is there. A guard that fails, or returns anything else, blocks the call."""
     try:
-        judgement: object = found if found is None or isinstance(found, Judgement) else await found
-        if judgement is None or isinstance(judgement, Judgement):
-            return judgement
-        raise TypeError(f"it returned {type(judgement).__name__}")
+        judgement = cast(object, found if found is None or isinstance(found, Judgement) else await found)
     except Exception as error:  # noqa: BLE001 - as above
         return _judge_failure(call, guard, error)
+    if judgement is None or isinstance(judgement, Judgement):
+        return judgement
+    return _judge_failure(call, guard, TypeError(f"it returned {type(judgement).__name__}"))
 
 
 def check_edited_calls(guard: str, judge: Judge) -> ToolCheck:

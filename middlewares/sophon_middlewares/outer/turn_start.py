@@ -1,6 +1,5 @@
 """Start of a turn in its session: loads the stored history and records the user message, each once."""
 
-from dataclasses import replace
 from functools import partial
 
 from sophon.context import Context
@@ -8,7 +7,7 @@ from sophon.context.turn_log import no_events
 from sophon.events import Event, TaskStarted
 from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
-from sophon.history_redaction import redact_history_for_reader, redact_message_for_reader
+from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
@@ -83,9 +82,8 @@ def redact_resumed_history(ctx: Context) -> None:
         return
     ctx.put(REDACTED_HISTORY, True)
     ctx.messages[first:count] = redact_history_for_reader(ctx.messages[first:count])
-    ctx.history, ctx.prefix_cache = (), {}
-    if ctx.compaction is not None:
-        ctx.compaction = replace(ctx.compaction, message=redact_message_for_reader(ctx.compaction.message))
+    # A summary of the whole history says what is hidden now; one that is needed is made anew.
+    ctx.history, ctx.prefix_cache, ctx.compaction = (), {}, None
 
 
 async def _record_user_message(ctx: Context) -> None:

@@ -74,6 +74,7 @@ def _evaluate(action_type: str, payload: Mapping[str, Any]) -> Finding:
 _SCOPED_ARGUMENTS: Final = frozenset({*COMMAND_ARGUMENTS, *PATH_ARGUMENTS, *URL_ARGUMENTS})
 """Arguments to which more rules apply than to every text."""
 
+
 def _may_match(text: str) -> bool:
     """Return whether a rule about texts, as they are written or in any form, matches: one search for most texts."""
     return _name_may_match(text) if text.isidentifier() else _text_may_match(text)

@@ -283,19 +283,21 @@ async def test_a_history_stays_redacted_after_a_resume_and_is_redacted_for_who_m
     gate = SuspendingGate()
     with ScriptedModel([[ToolCall("d", "grave")], "finished"]) as model:
         services = Services(models=model, tools=[grave], approvals=gate, settings=restricted(*before))
-        await services.store.sessions.append("s", [SessionRecord("message", "t", each) for each in earlier])
+        records = [SessionRecord("message", "t", each) for each in earlier]
+        summary = SessionRecord("compaction", "t", Message("user", "7 euros", origin="compaction"), {"covers": 2})
+        await services.store.sessions.append("s", [*records, summary])
         ctx = services.turn("and?", session_id="s")
         await CHAIN.run(ctx)
         write = builder.build(ctx.snapshot(), ctx.history)
         stored = json.loads(json.dumps([write.state, [[each.log, each.entries] for each in write.logs]]))
         history = (await services.store.sessions.load_history("s")).messages
-        loaded = read_checkpoint(stored[0], {log: entries for log, entries in stored[1]}, history)
-        later = Services(
-            models=model, tools=[grave], approvals=gate, settings=restricted(*after), store=services.store
-        )
-        await CHAIN.run(later.restore(loaded.state))
+        loaded = read_checkpoint(stored[0], dict(stored[1]), history)
+        later = Services(models=model, tools=[grave], approvals=gate, settings=restricted(*after), store=services.store)
+        restored = later.restore(loaded.state)
+        await CHAIN.run(restored)
 
     [_, resumed] = model.requests
+    assert (restored.compaction is not None) is sees
     assert ("7 euros" in repr(resumed.messages), "pay.txt" in repr(resumed.messages)) == (sees, sees)
     assert [each.content for each in resumed.messages[-2:]] == ["", "done"]
     assert resumed.messages[-3].content == "and?"

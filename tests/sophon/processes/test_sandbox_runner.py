@@ -163,9 +163,7 @@ async def test_the_kernel_stops_a_tree_above_the_cap_before_anything_is_measured
     assert result.stdout.count("kept") < 6
 
     sandbox = replace(await require_sandbox(), memory_folder=None)
-    uncapped = await run_in_sandbox(
-        sandbox, ["/bin/sh", "-c", SIX_AT_ONCE], SandboxPolicy(folder, limits), ENVIRONMENT
-    )
+    uncapped = await run_in_sandbox(sandbox, ["/bin/sh", "-c", SIX_AT_ONCE], SandboxPolicy(folder, limits), ENVIRONMENT)
     assert (uncapped.stopped, uncapped.stdout.count("kept")) == ("", 6)  # without the group nothing stops it
 
 
