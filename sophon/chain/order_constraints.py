@@ -21,8 +21,8 @@ class OrderConstraints:
     `requires`: must be in the chain. `before`, `after`: this middleware must come before or after those, where present.
     `first`: must be the first one. `terminal`: must be the last one. `calls_next`: must not be the last one, because it
     relies on what follows; a function without declarations may be the last one. `unique`: at most once. `acts`:
-    frequency (turn, model call, tool batch, tool call) -> description of the action, for `explain()`. A pipeline leaves
-    a middleware with the class attribute `settling_only` out of model passes.
+    frequency (turn, model call, tool batch, tool call) -> description of the action, for `explain()`.
+    `settling_only`: it does nothing but call next unless `ctx.settling`; a chain passes it by in a model pass.
     """
 
     zone: Zone | None = None
@@ -34,6 +34,7 @@ class OrderConstraints:
     terminal: bool = False
     calls_next: bool = False
     unique: bool = False
+    settling_only: bool = False
     acts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -49,8 +50,20 @@ def read_order_constraints(middleware: object) -> OrderConstraints:
         terminal=bool(getattr(middleware, "terminal", False)),
         calls_next=bool(getattr(middleware, "calls_next", False)),
         unique=bool(getattr(middleware, "unique", False)),
+        settling_only=acts_in_settling_only(middleware),
         acts=getattr(middleware, "acts", {}),
     )
+
+
+def acts_in_settling_only(middleware: object) -> bool:
+    """Return whether the class that defines `__call__` declares `settling_only`.
+
+    A subclass with a `__call__` of its own must declare it again: it may act in model passes, too.
+    """
+    for owner in type(middleware).__mro__:
+        if "__call__" in vars(owner):
+            return bool(vars(owner).get("settling_only", False))
+    return False
 
 
 def get_middleware_name(middleware: object) -> str:

@@ -5,7 +5,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias, overload
 
 from sophon.chain.explanation import explain_chain
-from sophon.chain.order_constraints import check_chain_order, check_middleware, get_middleware_name
+from sophon.chain.order_constraints import (
+    acts_in_settling_only,
+    check_chain_order,
+    check_middleware,
+    get_middleware_name,
+)
 from sophon.context import Context
 from sophon.errors import ChainError
 from sophon.messages import Response
@@ -97,9 +102,15 @@ class Pipeline(Sequence[Middleware]):
 
     def _fold(self, last: Next) -> Next:
         call = last
+        settled_by: Next | None = None  # entry of a run of middlewares that act in settling passes only
         for middleware in reversed(self._middlewares):
+            if acts_in_settling_only(middleware):
+                settled_by = _bind(middleware, call if settled_by is None else settled_by)
+                continue
+            if settled_by is not None:
+                call, settled_by = _choose_by_pass(settled_by, call), None
             call = _bind(middleware, call)
-        return call
+        return call if settled_by is None else _choose_by_pass(settled_by, call)
 
     def __len__(self) -> int:
         return len(self._middlewares)
@@ -138,16 +149,16 @@ def _bind(middleware: Middleware, next: Next) -> Next:
         ctx.current_middleware = name
         return enter(ctx, next)
 
-    if not getattr(middleware, "settling_only", False):
-        return call
-    # Past this one and all that follow it at once: guards stand in a row.
-    model_next: Next = getattr(next, "model_next", next)
+    return call
 
-    def call_when_settling(ctx: Context) -> Awaitable[None]:
-        return call(ctx) if ctx.settling else model_next(ctx)
 
-    call_when_settling.model_next = model_next  # pyright: ignore[reportFunctionMemberAccess]
-    return call_when_settling
+def _choose_by_pass(settle: Next, ask: Next) -> Next:
+    """Return a `next` that leads to `settle` in a settling pass, and past those middlewares to `ask` in any other."""
+
+    def call(ctx: Context) -> Awaitable[None]:
+        return settle(ctx) if ctx.settling else ask(ctx)
+
+    return call
 
 
 async def _raise_end_of_chain(ctx: Context) -> None:

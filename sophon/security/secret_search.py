@@ -71,8 +71,8 @@ def _anchors() -> "LinearPattern":
 def _heads() -> re.Pattern[str]:
     """Return the pattern of the pairs of characters with which a secret can begin."""
     seconds: dict[str, set[str]] = {}
-    for first, second in patterns_by_head():
-        seconds.setdefault(first, set()).add(second)
+    for head in patterns_by_head():
+        seconds.setdefault(head[0], set()).add(head[1])
     by_seconds: dict[str, str] = {}
     for first, each in sorted(seconds.items()):
         key = "".join(sorted(each))
