@@ -64,7 +64,6 @@ class GuardedTurns:
         await self._chain.run(self._services.turn("go"))
         return (time.process_time() - began) / ROUNDS
 
-
     async def chaining_seconds_per_call(self) -> float:
         """Return the CPU time of hashing the audit entries of a call, which the log in memory does when it is read.
 
