@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from sophon.lazy_dataclass import dataclass
-from sophon.messages import to_canonical_json
 from sophon.security.action_types import PATH_ARGUMENTS
 from sophon.security.file_access import find_file_accesses, read_command_text
 from sophon.security.known_secrets import MARKER
@@ -45,9 +44,9 @@ def count_markers(text: str) -> int:
     return sum(1 for _ in _MARKERS.finditer(text)) if "REDACTED" in text or "redacted" in text.lower() else 0
 
 
-def may_hold_marker(arguments: Mapping[str, Any]) -> bool:
-    """Return whether any text in the arguments can hold a marker; most do not, and this is the cheap test."""
-    return b"redacted" in to_canonical_json(arguments).lower()
+def may_hold_marker(canonical: bytes) -> bool:
+    """Return whether any text in the arguments, as canonical JSON, can hold a marker: the cheap test."""
+    return b"redacted" in canonical.lower()
 
 
 def find_marker_writes(action_type: str, arguments: Mapping[str, Any], folder: str) -> list[MarkerWrite]:

@@ -9,7 +9,7 @@ from typing import Final
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.messages import ToolCall
+from sophon.messages import ToolCall, to_canonical_json
 from sophon.security.action_types import find_action_type
 from sophon.security.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
 from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
@@ -48,7 +48,7 @@ class Redaction:
 
 
 def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
-    return _judge_markers(ctx, call) if may_hold_marker(call.arguments) else None
+    return _judge_markers(ctx, call) if may_hold_marker(to_canonical_json(call.arguments)) else None
 
 
 _CHECK: Final = check_edited_calls("Redaction", _judge)
