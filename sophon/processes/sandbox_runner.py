@@ -125,9 +125,9 @@ class _SandboxRun:
             os.close(release)
             with anyio.CancelScope(shield=True):
                 await _end(process, child)
-                for each in (self._memory, group):
-                    if each is not None:
-                        await anyio.to_thread.run_sync(each.remove)
+                for made in (self._memory, group):
+                    if made is not None:
+                        await anyio.to_thread.run_sync(made.remove)
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str:
         started, ended = time.monotonic(), asyncio.ensure_future(process.wait())

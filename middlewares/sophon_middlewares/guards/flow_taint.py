@@ -38,7 +38,8 @@ _MEMORY_ID = re.compile(r'"id":\s*"([^"]+)"')
 
 def is_loaded(ctx: Context) -> bool:
     """Return whether `load_session_taint` has loaded the taint."""
-    return bool(ctx.get(_LOADED))
+    loaded = ctx.get(_LOADED)
+    return loaded is True
 
 
 async def load_session_taint(ctx: Context) -> None:
