@@ -15,7 +15,7 @@ class Risk(IntEnum):
     @property
     def label(self) -> str:
         """The name in lower case, as in the wire format."""
-        return self.name.lower()
+        return _LABELS[self]
 
     @classmethod
     def parse(cls, text: str) -> "Risk":
@@ -24,3 +24,7 @@ class Risk(IntEnum):
         if risk is None:
             raise ValueError(f"{text!r} is not a risk; choose from {', '.join(r.label for r in cls)}")
         return risk
+
+
+_LABELS = tuple(each.name.lower() for each in Risk)
+"""By value; the name of an enumeration's member is computed."""

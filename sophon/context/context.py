@@ -53,11 +53,15 @@ class TurnRunner(Protocol):
         ...
 
 
-ToolCheck: TypeAlias = Callable[["Context", ToolCall], Awaitable[str | None]]
-"""Returns why the call must not run, as a message for the model, or None. An exception counts as a refusal."""
+ToolCheck: TypeAlias = Callable[["Context", ToolCall], Awaitable[str | None] | str | None]
+"""Returns why the call must not run, as a message for the model, or None: at once, or when it is awaited. An exception
+counts as a refusal.
+"""
 
-ResultHook: TypeAlias = Callable[["Context", ToolCall, ToolResult], Awaitable[None]]
-"""Called with the result of a call that ran, before it is journaled: a host stores both in one transaction."""
+ResultHook: TypeAlias = Callable[["Context", ToolCall, ToolResult], Awaitable[None] | None]
+"""Called with the result of a call that ran, before it is journaled: a host stores both in one transaction. What is
+returned, if anything, is awaited.
+"""
 
 Redactor: TypeAlias = Callable[[str], str]
 """Returns a text with its secrets replaced. If it raises, the text is withheld."""

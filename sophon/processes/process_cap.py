@@ -75,26 +75,26 @@ def find_group_folder(membership: str, root: Path = GROUP_ROOT) -> Path | None:
     return None
 
 
-def list_candidates(membership: str, root: Path) -> Iterator[Path]:
-    """Yield the folders in which groups may be created, the nearest to the own group first."""
+def list_candidates(membership: str, root: Path, controller: str = "pids") -> Iterator[Path]:
+    """Yield the folders in which groups with a controller may be created, the nearest to the own group first."""
     for line in membership.splitlines():
         _, controllers, own = line.split(":", 2)
-        if "pids" in controllers.split(","):
-            yield _join(root / "pids", own)
+        if controller in controllers.split(","):
+            yield _join(root / controller, own)
         elif not controllers:
             for mount in (root, root / "unified"):
-                yield from _list_delegating(_join(mount, own), mount)
+                yield from _list_delegating(_join(mount, own), mount, controller)
 
 
 def _join(mount: Path, own: str) -> Path:
     return mount / own.lstrip("/") if ".." not in own.split("/") else mount
 
 
-def _list_delegating(folder: Path, mount: Path) -> Iterator[Path]:
-    """Yield the groups of version 2, from `folder` upwards, whose subgroups count processes."""
+def _list_delegating(folder: Path, mount: Path, controller: str) -> Iterator[Path]:
+    """Yield the groups of version 2, from `folder` upwards, whose subgroups have the controller."""
     for each in (folder, *folder.parents):
         with suppress(OSError):
-            if "pids" in (each / "cgroup.subtree_control").read_text().split():
+            if controller in (each / "cgroup.subtree_control").read_text().split():
                 yield each
         if each == mount:
             return
@@ -107,13 +107,13 @@ class ProcessGroup:
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
-        self._path = folder / f"sophon-{os.getpid()}-{next(_numbers)}"
+        self.path = folder / f"sophon-{os.getpid()}-{next(_numbers)}"
         try:
-            self._path.mkdir()
+            self.path.mkdir()
             self._write("pids.max", limit)
         except OSError as error:
             with suppress(OSError):
-                self._path.rmdir()
+                self.path.rmdir()
             raise ToolError(f"the number of processes cannot be limited: {error}") from error
 
     def add(self, process: int) -> None:
@@ -125,21 +125,26 @@ class ProcessGroup:
 
     def remove(self) -> None:
         """Remove the group, whose processes have ended; blocks until the kernel has let go of them, for a second."""
-        for _ in range(REMOVE_ATTEMPTS):
-            try:
-                self._path.rmdir()
-            except FileNotFoundError:
-                return
-            except OSError:
-                time.sleep(REMOVE_SECONDS)
-            else:
-                return
+        remove_group(self.path)
 
     def _write(self, name: str, value: int) -> None:
         """Write a number, and make sure that it is there: a folder that is no control group takes it as well."""
-        path = self._path / name
+        path = self.path / name
         if not path.exists():
             raise OSError(f"{path} does not exist")
         path.write_text(str(value))
         if str(value) not in path.read_text().split():
             raise OSError(f"{path} does not take {value}")
+
+
+def remove_group(path: Path) -> None:
+    """Remove a control group whose processes have ended; blocks until the kernel has let go of them, for a second."""
+    for _ in range(REMOVE_ATTEMPTS):
+        try:
+            path.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(REMOVE_SECONDS)
+        else:
+            return

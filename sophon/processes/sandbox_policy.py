@@ -48,6 +48,11 @@ class SandboxLimits:
     seconds: float = 60.0
     output_bytes: int = 10 * 1024 * 1024
 
+    @property
+    def total_memory_bytes(self) -> int:
+        """The memory of all processes together with the files in /tmp and /dev/shm."""
+        return 2 * self.memory_bytes + min(self.memory_bytes, MAX_SHARED_MEMORY_BYTES)
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxPolicy:
@@ -76,13 +81,15 @@ class Sandbox:
     """The sandbox of this machine: the program, and which optional arguments it knows.
 
     `problem` is the sentence on why programs cannot run in it, empty if they can. `group_folder` is where control
-    groups for the number of processes are created; None where the kernel enforces an rlimit.
+    groups for the number of processes are created; None where the kernel enforces an rlimit. `memory_folder` is where
+    those for the memory are created; None where that cannot be.
     """
 
     program: str
     options: tuple[str, ...] = ()
     problem: str = ""
     group_folder: Path | None = None
+    memory_folder: Path | None = None
 
 
 def build_arguments(policy: SandboxPolicy, links: Mapping[str, str], options: Iterable[str] = ()) -> list[str]:

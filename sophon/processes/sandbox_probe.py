@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sophon.errors import ToolError
+from sophon.processes.memory_cap import find_memory_folder
 from sophon.processes.process_cap import NO_CAP, find_group_folder, needs_group
 from sophon.processes.process_tree import CHILDREN_FILE
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy
@@ -73,6 +74,7 @@ async def _try_program(path: str) -> Sandbox:
     sandbox = _cap_processes(Sandbox(path, tuple(each for each in OPTIONAL_ARGUMENTS if each in known)))
     if sandbox.problem:
         return sandbox
+    sandbox = _cap_memory(sandbox)
     from tempfile import TemporaryDirectory  # lazy: it imports random, and `import sophon` must stay fast
 
     with TemporaryDirectory() as folder:
@@ -91,6 +93,12 @@ def _cap_processes(sandbox: Sandbox) -> Sandbox:
         return replace(sandbox, problem=f"{NO_NAMESPACE_LOCK}; or run the host under an account without privileges")
     folder = find_group_folder(Path("/proc/self/cgroup").read_text())
     return replace(sandbox, problem=NO_CAP) if folder is None else replace(sandbox, group_folder=folder)
+
+
+def _cap_memory(sandbox: Sandbox) -> Sandbox:
+    """Return the sandbox with the folder of control groups for the memory, if any can be created."""
+    membership = Path("/proc/self/cgroup").read_text()
+    return replace(sandbox, memory_folder=find_memory_folder(membership, sandbox.group_folder))
 
 
 async def _read_help(path: str) -> frozenset[str]:

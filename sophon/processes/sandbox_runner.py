@@ -14,6 +14,7 @@ import anyio.to_thread
 from sophon.errors import ToolError
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
+from sophon.processes.memory_cap import MemoryGroup
 from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
 from sophon.processes.process_tree import TreeUsage, measure_tree
 from sophon.processes.program_input import open_input
@@ -77,6 +78,7 @@ class _SandboxRun:
         self, limits: SandboxLimits, stdout: BoundedPipeReader, stderr: BoundedPipeReader, status: SandboxStatus
     ) -> None:
         self._limits, self._stdout, self._stderr, self._status = limits, stdout, stderr, status
+        self._memory: MemoryGroup | None = None
 
     async def start(
         self,
@@ -112,7 +114,10 @@ class _SandboxRun:
             if first is not None and child is not None:
                 if sandbox.group_folder is not None:
                     group = ProcessGroup(sandbox.group_folder, self._limits.processes + SPARE_PROCESSES)
-                if await _set_limits(first, child, self._limits, group):
+                if sandbox.memory_folder is not None:
+                    own = group.path if group is not None and sandbox.memory_folder == sandbox.group_folder else None
+                    self._memory = MemoryGroup(sandbox.memory_folder, self._limits.total_memory_bytes, own)
+                if await _set_limits(first, child, self._limits, [each for each in (group, self._memory) if each]):
                     os.write(release, b"x")
             return await self._watch(process)
         finally:
@@ -120,8 +125,9 @@ class _SandboxRun:
             os.close(release)
             with anyio.CancelScope(shield=True):
                 await _end(process, child)
-                if group is not None:
-                    await anyio.to_thread.run_sync(group.remove)
+                for made in (self._memory, group):
+                    if made is not None:
+                        await anyio.to_thread.run_sync(made.remove)
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str:
         started, ended = time.monotonic(), asyncio.ensure_future(process.wait())
@@ -132,11 +138,17 @@ class _SandboxRun:
                 stopped = find_excess(self._limits, usage, time.monotonic() - started)
                 if stopped and not ended.done():
                     return stopped
-                if self._find_output_excess():
+                if self._find_kernel_excess() or self._find_output_excess():
                     break
-            return self._find_output_excess()
+            return self._find_kernel_excess() or self._find_output_excess()
         finally:
             ended.cancel()
+
+    def _find_kernel_excess(self) -> str:
+        """Return the sentence on a process that the kernel has killed for its memory: the others end with it."""
+        if self._memory is None or not self._memory.has_killed():
+            return ""
+        return describe_memory_excess(self._limits)
 
     def _find_output_excess(self) -> str:
         written, limit = self._stdout.total_bytes + self._stderr.total_bytes, self._limits.output_bytes
@@ -154,15 +166,22 @@ def find_excess(limits: SandboxLimits, usage: TreeUsage, seconds: float) -> str:
     if usage.threads > limits.processes:
         return f"it had more than {limits.processes} processes and threads"
     if usage.memory_bytes > limits.memory_bytes:
-        return f"it used more than {limits.memory_bytes // (1024 * 1024)} MB of memory"
+        return describe_memory_excess(limits)
     return f"it ran for more than {limits.seconds:g} seconds" if seconds > limits.seconds else ""
 
 
-async def _set_limits(process: int, child: int, limits: SandboxLimits, group: ProcessGroup | None) -> bool:
+def describe_memory_excess(limits: SandboxLimits) -> str:
+    """Return the sentence on memory."""
+    return f"it used more than {limits.memory_bytes // (1024 * 1024)} MB of memory"
+
+
+async def _set_limits(
+    process: int, child: int, limits: SandboxLimits, groups: Sequence[ProcessGroup | MemoryGroup]
+) -> bool:
     """Set all limits on the first process. Return False if it has ended: bubblewrap says why. Raises if one fails."""
     try:
         set_process_limits(process, limits)
-        if group is not None:
+        for group in groups:
             group.add(process)
     except (OSError, ToolError):
         if await _wait_for_end(child, START_SECONDS):

@@ -19,6 +19,10 @@ _KEYS: Final = frozenset({"principal", "resource", "action", "effect", "conditio
 _CONDITIONS: Final = frozenset({"time", "channel", "max_cost"})
 
 
+MAX_COVERING: Final = 2000
+"""Questions whose rules are kept, of as many tools and persons."""
+
+
 class AclError(ValueError):
     """A rule that cannot be read; its text names the rule by its number, from 1."""
 
@@ -79,6 +83,7 @@ class Acl:
         self._rules = tuple(
             rule if isinstance(rule, AclRule) else parse_rule(rule, number) for number, rule in enumerate(rules, 1)
         )
+        self._covering: dict[tuple[tuple[str, ...], str, str], tuple[tuple[int, AclRule], ...]] = {}
         self._roles = {name: tuple(f"role:{role}" for role in held) for name, held in (roles or {}).items()}
 
     def allows(
@@ -113,12 +118,31 @@ class Acl:
             return AclDecision(True)
         principals = (principal, *self._roles.get(principal, ()), *memberships)
         allowed_by: int | None = None
-        for number, rule in enumerate(self._rules, 1):
-            if rule.covers(principals, resource, action) and rule.holds(at, channel, cost):
+        for number, rule in self._find_covering(principals, resource, action):
+            if rule.holds(at, channel, cost):
                 if rule.effect == "deny":
                     return AclDecision(False, number)
                 allowed_by = allowed_by or number
         return AclDecision(allowed_by is not None, allowed_by)
+
+    def _find_covering(
+        self, principals: tuple[str, ...], resource: str, action: str
+    ) -> tuple[tuple[int, AclRule], ...]:
+        """Return the rules about these principals, this resource and action, with their numbers from 1.
+
+        They are the same for every call of a tool by a person; only conditions depend on the moment.
+        """
+        key = (principals, resource, action)
+        found = self._covering.get(key)
+        if found is None:
+            if len(self._covering) >= MAX_COVERING:
+                self._covering = {}
+            found = self._covering[key] = tuple(
+                (number, rule)
+                for number, rule in enumerate(self._rules, 1)
+                if rule.covers(principals, resource, action)
+            )
+        return found
 
 
 def _matches(pattern: str, value: str) -> bool:

@@ -69,6 +69,8 @@ def _anchor(prefix: str, body: str) -> str:
     """Return the body in RE2's syntax: without assertions and possessive quantifiers."""
     if body == _NAMED:
         required = at_least_with_digit(12, "[A-Za-z_-]", "[A-Za-z0-9_-]")
+    elif body == _MIXED:
+        required = "[_-][a-z_-]*(?:[A-Z][A-Za-z_-]*[0-9]|[0-9][a-z0-9_-]*[A-Z])"
     else:
         required = _ASSERTION.sub("", body).replace("}+", "}").replace("*+", "*")
         required = re.sub(r",\}\Z", "}", required)

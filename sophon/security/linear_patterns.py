@@ -45,6 +45,10 @@ class LinearPattern(Protocol):
         """Return the place of the first match from `start` on, in bytes of a text in UTF-8, or None."""
         ...
 
+    def match_end(self, data: bytes, /) -> int:
+        """Return the end of the match at the beginning, in bytes of a text in UTF-8; 0 without one."""
+        ...
+
 
 class PatternError(ValueError):
     """An expression that RE2 cannot compile."""
@@ -59,10 +63,11 @@ class _Pattern:
     The functions of the binding make a generator, and convert places, before they know; that takes five times as long.
     """
 
-    __slots__ = ("_anywhere", "_compiled", "_find")
+    __slots__ = ("_anywhere", "_beginning", "_compiled", "_find")
 
-    def __init__(self, compiled: Any, anywhere: Any) -> None:
-        self._compiled, self._find, self._anywhere = compiled, compiled._regexp.Match, anywhere
+    def __init__(self, compiled: Any, anchors: Any) -> None:
+        self._compiled, self._find = compiled, compiled._regexp.Match
+        self._anywhere, self._beginning = anchors.UNANCHORED, anchors.ANCHOR_START
 
     @property
     def pattern(self) -> str:
@@ -90,6 +95,10 @@ class _Pattern:
         span: tuple[int, int] = self._find(self._anywhere, data, start, size)[0]
         return None if span == _NOTHING else span
 
+    def match_end(self, data: bytes, /) -> int:
+        span: tuple[int, int] = self._find(self._beginning, data, 0, len(data))[0]
+        return max(0, span[1])
+
 
 @lru_cache(maxsize=4096)
 def compile_linear(expression: str, *, ignore_case: bool = False) -> LinearPattern:
@@ -104,7 +113,7 @@ def compile_linear(expression: str, *, ignore_case: bool = False) -> LinearPatte
     options.case_sensitive = not ignore_case
     options.log_errors = False
     try:
-        return _Pattern(library.compile(expression, options), library._re2.RE2.Anchor.UNANCHORED)
+        return _Pattern(library.compile(expression, options), library._re2.RE2.Anchor)
     except Exception as error:
         raise PatternError(f"{expression[:80]!r}: {error}") from error
 

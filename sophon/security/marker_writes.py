@@ -44,6 +44,11 @@ def count_markers(text: str) -> int:
     return sum(1 for _ in _MARKERS.finditer(text)) if "REDACTED" in text or "redacted" in text.lower() else 0
 
 
+def may_hold_marker(canonical: bytes) -> bool:
+    """Return whether any text in the arguments, as canonical JSON, can hold a marker: the cheap test."""
+    return b"redacted" in canonical.lower()
+
+
 def find_marker_writes(action_type: str, arguments: Mapping[str, Any], folder: str) -> list[MarkerWrite]:
     """Return the writes of a call that hold a marker; relative paths are taken from `folder`.
 

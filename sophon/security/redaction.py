@@ -43,7 +43,9 @@ def redact_piece(text: str) -> str:
     """Return a piece of a text, as `split_pieces` cuts it, redacted."""
     for _ in range(_MAX_PASSES):
         found = KNOWN_SECRETS.replace(text)
-        if "-----" in found:  # on its own: another match, such as `password=-----BEGIN`, would take its beginning
+        if (
+            "-----" in found and "private key" in found.lower()
+        ):  # on its own: another match, such as `password=-----BEGIN`, would take its beginning
             found = PRIVATE_KEY.sub(MARKER, found)
         found = replace_secrets(found)
         if found == text:

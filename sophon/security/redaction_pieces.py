@@ -6,12 +6,12 @@ secrets in them: a secret of more characters that is not a private key is not kn
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from sophon.security.known_secrets import KNOWN_SECRETS
 from sophon.security.secret_beginnings import find_safe_place
-from sophon.security.secret_patterns import PRIVATE_KEY, key_spans_pattern
+from sophon.security.secret_patterns import BEGUN_HEADERS, PRIVATE_KEY, key_spans_pattern
 from sophon.security.secret_search import find_secrets
 
 MAX_PIECE = 8192
@@ -53,7 +53,9 @@ def find_cut(text: str, start: int = 0, *, floor: int = 0) -> int:
 def find_open_key(text: str) -> re.Match[str] | None:
     """Return the private key that begins in the text and does not end in it."""
     return (
-        next((match for match in PRIVATE_KEY.finditer(text) if not match["footer"]), None) if "-----" in text else None
+        next((match for match in PRIVATE_KEY.finditer(text) if not match["footer"]), None)
+        if "-----" in text and "private key" in text.lower()
+        else None
     )
 
 
@@ -87,8 +89,12 @@ def _find_unsafe_spans(text: str) -> list[tuple[int, int, bool]]:
 
     The end of a private key, which the third field says, is safe.
     """
-    keys = key_spans_pattern().finditer(text) if "-----" in text else ()
-    found = ((*match.span(), bool(match["footer"])) for match in keys)
+    found: Iterable[tuple[int, int, bool]] = ()
+    if "-----" in text:
+        if "private key" in text.lower():
+            found = ((*match.span(), bool(match["footer"])) for match in key_spans_pattern().finditer(text))
+        else:
+            found = ((*match.span(), False) for match in BEGUN_HEADERS.finditer(text))
     known = ((begin, end, False) for begin, end in KNOWN_SECRETS.find_begun(text))
     merged: list[tuple[int, int, bool]] = []
     for begin, end, is_closed in sorted(chain(found, known)):

@@ -16,7 +16,12 @@ class SecretForm(NamedTuple):
 
 def at_least_with_digit(count: int, other: str, character: str) -> str:
     """Return the expression of at least `count` characters with a digit; `other` is a character that is no digit."""
-    expression = f"{other}*[0-9]"
+    return at_least_with("[0-9]", count, other, character)
+
+
+def at_least_with(wanted: str, count: int, other: str, character: str) -> str:
+    """Return the expression of at least `count` characters with a `wanted` one; `other` is a character that is not."""
+    expression = f"{other}*{wanted}"
     for more in range(1, count):
-        expression = f"(?:[0-9]{character}{{{more}}}|{other}{expression})"
+        expression = f"(?:{wanted}{character}{{{more}}}|{other}{expression})"
     return expression

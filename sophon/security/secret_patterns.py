@@ -17,12 +17,13 @@ from typing import Final
 
 from sophon.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
-from sophon.security.secret_form import SecretForm, at_least_with_digit
+from sophon.security.secret_form import SecretForm, at_least_with, at_least_with_digit
 
 STOP: Final = r"\s\x1c-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
 BOUNDARY: Final = lazy_pattern(f"[{STOP}]", re.ASCII)
 
 _KEY_HEADER = r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
+_HEADER_BEGUN = "-----BEGIN[A-Z0-9 ]{0,50}"
 _KEY_FOOTER = r"-----END [A-Z0-9 ]{0,32}-----"
 PRIVATE_KEY: Final = lazy_pattern(
     rf"(?P<header>{_KEY_HEADER})(?s:.)*?(?:(?P<footer>{_KEY_FOOTER})|\Z)", re.IGNORECASE | re.ASCII
@@ -40,6 +41,7 @@ _A_ASSIGN = _ASSIGN.replace(r"\s", r"[\s\x0b]")
 _A_QUOTE = rf"(?:{_QUOTE})?"
 """For anchors; RE2's white space has no vertical tab."""
 _A_SPACES = r"[\s\x0b]{1,4}"
+_A_NO_NUMBER = at_least_with(_A_VALUE.replace("^", "^0-9"), 4, "[0-9]", _A_VALUE)
 _A_DIGIT_6, _A_DIGIT_8 = (at_least_with_digit(count, _A_VALUE.replace("^", "^0-9"), _A_VALUE) for count in (6, 8))
 
 _WORDS_JOINED = r"(?-i:[a-z]{2,20}(?:[_-][a-z]{2,20}){1,8})(?![A-Za-z0-9_-])"
@@ -142,7 +144,7 @@ _OPTIONS: Final = (
     # `curl -u ada:word`; ids, as in `docker run -u 1000:1000`, and a group with the user's name are none.
     SecretForm(
         ("-u", "--"),
-        rf"-(?:u|-user)[\s\x0b=]{{1,4}}{_A_QUOTE}[A-Za-z0-9_.@%+-]{{1,64}}:{_A_VALUE}{{4}}",
+        rf"-(?:u|-user)[\s\x0b=]{{1,4}}{_A_QUOTE}[A-Za-z0-9_.@%+-]{{1,64}}:{_A_NO_NUMBER}",
         rf"(?P<kept_login>(?<![A-Za-z0-9-])-(?:u|-user)(?:\s{{1,4}}|=)(?:{_QUOTE})?(?P<login>[A-Za-z0-9_.@%+-]{{1,64}}):)"
         rf"(?!(?:\d+|(?P=login)|root|staff|users|nogroup)(?!{_VALUE})){_VALUE}{{4,}}+{_CALL}",
     ),
@@ -191,4 +193,8 @@ SECRET_FORMS: Final[Sequence[SecretForm]] = (*KEY_FAMILIES, *_URL, *_HEADERS, *_
 @cache
 def key_spans_pattern() -> re.Pattern[str]:
     """Return the pattern of private keys, and of the beginning of their header; a cut within a match is not safe."""
-    return re.compile(rf"{PRIVATE_KEY.pattern}|-----BEGIN[A-Z0-9 ]{{0,50}}", re.IGNORECASE | re.ASCII)
+    return re.compile(rf"{PRIVATE_KEY.pattern}|{_HEADER_BEGUN}", re.IGNORECASE | re.ASCII)
+
+
+BEGUN_HEADERS: Final = lazy_pattern(rf"(?:{_HEADER_BEGUN})+", re.IGNORECASE | re.ASCII)
+"""As `key_spans_pattern`, for a text without `PRIVATE KEY`, in which no key can begin: runs of beginnings at once."""

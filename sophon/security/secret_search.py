@@ -30,7 +30,7 @@ def replace_secrets(text: str) -> str:
 def find_secrets(text: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `secret_pattern` in the text, in order."""
     data = text.encode("utf-8", "replace")
-    anchors, patterns = _anchors(), patterns_by_head()
+    anchors, patterns, heads = _anchors(), patterns_by_head(), _heads()
     is_ascii = len(data) == len(text)
     end = at = known_byte = known_place = 0
     while (span := anchors.find_span(data, at)) is not None:
@@ -41,12 +41,11 @@ def find_secrets(text: str) -> Iterator[re.Match[str]]:
             known_place += len(data[known_byte:start].decode())
             place, last = max(known_place, end), known_place + len(data[start:stop].decode())
             known_byte, known_place = stop, last
-        # RE2 does not report an anchor that begins within another one.
-        while place < last:
-            pattern = patterns.get(text[place : place + 2])
-            match = pattern.match(text, place) if pattern is not None else None
+        # RE2 does not report an anchor that begins within another one. A head may end behind it.
+        while (head := heads.search(text, place, last + 1)) is not None and head.start() < last:
+            match = patterns[head[0]].match(text, head.start())
             if match is None:
-                place += 1
+                place = head.start() + 1
                 continue
             yield match
             place = end = match.end()
@@ -66,6 +65,19 @@ def _anchors() -> "LinearPattern":
     from sophon.security.linear_patterns import compile_linear
 
     return compile_linear("|".join(dict.fromkeys(form.anchor for form in SECRET_FORMS)), ignore_case=True)
+
+
+@cache
+def _heads() -> re.Pattern[str]:
+    """Return the pattern of the pairs of characters with which a secret can begin."""
+    seconds: dict[str, set[str]] = {}
+    for head in patterns_by_head():
+        seconds.setdefault(head[0], set()).add(head[1])
+    by_seconds: dict[str, str] = {}
+    for first, each in sorted(seconds.items()):
+        key = "".join(sorted(each))
+        by_seconds[key] = by_seconds.get(key, "") + first
+    return re.compile("|".join(f"[{re.escape(first)}][{re.escape(each)}]" for each, first in by_seconds.items()))
 
 
 @cache

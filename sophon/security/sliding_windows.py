@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import islice
 from typing import Protocol, Self, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
@@ -125,9 +126,17 @@ class SlidingWindows:
 
         Windows that this process does not have are loaded. Raises the errors of `load`.
         """
-        while (unknown := self._find_unknown(limits, time.monotonic())) is not None:
-            await self._load(unknown, time, load)
+        while (reserved := self.reserve_known(limits, time)) is None:
+            unknown = self._find_unknown(limits, time.monotonic())
+            if unknown is not None:
+                await self._load(unknown, time, load)
+        return reserved
+
+    def reserve_known(self, limits: Sequence[RateLimit], time: Time) -> Reservation | RateExceeded | None:
+        """Reserve as `reserve` does if all windows are in memory; None if one must be loaded first."""
         now = time.monotonic()
+        if self._find_unknown(limits, now) is not None:
+            return None
         windows = [self._get(limit, now) for limit in limits]
         for limit, window in zip(limits, windows, strict=True):
             counted = window.count_since(now, limit.since, time)
@@ -146,8 +155,10 @@ class SlidingWindows:
         if self._complete_since is None:
             self._complete_since = now
         since = self._complete_since
-        missing = (each for each in limits if each.scope not in self._windows)
-        return next((each for each in missing if now - since < each.seconds), None)
+        for each in limits:
+            if each.scope not in self._windows and now - since < each.seconds:
+                return each
+        return None
 
     async def _load(self, limit: RateLimit, time: Time, load: LoadTimes) -> None:
         """Load a window once for all who wait for it: the calls of a round go on together, into one transaction."""
@@ -179,10 +190,12 @@ class SlidingWindows:
 
     def _evict(self, now: float) -> None:
         """Remove windows that are over, two for each new one, and the least recently used ones beyond the maximum."""
-        for scope in [scope for scope, _ in zip(self._windows, range(2), strict=False)]:
+        for scope in tuple(islice(self._windows, 2)):
             window = self._windows[scope]
+            if window.reserved:
+                continue
             window.forget_old(now)
-            if not window.times and not window.reserved:
+            if not window.times:
                 del self._windows[scope]
         while len(self._windows) > self._max_windows:
             free = next((scope for scope, window in self._windows.items() if not window.reserved), None)

@@ -5,7 +5,7 @@ from sophon.security.redaction_pieces import MAX_PIECE, find_cut, find_open_key,
 from sophon.security.secret_patterns import BOUNDARY, KEY_FOOTER, MAX_FOOTER_CHARACTERS
 
 SEARCHED_ALWAYS = 1024
-"""A longer text that is held is searched again only when it has grown by a quarter."""
+"""A longer text that is held is searched again only when it has grown by half."""
 
 
 class StreamRedactor:
@@ -69,7 +69,7 @@ class StreamRedactor:
             self._floor = 0
         self._held = held[start:]
         length = len(self._held)
-        self._next_search = min(length + length // 4, MAX_PIECE) if length > SEARCHED_ALWAYS else 0
+        self._next_search = min(length + length // 2, MAX_PIECE) if length > SEARCHED_ALWAYS else 0
         self._floor = len(self._held) if stays_uncut(self._held) else 0
         self._watch_for_footer()
         return "".join(released)

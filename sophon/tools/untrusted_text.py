@@ -95,6 +95,8 @@ def remove_fenced(text: str) -> str:
 
 def find_fence_sources(text: str) -> list[str]:
     """Return the source labels of all fences that are opened in `text`, in order."""
+    if f"<{FENCE_ELEMENT}-" not in text:
+        return []
     return [opening[2] for opening in _OPENING.finditer(text)]
 
 

@@ -1,7 +1,7 @@
 """Audit: what became of each tool call, in the audit log of the store."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -51,52 +51,56 @@ class Audit:
         *("Snapshot", "Sandbox", "Simulation", "Approval", "ToolExecution", "LlmInvoker"),
     )
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "appends what is proposed, judged and executed to the audit log; blocks what it cannot append"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not ctx.settling:
-            await next(ctx)
-            return
         collect_verdicts(ctx)
-        calls = list(ctx.pending)
+        calls = tuple(ctx.pending)
         recorder = _OutcomeRecorder(await _propose(ctx, calls))
-        with ctx.tool_check(_append_evaluations), ctx.result_hook(recorder.record):
-            try:
-                await next(ctx)
-            except BaseException:
-                await _try_to_append(ctx, calls, recorder)
-                raise
+        # As `with ctx.tool_check(...), ctx.result_hook(...)`, at less cost.
+        checks, hooks = ctx.tool_checks, ctx.result_hooks
+        ctx.tool_checks, ctx.result_hooks = (*checks, _append_evaluations), (*hooks, recorder.record)
+        try:
+            await next(ctx)
+        except BaseException:
+            ctx.tool_checks, ctx.result_hooks = checks, hooks
+            await _try_to_append(ctx, calls, recorder)
+            raise
+        ctx.tool_checks, ctx.result_hooks = checks, hooks
         await recorder.record_rest(ctx, calls)
 
 
 class _OutcomeRecorder:
     """Appends the outcome of each call once; `ended` holds the ids of the calls whose outcome the log has."""
 
+    __slots__ = ("_ended",)
+
     def __init__(self, ended: set[str]) -> None:
         self._ended = ended
 
-    async def record(self, ctx: Context, call: ToolCall, result: ToolResult) -> None:
+    def record(self, ctx: Context, call: ToolCall, result: ToolResult) -> Awaitable[None]:
         """Append the outcome of a call, after the verdicts on it."""
         self._ended.add(call.id)
         verdicts = take_verdicts(ctx, call.id)
         settled = take_person_decision(ctx, call.id)
         if settled is not None:
             decision: GuardDecision = "allow" if settled.rule == "answered" else "block"
-            verdicts.append(Verdict("Approval", decision, settled.rule, settled.decided_by))
-        block = next((each for each in verdicts if each.decision == "block"), None)
-        outcome = build_outcome(ctx, call, result, block)
-        await ctx.services.store.audit.append([*_build_evaluations(ctx, call, verdicts), outcome])
+            verdicts = [*verdicts, Verdict("Approval", decision, settled.rule, settled.decided_by)]
+        block = next((each for each in verdicts if each.decision == "block"), None) if verdicts else None
+        events = _build_evaluations(ctx, call, verdicts)
+        events.append(build_outcome(ctx, call, result, block))
+        return ctx.services.store.audit.append(events)
 
     async def record_rest(self, ctx: Context, calls: Sequence[ToolCall]) -> None:
         """Append the outcomes of the calls that did not run, and the verdicts on those that wait for a person."""
         for call in calls:
-            result = ctx.results.get(call.id)
             if call.id in self._ended:
                 continue
-            if result is not None:
-                await self.record(ctx, call, result)
-            else:
-                await _append_evaluations(ctx, call)
+            result = ctx.results.get(call.id)
+            waiting = _append_evaluations(ctx, call) if result is None else self.record(ctx, call, result)
+            if waiting is not None:
+                await waiting
 
 
 async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
@@ -106,25 +110,15 @@ async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
     new: list[ToolCall] = []
     for call in calls:
         earlier = await find_earlier_run(ctx, call) if ctx.resumed else None
-        if earlier is not None and earlier.result is not None:
+        if earlier is None:
+            if call.id not in appended:
+                new.append(call)
+        elif earlier.result is not None:
             ended.add(call.id)
-        elif earlier is None and call.id not in appended:
-            new.append(call)
     if not new:
         return ended
     try:
-        await ctx.services.store.audit.append(
-            [
-                build_event(
-                    ctx,
-                    call,
-                    "proposed",
-                    input=_summarize_arguments(call),
-                    raised_risk=_find_raised_risk(ctx, call),
-                )
-                for call in new
-            ]
-        )
+        await ctx.services.store.audit.append([_build_proposal(ctx, call) for call in new])
     except Exception as error:
         log.exception("calls of %s could not be audited, and are blocked", ", ".join(call.name for call in new))
         reason = f"it could not be written to the audit log: {describe_error(error)}"
@@ -138,7 +132,15 @@ async def _propose(ctx: Context, calls: Sequence[ToolCall]) -> set[str]:
     return ended
 
 
-async def _append_evaluations(ctx: Context, call: ToolCall) -> None:
+def _build_proposal(ctx: Context, call: ToolCall) -> AuditEvent:
+    texts = {"input": _summarize_arguments(call)}
+    raised_risk = _find_raised_risk(ctx, call)
+    if raised_risk is not None:
+        texts["raised_risk"] = raised_risk
+    return build_event(ctx, call, "proposed", texts)
+
+
+def _append_evaluations(ctx: Context, call: ToolCall) -> Awaitable[None] | None:
     """Append the verdicts on a call, and the decision of a person; the check immediately before the call runs."""
     verdicts = take_verdicts(ctx, call.id)
     events = _build_evaluations(ctx, call, verdicts)
@@ -147,8 +149,7 @@ async def _append_evaluations(ctx: Context, call: ToolCall) -> None:
         rule = grant.standing or ("edited" if grant.edited else "approved")
         by_person = Verdict("Approval", "allow", rule, grant.decided_by)
         events += _build_evaluations(ctx, call, [by_person], input=_summarize_arguments(call) if grant.edited else None)
-    if events:
-        await ctx.services.store.audit.append(events)
+    return ctx.services.store.audit.append(events) if events else None
 
 
 async def _try_to_append(ctx: Context, calls: Sequence[ToolCall], recorder: _OutcomeRecorder) -> None:
@@ -172,11 +173,12 @@ def _build_evaluations(
             ctx,
             call,
             "evaluated",
+            _leave_out_none(
+                reason=redact_and_cut(each.reason, MAX_SUMMARY_CHARACTERS) if each.reason else None, input=input
+            ),
             guard=each.guard,
             rule=each.rule,
             outcome=each.decision,
-            reason=redact_and_cut(each.reason, MAX_SUMMARY_CHARACTERS) if each.reason else None,
-            input=input,
         )
         for each in new
     ]
@@ -188,11 +190,11 @@ def build_outcome(ctx: Context, call: ToolCall, result: ToolResult, block: Verdi
         ctx,
         call,
         find_kind(result),
+        _leave_out_none(output=_summarize_result(ctx, result)),
         guard=block.guard if block else "",
         rule=block.rule if block else "",
         outcome=result.outcome,
         duration_ms=result.duration_ms,
-        output=_summarize_result(ctx, result),
     )
 
 
@@ -207,31 +209,37 @@ def build_event(
     ctx: Context,
     call: ToolCall,
     kind: AuditKind,
+    texts: dict[str, str],
     *,
     guard: str = "",
     rule: str = "",
     outcome: str = "",
     duration_ms: int = 0,
-    **summaries: str | None,
 ) -> AuditEvent:
-    """Return an entry about a call; `summaries` are its texts, redacted and cut; None is left out."""
-    tool = ctx.services.registry.get(call.name)
+    """Return an entry about a call; `texts` are redacted and cut."""
+    services = ctx.services
+    tool = services.registry.get(call.name)
     return AuditEvent(
-        ctx.services.clock.now(),
+        services.clock.now(),
         kind,
         ctx.session_id,
         ctx.run_id,
         call.id,
-        principal=ctx.principal,
-        tool=call.name,
-        capability=find_action_type(call.name),
-        risk=tool.risk.label if tool is not None else "",
-        guard=guard,
-        rule=rule,
-        outcome=outcome,
-        duration_ms=duration_ms,
-        texts={name: text for name, text in summaries.items() if text is not None},
+        "",
+        ctx.principal,
+        call.name,
+        find_action_type(call.name),
+        tool.risk.label if tool is not None else "",
+        guard,
+        rule,
+        outcome,
+        duration_ms,
+        texts,
     )
+
+
+def _leave_out_none(**texts: str | None) -> dict[str, str]:
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 def _summarize_arguments(call: ToolCall) -> str:

@@ -6,7 +6,7 @@ from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.security import describe_error
 from sophon.turn_permissions import ToolPermissions, find_tool_permissions
-from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, format_block, judge_pending
+from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, format_block, judge_round
 from sophon_middlewares.guards.verdicts import Verdict, note_verdict
 
 NAME = "Authorization"
@@ -39,9 +39,7 @@ class Authorization:
             _offer_permitted(ctx)
             await next(ctx)
             return
-        await judge_pending(ctx, NAME, _judge)
-        with ctx.tool_check(_check):
-            await next(ctx)
+        await judge_round(ctx, next, NAME, _judge, _check)
 
 
 def judge_tool(permissions: ToolPermissions, tool: str) -> Judgement | None:
@@ -62,11 +60,11 @@ def _offer_permitted(ctx: Context) -> None:
         ctx.tools = permitted if isinstance(ctx.tools, list) else tuple(permitted)
 
 
-async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
     return judge_tool(find_tool_permissions(ctx), call.name)
 
 
-async def _check(ctx: Context, call: ToolCall) -> str | None:
+def _check(ctx: Context, call: ToolCall) -> str | None:
     try:
         judgement = judge_tool(find_tool_permissions(ctx), call.name)
     except Exception as error:  # noqa: BLE001 - a failed check blocks, and says so like every other verdict

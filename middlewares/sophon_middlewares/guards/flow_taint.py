@@ -36,6 +36,12 @@ _REMEMBERED = re.compile(r"Remembered as (\S+)\.")
 _MEMORY_ID = re.compile(r'"id":\s*"([^"]+)"')
 
 
+def is_loaded(ctx: Context) -> bool:
+    """Return whether `load_session_taint` has loaded the taint."""
+    loaded = ctx.get(_LOADED)
+    return loaded is True
+
+
 async def load_session_taint(ctx: Context) -> None:
     """Load the taint of the session once per turn and plan step; they share it from then on.
 

@@ -1,25 +1,30 @@
 """Information flow: which data a session has read, and where it may go."""
 
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
+from sophon.security.action_types import find_action_type
+from sophon.security.file_access import may_access_files
 from sophon.security.information_flow import FlowVerdict, judge_flow
-from sophon.security.taint import Taint
+from sophon.security.taint import UNTAINTED, Taint
+from sophon.stores.data_labels.contract import LabelWrite
 from sophon_middlewares.guards.flow_provenance import judge_provenance
 from sophon_middlewares.guards.flow_taint import (
     build_file_labels,
     find_call_taint,
     find_memory_taint,
     find_result_taint,
+    is_loaded,
     list_result_labels,
     load_session_taint,
     raise_session_taint,
 )
 from sophon_middlewares.guards.flow_targets import find_open_sinks
-from sophon_middlewares.guards.judgement import Judgement, announce_judgement, format_block, judge_pending
+from sophon_middlewares.guards.judgement import Judgement, announce_judgement, format_block, judge_round
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 _RULES: Key[dict[str, str]] = Key("information_flow.rules", dump=dict, load=dict)
@@ -58,12 +63,20 @@ class InformationFlow:
                 with suppress(Exception):  # judging a call loads it again, and blocks the call if that fails too
                     await load_session_taint(ctx)
             return
-        await judge_pending(ctx, "InformationFlow", _judge)
-        with ctx.tool_check(_check), ctx.result_hook(_follow_result):
-            await next(ctx)
+        with ctx.result_hook(_follow_result):
+            await judge_round(ctx, next, "InformationFlow", _judge, _check)
 
 
-async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+    return None if is_loaded(ctx) and _is_untainted(ctx, call) else _judge_taint(ctx, call)
+
+
+def _is_untainted(ctx: Context, call: ToolCall) -> bool:
+    """Return whether there is nothing to judge: the session has read nothing, and the call reads no file."""
+    return ctx.tally.taint == UNTAINTED and not may_access_files(find_action_type(call.name), call.arguments)
+
+
+async def _judge_taint(ctx: Context, call: ToolCall) -> Judgement | None:
     await load_session_taint(ctx)
     verdict = await _find_verdict(ctx, call, await find_call_taint(ctx, call)) or judge_provenance(ctx, call)
     if verdict is None:
@@ -94,8 +107,15 @@ def to_judgement(verdict: FlowVerdict, *, enforces: bool) -> Judgement:
     return Judgement("allow", f"would_{verdict.decision}_{verdict.rule}", verdict.reason)
 
 
-async def _check(ctx: Context, call: ToolCall) -> str | None:
+def _check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
     """Judge a call immediately before it runs, and label what it is about to write."""
+    if not _is_untainted(ctx, call):
+        return _check_taint(ctx, call)
+    _note_reads(ctx, call, UNTAINTED)
+    return None
+
+
+async def _check_taint(ctx: Context, call: ToolCall) -> str | None:
     reads = await find_call_taint(ctx, call)
     verdict = await _find_verdict(ctx, call, reads)
     known_rule = (ctx.get(_RULES) or {}).get(call.id)
@@ -117,14 +137,26 @@ async def _check(ctx: Context, call: ToolCall) -> str | None:
 def _note_reads(ctx: Context, call: ToolCall, taint: Taint) -> None:
     noted = ctx.get(_READS)
     if noted is None:
+        if taint == UNTAINTED:
+            return
         noted = dict[str, Taint]()
         ctx.put(_READS, noted)
     forget_earlier_rounds(ctx, noted)
     noted[call.id] = taint
 
 
-async def _follow_result(ctx: Context, call: ToolCall, result: ToolResult) -> None:
+def _follow_result(ctx: Context, call: ToolCall, result: ToolResult) -> Awaitable[None] | None:
     """Raise the taint of the session by what a call has returned, in the transaction of its result."""
-    reads = (ctx.get(_READS) or {}).get(call.id, Taint())
-    taint = find_result_taint(ctx, call, result, reads).merge(await find_memory_taint(ctx, call, result))
-    await raise_session_taint(ctx, taint, list_result_labels(ctx, call, result))
+    noted = ctx.get(_READS)
+    taint = find_result_taint(ctx, call, result, UNTAINTED if noted is None else noted.get(call.id, UNTAINTED))
+    labels = list_result_labels(ctx, call, result)
+    if not labels and taint == UNTAINTED and find_action_type(call.name) != "memory_search":
+        return None
+    return _raise_taint(ctx, call, result, taint, labels)
+
+
+async def _raise_taint(
+    ctx: Context, call: ToolCall, result: ToolResult, taint: Taint, labels: Sequence[LabelWrite]
+) -> None:
+    taint = taint.merge(await find_memory_taint(ctx, call, result))
+    await raise_session_taint(ctx, taint, labels)

@@ -12,7 +12,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import find_file_accesses
-from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_pending
+from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 PROPOSED: Key[dict[str, tuple[str, str]]] = Key(
@@ -37,18 +37,14 @@ class Integrity:
     after = ("AgenticLoop", "ParallelExecution")
     before = ("InformationFlow", "Protection", "Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "blocks a call that was changed after it was judged, or whose script was replaced"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not ctx.settling:
-            await next(ctx)
-            return
-        await judge_pending(ctx, "Integrity", _note_proposal)
-        with ctx.tool_check(_check):
-            await next(ctx)
+        await judge_round(ctx, next, "Integrity", _note_proposal, _check)
 
 
-async def _note_proposal(ctx: Context, call: ToolCall) -> None:
+def _note_proposal(ctx: Context, call: ToolCall) -> None:
     proposed = ctx.get(PROPOSED)
     if proposed is None:
         proposed = dict[str, tuple[str, str]]()
@@ -58,7 +54,7 @@ async def _note_proposal(ctx: Context, call: ToolCall) -> None:
         proposed[call.id] = (compute_call_digest(ctx.run_id, call), _digest_named_files(ctx, call))
 
 
-async def _check(ctx: Context, call: ToolCall) -> str | None:
+def _check(ctx: Context, call: ToolCall) -> str | None:
     judgement = _judge(ctx, call)
     if judgement is None:
         return None

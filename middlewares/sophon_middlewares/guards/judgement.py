@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Awaitable, Callable
 from copy import deepcopy
-from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.context.context import ToolCheck
 from sophon.events import GuardDecision, GuardVerdict
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
@@ -35,49 +35,85 @@ class Judgement:
     tier: int = 0
 
 
-Judge: TypeAlias = Callable[[Context, ToolCall], Awaitable[Judgement | None]]
-"""Judges one call; None if the guard has nothing to say about it."""
+Judge: TypeAlias = Callable[[Context, ToolCall], Awaitable[Judgement | None] | Judgement | None]
+"""Judges one call, at once or when it is awaited; None if the guard has nothing to say about it.
+
+Most calls are judged at once: each coroutine of a guard costs as much as its rule.
+"""
+
+
+async def judge_round(ctx: Context, next: Next, guard: str, judge: Judge, check: ToolCheck) -> None:
+    """Let a guard judge the pending calls, and run the rest of the chain with its check of each call that runs.
+
+    A blocked call is settled as denied, an escalated one waits for a person. A guard that fails blocks the call:
+    nothing fails open. A call that an earlier process has run is not judged again.
+    """
+    if ctx.resumed or len(ctx.pending) != 1:
+        await judge_pending(ctx, guard, judge)
+    else:  # as `judge_pending`, without its coroutine: most rounds have one call
+        call = ctx.pending[0]
+        judgement = _judge(ctx, call, guard, judge)
+        if judgement is not None:
+            await _carry_out(ctx, call, guard, judgement)
+    # As `with ctx.tool_check(check)`, which costs more than most checks.
+    before = ctx.tool_checks
+    ctx.tool_checks = (*before, check)
+    try:
+        await next(ctx)
+    finally:
+        ctx.tool_checks = before
 
 
 async def judge_pending(ctx: Context, guard: str, judge: Judge) -> None:
-    """Let a guard judge each pending call: a blocked call is settled as denied, an escalated one waits for a person.
-
-    A guard that fails blocks the call: nothing fails open. A call that an earlier process has run is not judged again.
-    """
-    for call in list(ctx.pending):
+    """Let a guard judge each pending call, as `judge_round` does."""
+    for call in tuple(ctx.pending):
         if ctx.resumed and await find_earlier_run(ctx, call) is not None:
             continue
-        try:
-            judgement = await judge(ctx, call)
-        except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
-            judgement = _judge_failure(call, guard, error)
+        judgement = _judge(ctx, call, guard, judge)
         if judgement is not None:
-            apply_judgement(ctx, call, guard, judgement)
+            await _carry_out(ctx, call, guard, judgement)
 
 
-async def judge_round(ctx: Context, next: Next, guard: str, judge: Judge) -> None:
-    """Let a guard judge the pending calls, and run the rest of the chain.
-
-    A call that a person edits meanwhile is judged again, immediately before it runs: who may edit a call may not do by
-    that what the guard forbids. What the guard would ask about has been decided by whoever edited it.
-    """
-    if not ctx.settling:
-        await next(ctx)
-        return
-    await judge_pending(ctx, guard, judge)
-    with ctx.tool_check(partial(_check_edited, guard=guard, judge=judge)):
-        await next(ctx)
-
-
-async def _check_edited(ctx: Context, call: ToolCall, *, guard: str, judge: Judge) -> str | None:
-    grant = ctx.grants.get(call.id)
-    if grant is None or not grant.edited:
-        return None
-    judgement: Judgement | None
+def _judge(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> Awaitable[Judgement | None] | Judgement | None:
     try:
-        judgement = await judge(ctx, call)
+        return judge(ctx, call)
+    except Exception as error:  # noqa: BLE001 - logged there; it blocks the call
+        return _judge_failure(call, guard, error)
+
+
+async def _carry_out(ctx: Context, call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement) -> None:
+    judgement = await _wait(call, guard, found)
+    if judgement is not None:
+        apply_judgement(ctx, call, guard, judgement)
+
+
+async def _wait(call: ToolCall, guard: str, found: Awaitable[Judgement | None] | Judgement | None) -> Judgement | None:
+    """Return the judgement, once it is there. A guard that fails, or returns anything else, blocks the call."""
+    try:
+        judgement = cast(object, found if found is None or isinstance(found, Judgement) else await found)
     except Exception as error:  # noqa: BLE001 - as above
-        judgement = _judge_failure(call, guard, error)
+        return _judge_failure(call, guard, error)
+    if judgement is None or isinstance(judgement, Judgement):
+        return judgement
+    return _judge_failure(call, guard, TypeError(f"it returned {type(judgement).__name__}"))
+
+
+def check_edited_calls(guard: str, judge: Judge) -> ToolCheck:
+    """Return the check of a guard that judges a call again if a person has edited it, immediately before it runs.
+
+    Who may edit a call may not do by that what the guard forbids. What the guard would ask about has been decided by
+    whoever edited it.
+    """
+
+    def check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
+        grant = ctx.grants.get(call.id)
+        return None if grant is None or not grant.edited else _judge_edited(ctx, call, guard, judge)
+
+    return check
+
+
+async def _judge_edited(ctx: Context, call: ToolCall, guard: str, judge: Judge) -> str | None:
+    judgement = await _wait(call, guard, _judge(ctx, call, guard, judge))
     if judgement is None or judgement.verdict != "block":
         return None
     return block_at_execution(ctx, call, guard, judgement)
@@ -85,7 +121,7 @@ async def _check_edited(ctx: Context, call: ToolCall, *, guard: str, judge: Judg
 
 def _judge_failure(call: ToolCall, guard: str, error: Exception) -> Judgement:
     """Log the failure of a guard, and return the judgement that blocks the call."""
-    log.exception("%s failed on a call of %s, which is blocked", guard, call.name)
+    log.error("%s failed on a call of %s, which is blocked", guard, call.name, exc_info=error)
     return Judgement("block", GUARD_FAILED, f"the check failed: {describe_error(error)}")
 
 

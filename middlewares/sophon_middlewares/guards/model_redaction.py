@@ -104,6 +104,8 @@ def redact_response(response: ModelResponse) -> ModelResponse:
 
     Fields of the reasoning that the provider must get back unchanged keep it as it was written.
     """
+    if not response.text and not response.reasoning:
+        return response
     text, reasoning = redact(response.text), redact(response.reasoning)
     if text == response.text and reasoning == response.reasoning:
         return response
@@ -121,38 +123,42 @@ class RedactedMessages:
     messages of an earlier round only whether they are the same ones.
     """
 
-    __slots__ = ("_begun", "_known", "_sent", "results")
+    __slots__ = ("_last", "results")
 
     def __init__(self) -> None:
         self.results = RedactedTexts()
         """Redacts the results of tools; a message that is one of them needs no second search."""
-        self._known: object = None
-        self._begun: list[Message] = []
-        self._sent: list[Message] = []
+        self._last: tuple[object, list[Message], list[Message]] = (None, [], [])
+        """Of the last call the known secrets, the messages, and what was sent instead. Replaced as a whole: calls of
+        branches may run in threads at the same time.
+        """
 
     def count_new_characters(self, messages: list[Message]) -> int:
         """Return how many characters `redact` would search."""
-        return sum(len(each.content) for each in messages[self._count_known(messages) :] if each.redacted is None)
+        begun = self._find_begun(messages, KNOWN_SECRETS.snapshot())
+        return sum(len(each.content) for each in messages[len(begun) :] if each.redacted is None)
 
     def redact(self, messages: list[Message]) -> list[Message]:
         """Return the messages as a model may read them; the same list if nothing in it is replaced."""
-        known, start = KNOWN_SECRETS.snapshot(), self._count_known(messages)
-        sent = self._sent[:start]
-        for message in messages[start:]:
+        known = KNOWN_SECRETS.snapshot()
+        begun = self._find_begun(messages, known)
+        sent = begun.copy()
+        for message in messages[len(begun) :]:
             cached = message.redacted
             if cached is None or cached[0] is not known:
                 cached = (known, self._redact_message(message))
                 object.__setattr__(message, "redacted", cached)
             sent.append(message if cached[1] is None else cached[1])
-        self._known, self._begun, self._sent = known, messages.copy(), sent
+        self._last = (known, messages.copy(), sent)
         return messages if sent == messages else sent.copy()
 
-    def _count_known(self, messages: list[Message]) -> int:
-        """Return how many messages are those of the last call, which costs little: the same objects are equal."""
-        count = len(self._begun)
-        if self._known is KNOWN_SECRETS.snapshot() and messages[:count] == self._begun:
-            return count
-        return 0
+    def _find_begun(self, messages: list[Message], known: object) -> list[Message]:
+        """Return what was sent instead of the first messages, if they are those of the last call.
+
+        To compare them costs little: the same objects are equal.
+        """
+        last_known, begun, sent = self._last
+        return sent if last_known is known and messages[: len(begun)] == begun else []
 
     def _redact_message(self, message: Message) -> Message | None:
         """Return the message to send instead, or None for the same one."""

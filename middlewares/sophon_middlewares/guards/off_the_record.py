@@ -22,14 +22,14 @@ class OffTheRecord:
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Integrity", "Protection", "Shield", "Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "refuses calls that would leave something behind, in conversations off the record"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if ctx.settling:
-            await judge_pending(ctx, "OffTheRecord", _judge)
+        await judge_pending(ctx, "OffTheRecord", _judge)
         await next(ctx)
 
 
-async def _judge(_ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(_ctx: Context, call: ToolCall) -> Judgement | None:
     refusal = find_off_the_record_refusal(call.name, call.arguments)
     return None if refusal is None else Judgement("block", RULE, refusal)

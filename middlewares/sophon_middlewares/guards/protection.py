@@ -1,8 +1,9 @@
 """Protection: keeps tools from the files that define and control the agent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
@@ -22,7 +23,7 @@ from sophon.security.protection import PROTECTED_NAMES, ProtectionLevel, level_w
 from sophon.services import Services
 from sophon.tools.truncation import truncate
 from sophon_middlewares.guards.description import RuleTable
-from sophon_middlewares.guards.judgement import Judgement, judge_round
+from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
 
 
 class Protection:
@@ -39,10 +40,11 @@ class Protection:
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Shield", "Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "keeps the agent's identity files and the host's own files from being changed"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Protection", _judge)
+        await judge_round(ctx, next, "Protection", _judge, _CHECK)
 
     def describe(self, services: Services, /) -> Sequence[RuleTable]:
         """Return the protected files, and what each operation on them leads to."""
@@ -64,10 +66,15 @@ _LEVEL_TEXTS: Mapping[ProtectionLevel, str] = {
 }
 
 
-async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
     action_type = find_action_type(call.name)
-    if not may_access_files(action_type, call.arguments):
-        return None
+    return _judge_files(ctx, call, action_type) if may_access_files(action_type, call.arguments) else None
+
+
+_CHECK: Final = check_edited_calls("Protection", _judge)
+
+
+async def _judge_files(ctx: Context, call: ToolCall, action_type: str) -> Judgement | None:
     roots = _find_roots(ctx)
     accesses = add_files_in_folders(find_file_accesses(action_type, call.arguments, roots[0]))
     if may_name_unlisted_files(action_type, call.arguments, roots[0]):

@@ -1,6 +1,6 @@
 """RateLimit: limits how often tools are used, by capability level, by tool, and over all."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -14,10 +14,13 @@ from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_
 from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings.sections.guards.rate_limit import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
-from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_pending
+from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
+
+MAX_KNOWN_LIMITS = 1000
+"""Limits of calls that are kept: those of as many tools and persons."""
 
 OVERALL_SCOPE = "calls"
 """Scope of the calls of all turns."""
@@ -37,44 +40,72 @@ class RateLimit:
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "blocks a call beyond the limits per level, per tool and over all"}
 
+    def __init__(self) -> None:
+        self._settings: RateLimitSettings | None = None
+        self._limits: dict[tuple[str, Risk, str], Sequence[Limit]] = {}
+
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not ctx.settling:
-            await next(ctx)
-            return
         reservations: dict[str, Reservation] = {}
         try:
-            await judge_pending(ctx, "RateLimit", partial(_judge, reservations))
-            with ctx.tool_check(partial(_count, reservations)):
-                await next(ctx)
+            judge, check = partial(self._judge, reservations), partial(_count, reservations)
+            await judge_round(ctx, next, "RateLimit", judge, check)
         finally:
             for reservation in reservations.values():
                 reservation.release()
 
+    def _judge(
+        self, reservations: dict[str, Reservation], ctx: Context, call: ToolCall
+    ) -> Awaitable[Judgement | None] | Judgement | None:
+        tool = ctx.services.registry.get(call.name)
+        risk = tool.risk if tool is not None else Risk.NONE  # an unknown tool does not run
+        limits = self._find_limits(ctx.settings.guards.rate_limit, call.name, risk, ctx.principal)
+        reserved = ctx.services.rate_windows.reserve_known(limits, ctx.services.clock)
+        if reserved is None:
+            return _load_and_judge(reservations, ctx, call, limits)
+        return _note_reserved(reservations, ctx, call, reserved)
 
-async def _judge(reservations: dict[str, Reservation], ctx: Context, call: ToolCall) -> Judgement | None:
-    tool = ctx.services.registry.get(call.name)
-    risk = tool.risk if tool is not None else Risk.NONE  # an unknown tool does not run
-    limits = find_limits(ctx.settings.guards.rate_limit, call.name, risk, ctx.principal)
+    def _find_limits(self, settings: RateLimitSettings, tool: str, risk: Risk, principal: str) -> Sequence[Limit]:
+        """Return `find_limits`, which is the same for every call of a tool by a person."""
+        if settings is not self._settings or len(self._limits) >= MAX_KNOWN_LIMITS:
+            self._settings, self._limits = settings, {}
+        limits = self._limits.get((tool, risk, principal))
+        if limits is None:
+            limits = self._limits[tool, risk, principal] = find_limits(settings, tool, risk, principal)
+        return limits
+
+
+async def _load_and_judge(
+    reservations: dict[str, Reservation], ctx: Context, call: ToolCall, limits: Sequence[Limit]
+) -> Judgement | None:
     services = ctx.services
     reserved = await services.rate_windows.reserve(limits, services.clock, services.store.rate_windows.load)
+    return _note_reserved(reservations, ctx, call, reserved)
+
+
+def _note_reserved(
+    reservations: dict[str, Reservation], ctx: Context, call: ToolCall, reserved: Reservation | RateExceeded
+) -> Judgement | None:
     if isinstance(reserved, RateExceeded):
-        return judge_exceeded(reserved, services.clock.now())
+        return judge_exceeded(reserved, ctx.services.clock.now())
     reservations[call.id] = reserved
     return None
 
 
-async def _count(reservations: dict[str, Reservation], ctx: Context, call: ToolCall) -> str | None:
+def _count(reservations: dict[str, Reservation], ctx: Context, call: ToolCall) -> Awaitable[str | None] | str | None:
     """Count a call immediately before it runs; a host stores that with the journal entry of the call."""
     reservation = reservations.pop(call.id, None)
     if reservation is None:
         return block_at_execution(ctx, call, "RateLimit", Judgement("block", "not_judged", "it was never judged"))
     reservation.use(ctx.services.clock.monotonic())
-    if reservation.limits:
-        now = ctx.services.clock.now()
-        await ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in reservation.limits])
-    return None
+    return _store(ctx, reservation) if reservation.limits else None
+
+
+async def _store(ctx: Context, reservation: Reservation) -> None:
+    now = ctx.services.clock.now()
+    await ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in reservation.limits])
 
 
 def find_limits(settings: RateLimitSettings, tool: str, risk: Risk, principal: str) -> Sequence[Limit]:

@@ -2,15 +2,17 @@
 
 import os
 import stat
+from collections.abc import Awaitable
 from pathlib import Path
+from typing import Final
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.messages import ToolCall
+from sophon.messages import ToolCall, to_canonical_json
 from sophon.security.action_types import find_action_type
-from sophon.security.marker_writes import MarkerWrite, find_marker_writes, loses_secret
-from sophon_middlewares.guards.judgement import Judgement, judge_round
+from sophon.security.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
+from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
 from sophon_middlewares.guards.model_redaction import redact_turn
 
 MAX_FILE_BYTES = 10_000_000
@@ -39,10 +41,20 @@ class Redaction:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         with redact_turn(ctx):
-            await judge_round(ctx, next, "Redaction", _judge)
+            if ctx.settling:
+                await judge_round(ctx, next, "Redaction", _judge, _CHECK)
+            else:
+                await next(ctx)
 
 
-async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+    return _judge_markers(ctx, call) if may_hold_marker(to_canonical_json(call.arguments)) else None
+
+
+_CHECK: Final = check_edited_calls("Redaction", _judge)
+
+
+async def _judge_markers(ctx: Context, call: ToolCall) -> Judgement | None:
     writes = find_marker_writes(find_action_type(call.name), call.arguments, str(resolve_files_root(ctx).absolute()))
     return await ctx.services.clock.run_in_thread(lambda: judge_writes(writes)) if writes else None
 

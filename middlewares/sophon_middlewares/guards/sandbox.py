@@ -1,5 +1,7 @@
 """Sandbox: asks a person about each program that would run outside a sandbox."""
 
+from collections.abc import Awaitable
+
 from sophon.builtin_tools.programs import SANDBOX_GUARDED, describe_missing
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -32,19 +34,21 @@ class Sandbox:
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "asks a person about a program that would run outside a sandbox"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if ctx.settling:
-            await judge_pending(ctx, "Sandbox", _judge)
-            ctx.put(SANDBOX_GUARDED, True)
+        await judge_pending(ctx, "Sandbox", _judge)
+        ctx.put(SANDBOX_GUARDED, True)
         await next(ctx)
 
 
-async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
     tool = ctx.services.registry.get(call.name)
-    if tool is None or not tool.sandboxed:
-        return None
+    return _judge_program(ctx, call) if tool is not None and tool.sandboxed else None
+
+
+async def _judge_program(ctx: Context, call: ToolCall) -> Judgement | None:
     sandbox, confined = await probe_sandbox(ctx.settings.guards.sandbox.program), _get_confined(ctx)
     if not sandbox.problem:
         confined[call.id] = True

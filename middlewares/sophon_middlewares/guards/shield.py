@@ -1,14 +1,12 @@
 """Shield: judges each tool call in tiers, from a policy over heuristics and a model to a person."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable
+from functools import partial
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import ToolCall
-from sophon_middlewares.guards.judgement import Judgement, judge_round
-
-if TYPE_CHECKING:
-    from sophon.security.shield.verdict_cache import VerdictCache
+from sophon_middlewares.guards.judgement import Judge, Judgement, check_edited_calls, judge_round
 
 
 class Shield:
@@ -26,19 +24,25 @@ class Shield:
     after = ("AgenticLoop", "ParallelExecution", "Protection")
     before = ("Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "judges it by policy, heuristics and a model: lets it pass, blocks it, or asks a person"}
 
     def __init__(self) -> None:
-        self._evaluations: VerdictCache | None = None
+        self._judge_in_tiers: Judge | None = None
+        self._check = check_edited_calls("Shield", self._judge)
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Shield", self._judge)
+        await judge_round(ctx, next, "Shield", self._judge, self._check)
 
-    async def _judge(self, ctx: Context, call: ToolCall) -> Judgement | None:
-        # Lazy: the rules need YAML, RE2 and the grammar of the shell.
-        from sophon.security.shield.verdict_cache import VerdictCache
-        from sophon_middlewares.guards.shield_tiers import judge_in_tiers
+    def _judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
+        if self._judge_in_tiers is None:
+            self._judge_in_tiers = _load_tiers()
+        return self._judge_in_tiers(ctx, call)
 
-        if self._evaluations is None:
-            self._evaluations = VerdictCache()
-        return await judge_in_tiers(ctx, call, self._evaluations)
+
+def _load_tiers() -> Judge:
+    # Lazy: the rules need YAML, RE2 and the grammar of the shell.
+    from sophon.security.shield.verdict_cache import VerdictCache
+    from sophon_middlewares.guards.shield_tiers import judge_in_tiers
+
+    return partial(judge_in_tiers, cache=VerdictCache())

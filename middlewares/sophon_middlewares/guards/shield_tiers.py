@@ -1,13 +1,14 @@
 """Tiers of Shield on a tool call: policy, heuristics and classifier, then the evaluator or a person."""
 
-from typing import cast
+from collections.abc import Awaitable, Mapping
+from typing import Any, cast
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.plugins.import_paths import import_user_object
 from sophon.security.action_assessment import resolve_paths
-from sophon.security.action_types import find_action_type
+from sophon.security.action_types import find_action_type, has_path_arguments
 from sophon.security.heuristics import Finding, evaluate_heuristics
 from sophon.security.policy import Policy
 from sophon.security.shield.classifier import TIMEOUT_SECONDS, Classifier, find_stricter, read_classification
@@ -19,15 +20,38 @@ from sophon_middlewares.guards.shield_questions import ask_person
 from sophon_middlewares.inner.escalations import find_escalation
 
 
-async def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Judgement | None:
+def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitable[Judgement | None] | None:
     """Return the judgement of a call; None if the tiers 0 and 1 let it pass, which most calls do.
 
     Raises whatever the classifier raises, and TimeoutError.
     """
     action = build_action(ctx, call)
-    verdict = await judge_by_rules(ctx, action)
-    if verdict.verdict == "allow":
-        return None
+    verdict = _apply_policy(ctx, action)
+    if verdict.verdict == "escalate":
+        finding = evaluate_heuristics(action.action_type, action.arguments)
+        shield = ctx.services.settings.guards.shield
+        if shield.classifier is not None and finding.severity != "block":
+            return _judge_with_classifier(ctx, call, action, cache, verdict, finding)
+        verdict = apply_finding(finding, verdict, has_evaluator=shield.has_evaluator)
+    return None if verdict.verdict == "allow" else _judge_in_higher_tiers(ctx, call, action, cache, verdict)
+
+
+def _apply_policy(ctx: Context, action: Action) -> TierVerdict:
+    policy, has_evaluator = ctx.services.policy, ctx.services.settings.guards.shield.has_evaluator
+    return apply_policy(action, policy, has_evaluator=has_evaluator, is_shipped=policy is Policy.default())
+
+
+async def _judge_with_classifier(
+    ctx: Context, call: ToolCall, action: Action, cache: VerdictCache, before: TierVerdict, finding: Finding
+) -> Judgement | None:
+    finding = await _classify(ctx, action, finding)
+    verdict = apply_finding(finding, before, has_evaluator=ctx.services.settings.guards.shield.has_evaluator)
+    return None if verdict.verdict == "allow" else await _judge_in_higher_tiers(ctx, call, action, cache, verdict)
+
+
+async def _judge_in_higher_tiers(
+    ctx: Context, call: ToolCall, action: Action, cache: VerdictCache, verdict: TierVerdict
+) -> Judgement | None:
     if verdict.verdict == "escalate" and verdict.tier == EVALUATOR:
         verdict = await evaluate(ctx, call, action, cache)
     if verdict.verdict == "escalate":
@@ -35,22 +59,14 @@ async def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> J
     return Judgement(verdict.verdict, verdict.rule, verdict.reason, verdict.tier)
 
 
-async def judge_by_rules(ctx: Context, action: Action) -> TierVerdict:
-    """Return the verdict of the tiers 0 and 1."""
-    policy, has_evaluator = ctx.services.policy, ctx.services.settings.guards.shield.has_evaluator
-    verdict = apply_policy(action, policy, has_evaluator=has_evaluator, is_shipped=policy is Policy.default())
-    if verdict.verdict != "escalate":
-        return verdict
-    finding = evaluate_heuristics(action.action_type, action.arguments)
-    if finding.severity != "block":
-        finding = await _classify(ctx, action, finding)
-    return apply_finding(finding, verdict, has_evaluator=has_evaluator)
-
-
 def build_action(ctx: Context, call: ToolCall) -> Action:
     """Return the action that a call is."""
-    resolved = resolve_paths(call.arguments, str(resolve_files_root(ctx).absolute()))
-    return Action(find_action_type(call.name), call.arguments, resolved, find_minimum_tier(ctx, call))
+    arguments = call.arguments
+    if has_path_arguments(arguments):
+        resolved: Mapping[str, Any] = resolve_paths(arguments, str(resolve_files_root(ctx).absolute()))
+    else:
+        resolved = arguments
+    return Action(find_action_type(call.name), arguments, resolved, find_minimum_tier(ctx, call))
 
 
 def find_minimum_tier(ctx: Context, call: ToolCall) -> int:

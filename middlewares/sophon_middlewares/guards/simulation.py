@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections import OrderedDict
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Final
 
@@ -49,22 +50,23 @@ class Simulation:
     after = ("AgenticLoop", "ParallelExecution", "Shield", "Snapshot")
     before = ("Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "asks a model what a risky call will do, and appends the answer to its result"}
 
     def __init__(self) -> None:
         self._cache: OrderedDict[str, tuple[float, str]] = OrderedDict()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not ctx.settling:
-            await next(ctx)
-            return
-        with ctx.tool_check(self._simulate), ctx.result_hook(_append_advice):
+        with ctx.tool_check(self._check), ctx.result_hook(_append_advice):
             await next(ctx)
 
-    async def _simulate(self, ctx: Context, call: ToolCall) -> None:
+    def _check(self, ctx: Context, call: ToolCall) -> Awaitable[None] | None:
         tool = ctx.services.registry.get(call.name)
         if tool is None or find_capability_level(find_action_type(call.name), tool.risk) not in LEVELS:
-            return
+            return None
+        return self._simulate(ctx, call)
+
+    async def _simulate(self, ctx: Context, call: ToolCall) -> None:
         advice = ctx.get(_ADVICE)
         if advice is None:
             advice = dict[str, str]()
@@ -100,7 +102,7 @@ async def _ask(ctx: Context, call: ToolCall) -> str:
     return redact((await ctx.complete(request)).text.strip())[:MAX_ADVICE_CHARACTERS]
 
 
-async def _append_advice(ctx: Context, call: ToolCall, result: ToolResult) -> None:
+def _append_advice(ctx: Context, call: ToolCall, result: ToolResult) -> None:
     """Append the advice to the result, as far as there is room for it: a result is worth more."""
     advice = (ctx.get(_ADVICE) or {}).get(call.id)
     if advice is None or result.outcome != "completed":

@@ -1,7 +1,7 @@
 """Snapshot: copies files before a tool call writes, moves or deletes them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 from sophon.builtin_tools.files import resolve_files_root
@@ -16,7 +16,7 @@ from sophon.security.action_types import find_action_type
 from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.targets import find_target_paths, find_written_accesses, may_write_file
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
-from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_pending
+from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -42,18 +42,27 @@ class Snapshot:
     after = ("AgenticLoop", "ParallelExecution", "Protection")
     before = ("Approval", "ToolExecution", "LlmInvoker")
     requires = ("ToolExecution",)
+    settling_only = True
     acts = {"tool call": "copies the files that a call is about to change; blocks the call if that fails"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not ctx.settling:
-            await next(ctx)
-            return
-        await judge_pending(ctx, "Snapshot", _judge)
-        with ctx.tool_check(_take):
-            await next(ctx)
+        await judge_round(ctx, next, "Snapshot", _judge, _check)
 
 
-async def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+    return _judge_size(ctx, call) if _may_write(ctx, call) else None
+
+
+def _check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
+    return _take(ctx, call) if _may_write(ctx, call) else None
+
+
+def _may_write(ctx: Context, call: ToolCall) -> bool:
+    tool = ctx.services.registry.get(call.name)
+    return may_write_file(find_action_type(call.name), tool.risk if tool is not None else Risk.NONE, call.arguments)
+
+
+async def _judge_size(ctx: Context, call: ToolCall) -> Judgement | None:
     excess = await _find_excess(ctx, await _find_paths(ctx, call))
     if excess is None:
         return None
@@ -85,12 +94,8 @@ async def _take(ctx: Context, call: ToolCall) -> str | None:
 
 
 async def _find_paths(ctx: Context, call: ToolCall) -> Sequence[str]:
-    tool = ctx.services.registry.get(call.name)
-    action_type, risk = find_action_type(call.name), tool.risk if tool is not None else Risk.NONE
-    if not may_write_file(action_type, risk, call.arguments):
-        return ()
     root = _find_root(ctx)
-    accesses, removes = find_written_accesses(action_type, call.arguments, str(root))
+    accesses, removes = find_written_accesses(find_action_type(call.name), call.arguments, str(root))
     if not accesses:
         return ()
     excluded = str(SnapshotArchive(ctx.services.folder).folder.parent)

@@ -116,7 +116,9 @@ async def _find_refusal(ctx: Context, call: ToolCall) -> str | None:
     """Return why a check refuses the call, or None. A check that fails refuses it."""
     for check in ctx.tool_checks:
         try:
-            refusal = await check(ctx, call)
+            refusal = check(ctx, call)
+            if refusal is not None and not isinstance(refusal, str):
+                refusal = await refusal
         except Exception as error:
             log.exception("a check failed on a call of %s, which is refused", call.name)
             refusal = f"blocked: the check before it failed: {describe_error(error)}"
@@ -159,7 +161,8 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
         text, outcome = await redact_result(ctx, text, outcome)
     ctx.settle(call, _format_result(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - started))
     for hook in ctx.result_hooks:
-        await hook(ctx, call, ctx.results[call.id])
+        if (hooked := hook(ctx, call, ctx.results[call.id])) is not None:
+            await hooked
     await journal.finish(ctx.run_id, ctx.results[call.id])
 
 

@@ -21,7 +21,12 @@ from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.reply_reasoning import without_provider_fields
-from sophon_middlewares.outer.turn_start import REDACTED_HISTORY, STORED_COVERS, start_turn
+from sophon_middlewares.outer.turn_start import (
+    REDACTED_HISTORY,
+    STORED_COVERS,
+    redact_resumed_history,
+    start_turn,
+)
 from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
@@ -83,7 +88,9 @@ class SessionEvents:
 
 async def _run_turn(ctx: Context, next: Next) -> None:
     try:
-        if not ctx.resumed:
+        if ctx.resumed:
+            redact_resumed_history(ctx)
+        else:
             await start_turn(ctx)
         await next(ctx)
         # Before the end is recorded, which a later cancellation does not change.

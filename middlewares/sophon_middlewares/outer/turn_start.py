@@ -28,6 +28,10 @@ REDACTED_HISTORY: Key[bool] = Key("session_events.redacted", dump=bool, load=boo
 """Set on a turn whose person may not read the whole history: the model has it redacted, and no summary is stored."""
 
 
+EARLIER_MESSAGES: Key[int] = Key("session_events.earlier", dump=int, load=int)
+"""Number of messages in front of the one that began the turn: the system prompt and the history."""
+
+
 async def start_turn(ctx: Context) -> None:
     """Emit TaskStarted, load the history and record the user message, each once per turn."""
     stages = ctx.get(STARTED_STAGES)
@@ -53,6 +57,7 @@ async def start_turn(ctx: Context) -> None:
             await prepare_history(ctx, history)
         stages.add("loaded")
         _insert_history(ctx, history)
+        ctx.put(EARLIER_MESSAGES, ctx.count_recorded())
     if "recorded" not in stages:
         stages.add("recorded")
         try:
@@ -60,6 +65,26 @@ async def start_turn(ctx: Context) -> None:
         except Exception:
             stages.discard("recorded")
             raise
+
+
+def redact_resumed_history(ctx: Context) -> None:
+    """Redact the history of a resumed turn if its person may not read all of it now.
+
+    Without the permission at its start the checkpoint has it redacted. Who has lost it since must not read on.
+    """
+    if ctx.get(REDACTED_HISTORY) or may_read_full_history(ctx):
+        return
+    count = ctx.get(EARLIER_MESSAGES)
+    if count is None:  # suspended by a version that did not note it
+        asked = (at for at, each in enumerate(ctx.messages) if each.role == "user" and not each.origin)
+        count = max(asked, default=0)
+    first = next((at for at, each in enumerate(ctx.messages) if each.role != "system"), 0)
+    if first >= count and ctx.compaction is None:
+        return
+    ctx.put(REDACTED_HISTORY, True)
+    ctx.messages[first:count] = redact_history_for_reader(ctx.messages[first:count])
+    # A summary of the whole history says what is hidden now; one that is needed is made anew.
+    ctx.history, ctx.prefix_cache, ctx.compaction = (), {}, None
 
 
 async def _record_user_message(ctx: Context) -> None:

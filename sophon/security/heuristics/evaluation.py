@@ -5,8 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from sophon.security.action_types import PATH_ARGUMENTS
 from sophon.security.heuristics.normalization import decode_forms, fold
 from sophon.security.heuristics.payload_texts import (
+    COMMAND_ARGUMENTS,
+    URL_ARGUMENTS,
     TooManyValues,
     find_command_texts,
     find_path_texts,
@@ -14,7 +17,7 @@ from sophon.security.heuristics.payload_texts import (
     find_url_texts,
     parse_command,
 )
-from sophon.security.heuristics.rule import CONFIDENCE, Finding, HeuristicRule, Scope, combine_matches
+from sophon.security.heuristics.rule import CONFIDENCE, NOTHING_FOUND, Finding, HeuristicRule, Scope, combine_matches
 from sophon.security.heuristics.rules import RULES
 from sophon.security.linear_patterns import LinearPattern, compile_linear, make_encodable
 
@@ -45,11 +48,15 @@ def evaluate_heuristics(action_type: str, payload: Mapping[str, Any]) -> Finding
 
 
 def _evaluate(action_type: str, payload: Mapping[str, Any]) -> Finding:
-    texts = [make_encodable(text) for text in find_texts(payload)]
+    texts = list(map(make_encodable, find_texts(payload)))
     if sum(map(len, texts)) > MAX_CHARACTERS:
         return TOO_LARGE
+    may_match = any(map(_may_match, texts))
+    is_plain = action_type != "execute_command" and _SCOPED_ARGUMENTS.isdisjoint(payload)
+    if not may_match and is_plain:
+        return NOTHING_FOUND
     matches: list[HeuristicRule] = []
-    if any(map(_may_match, texts)):
+    if may_match:
         matches = [*_match("raw", texts, action_type), *_match("text", _forms(texts), action_type)]
     commands = list(_forms(map(make_encodable, find_command_texts(action_type, payload))))
     if commands:
@@ -64,6 +71,10 @@ def _evaluate(action_type: str, payload: Mapping[str, Any]) -> Finding:
     return combine_matches(matches)
 
 
+_SCOPED_ARGUMENTS: Final = frozenset({*COMMAND_ARGUMENTS, *PATH_ARGUMENTS, *URL_ARGUMENTS})
+"""Arguments to which more rules apply than to every text."""
+
+
 def _may_match(text: str) -> bool:
     """Return whether a rule about texts, as they are written or in any form, matches: one search for most texts."""
     return _name_may_match(text) if text.isidentifier() else _text_may_match(text)
@@ -71,9 +82,12 @@ def _may_match(text: str) -> bool:
 
 def _text_may_match(text: str) -> bool:
     any_rule = _compile_screen()
-    return any_rule.search(text) is not None or any(
-        any_rule.search(form) is not None for form in _forms((text,)) if form is not text
-    )
+    if any_rule.search(text) is not None:
+        return True
+    folded = fold(text)
+    if folded is not text and any_rule.search(folded) is not None:
+        return True
+    return any(any_rule.search(form) is not None for form in decode_forms(folded))
 
 
 _name_may_match = lru_cache(maxsize=1024)(_text_may_match)

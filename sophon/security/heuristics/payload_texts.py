@@ -14,7 +14,8 @@ COMMAND_ARGUMENTS: Final = ("command", "cmd", "script", "code")
 
 _COMMAND_ARGUMENT_SET: Final = frozenset(COMMAND_ARGUMENTS)
 
-_URL_ARGUMENTS: Final = ("url", "uri", "endpoint", "href")
+URL_ARGUMENTS: Final = ("url", "uri", "endpoint", "href")
+"""Names of the arguments that hold a URL."""
 
 
 class TooManyValues(ValueError):
@@ -69,6 +70,6 @@ def find_path_texts(payload: Mapping[str, Any]) -> Iterator[str]:
 
 def find_url_texts(payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the URLs in the arguments that hold one."""
-    for name in _URL_ARGUMENTS:
+    for name in URL_ARGUMENTS:
         if isinstance(value := payload.get(name), str):
             yield value

@@ -9,24 +9,42 @@ from sophon.stores.audit.verification import verify_entries
 
 
 class InMemoryAuditStore:
-    """The audit log of an `InMemoryStore`; see `AuditStore`."""
+    """The audit log of an `InMemoryStore`; see `AuditStore`.
+
+    Entries are numbered, salted and hashed when something reads the log: a chain protects what is stored from those who
+    can change it, and what only this process has needs it once it is shown.
+    """
 
     def __init__(self) -> None:
-        self._entries: list[AuditEntry] = []
+        self._appended: list[AuditEvent] = []
+        """Entries that are not yet part of the chain, in their order."""
+        self._chained: list[AuditEntry] = []
         self._last: AuditEntry | None = None
         self._anchor = (0, GENESIS)
         """Number and hash of the newest entry that was deleted."""
 
     async def append(self, events: Sequence[AuditEvent]) -> None:
         """See `AuditStore.append`."""
-        self.put(events)
+        check_times(events)
+        self._appended += events
 
     def put(self, events: Sequence[AuditEvent]) -> None:
         """Append entries."""
         check_times(events)
-        for event in events:
+        self._appended += events
+
+    @property
+    def _entries(self) -> list[AuditEntry]:
+        """All entries, in the chain."""
+        if self._appended:
+            self._chain()
+        return self._chained
+
+    def _chain(self) -> None:
+        appended, self._appended = self._appended, []
+        for event in appended:
             self._last = chain_entry(self._last, event.build_fields(), event.texts, event.build_salts())
-            self._entries.append(self._last)
+            self._chained.append(self._last)
 
     async def list_entries(
         self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
@@ -45,8 +63,9 @@ class InMemoryAuditStore:
 
     async def verify(self) -> AuditVerification:
         """See `AuditStore.verify`."""
+        entries = self._entries
         newest = (self._last.number, self._last.hash) if self._last is not None else (0, GENESIS)
-        return verify_entries(self._entries, AuditChainState(*newest, *self._anchor))
+        return verify_entries(entries, AuditChainState(*newest, *self._anchor))
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
         """See `AuditStore.blank_texts`."""

@@ -1,6 +1,7 @@
 """What happens with a guard's verdict, and with a guard that fails: nothing fails open."""
 
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 import pytest
@@ -99,6 +100,21 @@ async def test_an_escalation_survives_a_suspension(turn: GuardedTurn) -> None:
 async def test_a_guard_that_fails_blocks_the_call(turn: GuardedTurn, error: Exception) -> None:
     async def judge(ctx: Context, call: ToolCall) -> Judgement | None:
         raise error
+
+    results = await turn.run([Guard(judge)], CALLS, tools=[look])
+
+    assert ran == []
+    assert all(each.startswith("blocked by Guard (guard_failed): the check failed") for each in results)
+
+
+@pytest.mark.parametrize("garbage", [True, "allow", {"verdict": "allow"}, 1])
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_guard_that_returns_garbage_blocks_the_call(turn: GuardedTurn, garbage: object, waits: bool) -> None:
+    async def wait() -> Any:
+        return garbage
+
+    def judge(ctx: Context, call: ToolCall) -> Any:
+        return wait() if waits else garbage
 
     results = await turn.run([Guard(judge)], CALLS, tools=[look])
 

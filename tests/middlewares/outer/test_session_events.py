@@ -8,6 +8,8 @@ import pytest
 from sophon import Context, Decision, Message, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest
 from sophon.context import Step
+from sophon.context.checkpoint_builder import CheckpointBuilder
+from sophon.context.checkpoint_reader import read_checkpoint
 from sophon.errors import ModelError, StoreUnavailable
 from sophon.events import Message as MessageAdded
 from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
@@ -246,3 +248,58 @@ async def test_a_summary_of_a_redacted_history_is_not_stored() -> None:
 
         await Pipeline.compose(SessionEvents(), compact, AgenticLoop(), ToolExecution(), LlmInvoker()).run(ctx)
     assert "compaction" not in await kinds(services)
+
+
+class SuspendingGate:
+    """Suspends the first request and approves the next."""
+
+    def __init__(self) -> None:
+        self.decisions = [Decision.suspend(), Decision.approve()]
+
+    async def request(self, request: ApprovalRequest) -> Decision:
+        return self.decisions.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sees"),
+    [
+        (("Chat", "FullHistory"), ("Chat", "FullHistory"), True),
+        (("Chat",), ("Chat",), False),
+        (("Chat", "FullHistory"), ("Chat",), False),
+        (("Chat",), ("Chat", "FullHistory"), False),
+    ],
+)
+async def test_a_history_stays_redacted_after_a_resume_and_is_redacted_for_who_may_no_longer_read_it(
+    before: tuple[str, ...], after: tuple[str, ...], sees: bool
+) -> None:
+    @tool(risk=Risk.HIGH)
+    async def grave() -> str:
+        """Ask first."""
+        return "done"
+
+    read = Message("assistant", "", [ToolCall("c", "files.read", {"path": "pay.txt"})])
+    earlier = [Message("user", "look"), read, Message("tool", "7 euros", tool_call_id="c"), Message("assistant", "ok")]
+    builder = CheckpointBuilder()
+    gate = SuspendingGate()
+    with ScriptedModel([[ToolCall("d", "grave")], "finished"]) as model:
+        services = Services(models=model, tools=[grave], approvals=gate, settings=restricted(*before))
+        records = [SessionRecord("message", "t", each) for each in earlier]
+        summary = SessionRecord("compaction", "t", Message("user", "7 euros", origin="compaction"), {"covers": 2})
+        await services.store.sessions.append("s", [*records, summary])
+        ctx = services.turn("and?", session_id="s")
+        await CHAIN.run(ctx)
+        write = builder.build(ctx.snapshot(), ctx.history)
+        stored = json.loads(json.dumps([write.state, [[each.log, each.entries] for each in write.logs]]))
+        history = (await services.store.sessions.load_history("s")).messages
+        loaded = read_checkpoint(stored[0], dict(stored[1]), history)
+        later = Services(models=model, tools=[grave], approvals=gate, settings=restricted(*after), store=services.store)
+        restored = later.restore(loaded.state)
+        await CHAIN.run(restored)
+
+    [_, resumed] = model.requests
+    assert (restored.compaction is not None) is sees
+    assert ("7 euros" in repr(resumed.messages), "pay.txt" in repr(resumed.messages)) == (sees, sees)
+    assert [each.content for each in resumed.messages[-2:]] == ["", "done"]
+    assert resumed.messages[-3].content == "and?"
+    assert (HIDDEN in repr(resumed.messages)) is not sees
+    assert (await services.history("s"))[2].content == "7 euros"  # the store keeps it whole

@@ -7,6 +7,7 @@ import pytest
 
 from sophon.errors import ToolError
 from sophon.processes import sandbox_probe
+from sophon.processes.memory_cap import MemoryGroup, find_memory_folder
 from sophon.processes.process_cap import (
     NO_CAP,
     ProcessGroup,
@@ -71,6 +72,25 @@ def test_a_folder_that_is_no_control_group_has_no_effect_and_is_said(tmp_path: P
     assert list((tmp_path / "pids").iterdir()) == []
 
 
+def test_a_group_of_version_2_has_both_limits_and_one_that_has_another_folder_has_none(tmp_path: Path) -> None:
+    own = tmp_path / "sophon"
+    own.mkdir()
+    for name, text in {"memory.max": "max", "memory.swap.max": "max", "memory.events": "oom 1\noom_kill 0\n"}.items():
+        (own / name).write_text(text)
+    group = MemoryGroup(tmp_path, 5_000_000, own)
+    assert ((own / "memory.max").read_text(), (own / "memory.swap.max").read_text()) == ("4997120", "0")
+    assert not group.has_killed()
+    (own / "memory.events").write_text("oom 1\noom_kill 1\n")
+    assert group.has_killed()
+
+    (tmp_path / "cgroup.subtree_control").write_text("memory pids\n")
+    (tmp_path / "cgroup.controllers").write_text("memory pids\n")
+    assert find_memory_folder("0::/\n", tmp_path / "other", tmp_path) is None
+    with pytest.raises(ToolError, match=r"the memory cannot be limited: .*memory.max does not exist"):
+        MemoryGroup(tmp_path, 5_000_000)
+    assert not list(tmp_path.glob("sophon-memory-*"))
+
+
 async def test_without_a_cap_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     await require_sandbox()
     monkeypatch.setattr(sandbox_probe, "needs_group", lambda: True)
@@ -86,3 +106,5 @@ async def test_the_sandbox_of_root_has_a_group_that_is_removed_after_each_run() 
     folder = (await require_sandbox()).group_folder
     assert (folder is not None) is needs_group()
     assert folder is None or list(folder.glob(f"sophon-{os.getpid()}-*")) == []
+    memory = (await require_sandbox()).memory_folder
+    assert memory is None or list(memory.glob(f"sophon-memory-{os.getpid()}-*")) == []

@@ -4,11 +4,13 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sophon.errors import ToolError
+from sophon.processes import sandbox_runner
 from sophon.processes.command_result import CommandResult
 from sophon.processes.process_cap import SPARE_PROCESSES
 from sophon.processes.process_tree import TreeUsage
@@ -143,6 +145,26 @@ async def test_a_program_that_exceeds_a_limit_is_stopped_and_says_which(
     result = await run(command, folder, limits=limits)
     # bubblewrap may end first and tell the signal of the program as the shell does.
     assert (result.stopped, result.code in (-signal.SIGKILL, 128 + signal.SIGKILL)) == (reason, True)
+
+
+SIX_AT_ONCE = "for i in 1 2 3 4 5 6; do perl -e '$x = \"a\" x 45_000_000; print qq(kept\\n); sleep 1' & done; wait"
+"""Each process stays below RLIMIT_DATA, and all together above the memory of a sandbox with 64 MB."""
+
+
+async def test_the_kernel_stops_a_tree_above_the_cap_before_anything_is_measured(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (await require_sandbox()).memory_folder is None:
+        pytest.skip("no control group for memory can be created here")
+    monkeypatch.setattr(sandbox_runner, "measure_usage", lambda process, limits: TreeUsage(0, 0))
+    limits = SandboxLimits(64 * MEGABYTE, seconds=30)
+    result = await run(SIX_AT_ONCE, folder, limits=limits)
+    assert result.stopped == "it used more than 64 MB of memory"
+    assert result.stdout.count("kept") < 6
+
+    sandbox = replace(await require_sandbox(), memory_folder=None)
+    uncapped = await run_in_sandbox(sandbox, ["/bin/sh", "-c", SIX_AT_ONCE], SandboxPolicy(folder, limits), ENVIRONMENT)
+    assert (uncapped.stopped, uncapped.stdout.count("kept")) == ("", 6)  # without the group nothing stops it
 
 
 async def test_the_kernel_starts_no_process_above_the_cap_however_fast_they_are_started(folder: Path) -> None:
