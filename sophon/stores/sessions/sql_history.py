@@ -5,10 +5,12 @@ interpreter's lock. Records are only ever appended, so the pieces together are t
 """
 
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Integer, bindparam, literal_column, select
 
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
@@ -31,15 +33,19 @@ _SELECT_SESSION = PreparedStatement(
         sessions.c.id == bindparam("which")
     )
 )
-_SELECT_CONVERSATION = (
-    select(records.c.key, records.c.kind, records.c.message, records.c.data)
-    .where(
-        records.c.key > bindparam("after"),
-        records.c.key <= bindparam("last"),
-        records.c.kind.in_(("message", "compaction")),
+_SELECT_CONVERSATION = PreparedStatement(
+    lambda _: (
+        select(records.c.key, records.c.kind, records.c.message, records.c.data)
+        .where(
+            records.c.key > bindparam("after"),
+            records.c.key <= bindparam("last"),
+            # Literals, because a prepared statement is given its own parameters only.
+            records.c.kind.in_((literal_column("'message'"), literal_column("'compaction'"))),
+        )
+        .order_by(records.c.key)
+        .limit(literal_column(str(PIECE_RECORDS), type_=Integer()))
+        .offset(literal_column("0", type_=Integer()))  # else SQLite's has a parameter
     )
-    .order_by(records.c.key)
-    .limit(PIECE_RECORDS)
 )
 
 
@@ -109,8 +115,8 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     if after == last_seq:
         return _Piece(identity, model, last_seq, is_continued, True, [], None, 0)
     keys = {"after": to_key(number, after), "last": to_key(number, last_seq)}
-    rows = connection.execute(_SELECT_CONVERSATION, keys)
-    messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
+    with closing(_SELECT_CONVERSATION.fetch_records(connection, keys)) as rows:
+        messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
     is_last = not is_cut
     compaction = None if newest is None else Compaction(newest[0], newest[1])
     size_bytes = estimate_bytes(messages)
@@ -118,20 +124,21 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     return _Piece(identity, model, reached, is_continued, is_last, messages, compaction, size_bytes)
 
 
-def _decode(rows: Any, texts: TextReader) -> tuple[list[Message], tuple[Message, int] | None, int, bool]:
+def _decode(
+    rows: Iterable[Sequence[Any]], texts: TextReader
+) -> tuple[list[Message], tuple[Message, int] | None, int, bool]:
     """Return messages, the newest compaction, the last seq, and whether there may be more."""
     messages: list[Message] = []
     newest, seq, size = None, 0, 0
     count = 0
-    for row in rows:
-        count, seq = count + 1, to_seq(row.key)
-        message = Message.from_json(texts.decode(row.message))
-        if row.kind == "message":
+    for key, kind, stored, data in rows:
+        count, seq = count + 1, to_seq(key)
+        message = Message.from_json(texts.decode(stored))
+        if kind == "message":
             messages.append(message)
         else:
-            newest = (message, int(row.data["covers"]))
+            newest = (message, int(data["covers"]))
         size += sys.getsizeof(message.content)
         if size >= PIECE_BYTES or count == PIECE_RECORDS:
-            rows.close()
             return messages, newest, seq, True
     return messages, newest, seq, False
