@@ -43,7 +43,7 @@ _SELECT_CONVERSATION = PreparedStatement(
             records.c.kind.in_((literal_column("'message'"), literal_column("'compaction'"))),
         )
         .order_by(records.c.key)
-        .limit(literal_column(str(PIECE_RECORDS), type_=Integer()))
+        .limit(bindparam("limit", type_=Integer()))
         .offset(literal_column("0", type_=Integer()))  # else SQLite's has a parameter
     )
 )
@@ -114,7 +114,7 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     after = known.last_seq if known is not None and is_continued else 0
     if after == last_seq:
         return _Piece(identity, model, last_seq, is_continued, True, [], None, 0)
-    keys = {"after": to_key(number, after), "last": to_key(number, last_seq)}
+    keys = {"after": to_key(number, after), "last": to_key(number, last_seq), "limit": PIECE_RECORDS}
     with closing(_SELECT_CONVERSATION.fetch_records(connection, keys)) as rows:
         messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
     is_last = not is_cut

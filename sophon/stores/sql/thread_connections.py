@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 class ThreadConnections:
     """Connections of an engine, one per thread.
 
-    Taking a connection from the pool and giving it back takes three times as long as a transaction of SQLite without its
+    Taking a connection from the pool and giving it back takes longer than a small transaction of SQLite without its
     flush. A server may close a connection at any time, which the pool finds out when it hands one out, so those of
     PostgreSQL go back to it.
     """

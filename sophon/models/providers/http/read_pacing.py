@@ -1,8 +1,8 @@
 """Pacing of the reads of streamed responses: a fast stream is read twenty times a second instead of once per chunk.
 
 Each chunk that arrives alone costs a wake-up of the process and a pass through the HTTP client, many times what its
-text costs. A host sends on what a read has brought at once, so that the tick is the only timer of a reply. At 100 tokens
-a second an update adds a word or two, which people read as flowing text.
+text costs. A host sends on what a read has brought at once, so that the tick is the only timer of a reply. At 100
+tokens a second an update adds a few words, which people read as flowing text.
 """
 
 import asyncio
