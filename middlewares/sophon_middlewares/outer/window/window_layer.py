@@ -1,6 +1,7 @@
 """The context window's call layer: makes every request of a turn fit its model's window."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, TypeAlias
 
 from sophon.context import Context
@@ -17,6 +18,7 @@ from sophon_middlewares.outer.window.conversation_truncation import minimum_toke
 from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
 from sophon_middlewares.outer.window.request_overhead import RequestOverhead
 from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
+from sophon_middlewares.outer.window.worker_steps import run_step
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation"]
 
@@ -91,14 +93,15 @@ class ContextWindowLayer:
     async def _shorten(self, request: ModelRequest, frame: ModelWindow, fixed: int, trigger: float) -> int:
         """Summarise, and truncate if that was not enough; return the tokens that the request then uses."""
         capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
-        self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
+        await self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
         before = frame.view.total_tokens
         summariser = Summariser(self._ctx, self._options, self._breaker)
         if summarised := await summariser.compact(request, frame.window):
-            frame.view = create_view(self._ctx, request.messages, self._tokens)
+            create = partial(create_view, self._ctx, request.messages, self._tokens)
+            frame.view = await run_step(self._ctx.services.clock, request.messages, create)
             self._emit_compacted("summary", summarised, capacity, before, frame.view)
         if frame.view.total_tokens > capacity.message_tokens_for_share(trigger):
-            self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
+            await self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
         return capacity.request_tokens(frame.view.total_tokens)
 
     async def _retry_shorter(
@@ -110,21 +113,27 @@ class ContextWindowLayer:
         except MessageTooLarge:
             raise overflow from overflow.__cause__
 
-    def _truncate(self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, share: float) -> None:
+    async def _truncate(
+        self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, share: float
+    ) -> None:
         shown, before = frame.view.visible_messages(request.messages), frame.view.total_tokens
-        kept = truncate_conversation(
+        clock = self._ctx.services.clock
+        truncate = partial(
+            truncate_conversation,
             shown,
             capacity.message_tokens_for_share(share),
             capacity.max_message_tokens,
             count=self._tokens.count_message,
             pending_ids=self._waiting(),
         )
-        frame.view = create_truncated_view(frame.view, kept, self._tokens)
-        gone = {id(message) for message in shown} - {id(message) for message in kept}
-        self._emit_compacted("truncation", len(gone), capacity, before, frame.view)
+        kept = await run_step(clock, shown, truncate)
+        frame.view = await run_step(clock, kept, partial(create_truncated_view, frame.view, kept, self._tokens))
+        gone = await run_step(clock, shown, partial(_count_gone, shown, kept))
+        self._emit_compacted("truncation", gone, capacity, before, frame.view)
 
-    def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
-        least = minimum_tokens(shown, self._tokens.count_message, self._waiting())
+    async def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
+        check = partial(minimum_tokens, shown, self._tokens.count_message, self._waiting())
+        least = await run_step(self._ctx.services.clock, shown, check)
         if least > capacity.max_message_tokens:
             leading = shown[: count_leading_system_messages(shown)]
             prompt = sum(map(self._tokens.count_message, leading))
@@ -147,6 +156,10 @@ class ContextWindowLayer:
             how=how, messages=messages, tokens_before=capacity.request_tokens(before), tokens_after=after
         )
         self._ctx.emit(event)
+
+
+def _count_gone(shown: Sequence[Message], kept: Sequence[Message]) -> int:
+    return len(set(map(id, shown)).difference(map(id, kept)))
 
 
 def shortening_threshold(window: int, trigger: float) -> float:
