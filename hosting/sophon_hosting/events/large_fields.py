@@ -36,8 +36,6 @@ HEAD_BYTES = 24 * 1024
 
 LARGE_FIELD = "large"
 
-_SCALAR_TYPES = frozenset({int, float, bool, type(None)})
-
 
 @dataclass(frozen=True, slots=True)
 class CutPayload:
@@ -51,8 +49,9 @@ def cut_payload(data: Mapping[str, Any], session_id: str) -> CutPayload:
     """Return the payload with its large fields cut; the same mapping if it has none."""
     wholes: dict[str, str] = {}
     for name, value in data.items():
-        kind = type(value)  # most fields are small texts and numbers
-        if kind in _SCALAR_TYPES or (kind is str and len(value) <= MAX_SMALL_CHARACTERS):
+        if value is None or isinstance(value, int | float):
+            continue  # most fields are these, or small texts
+        if isinstance(value, str) and len(value) <= MAX_SMALL_CHARACTERS:
             continue
         whole = _whole_if_large(value) if name != LARGE_FIELD else None
         if whole is not None:

@@ -10,7 +10,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Integer, bindparam, literal_column, select
+from sqlalchemy import Connection, Integer, Text, bindparam, literal_column, select
 
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
@@ -40,7 +40,7 @@ _SELECT_CONVERSATION = PreparedStatement(
             records.c.key > bindparam("after"),
             records.c.key <= bindparam("last"),
             # Literals, because a prepared statement is given its own parameters only.
-            records.c.kind.in_((literal_column("'message'"), literal_column("'compaction'"))),
+            records.c.kind.in_([literal_column(f"'{kind}'", type_=Text()) for kind in ("message", "compaction")]),
         )
         .order_by(records.c.key)
         .limit(bindparam("limit", type_=Integer()))

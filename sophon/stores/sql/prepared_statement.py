@@ -4,7 +4,7 @@ SQLAlchemy spends 50 to 60 us on executing a statement that SQLite runs in 5. St
 every attempt and every tool call use this path; all others use SQLAlchemy as usual.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Select
@@ -59,7 +59,7 @@ class PreparedStatement:
         finally:
             cursor.close()
 
-    def fetch_records(self, connection: Connection, values: Mapping[str, Any]) -> Iterator[list[Any]]:
+    def fetch_records(self, connection: Connection, values: Mapping[str, Any]) -> Generator[list[Any]]:
         """Execute a SELECT; yield its rows with their values converted. The caller must exhaust or close it."""
         text, bind, converters = self._compile(connection.dialect)
         cursor = connection.connection.cursor()
