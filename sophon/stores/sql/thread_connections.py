@@ -32,7 +32,7 @@ class ThreadConnections:
             with self.engine.connect() as connection:
                 yield connection
             return
-        connection = getattr(self._local, "connection", None)
+        connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.closed:
             connection = self._local.connection = self.engine.connect()
             with self._lock:
