@@ -29,8 +29,8 @@ class ThreadConnections:
         After an error a kept connection is given back, so that the next use begins with a fresh one.
         """
         if not self._keeps:
-            with self.engine.connect() as connection:
-                yield connection
+            with self.engine.connect() as borrowed:
+                yield borrowed
             return
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.closed:
