@@ -21,6 +21,7 @@ from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.acceptance import MessageAcceptance, RunRequest, TaskReceipt
+from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
@@ -73,7 +74,10 @@ class Host:
             store.events, services.clock, services.events, store.sessions, store.texts, store.runs
         )
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
-        self._acceptance = MessageAcceptance(services, self.queue, self.event_bus, self._deletion.gate)
+        self._accepted_runs = AcceptedRuns(services.clock)
+        self._acceptance = MessageAcceptance(
+            services, self.queue, self.event_bus, self._deletion.gate, self._accepted_runs
+        )
         kept = None if isinstance(store, InMemoryStore) else UnrecordedUsageFile(store, services.folder)
         self._outcome_writer = outcome_writer = OutcomeWriter(
             store, self.event_bus, services.clock, build_outbound, kept
@@ -108,6 +112,7 @@ class Host:
             active_runs,
             self._terminator,
             self.event_bus,
+            self._accepted_runs,
             prepare,
         )
         self.store_monitor = StoreMonitor(services.store, services.clock)
@@ -190,6 +195,7 @@ class Host:
         A run that has an outcome keeps it. Raises NotFound.
         """
         runs = self.services.store.runs
+        self._accepted_runs.forget(task_id)
         run = await runs.request_cancel(task_id)
         while not run.is_finished:
             active_run = self._active_runs.get(task_id)

@@ -19,6 +19,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
+from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
@@ -59,11 +60,13 @@ class Worker:
         active_runs: ActiveRuns,
         terminator: RunTerminator,
         event_bus: EventBus,
+        accepted_runs: AcceptedRuns,
         prepare: PrepareRun = prepare_nothing,
     ) -> None:
         self._prepare = prepare
         self._services, self.pipelines, self._queue = services, pipelines, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
+        self._accepted_runs = accepted_runs
         # The same for all of them.
         self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
         self._consumers: list[asyncio.Task[None]] = []
@@ -151,7 +154,8 @@ class Worker:
     async def _start_turn(self, active_run: ActiveRun) -> None:
         services = self._services
         try:
-            start = begin_run(await services.store.runs.get(active_run.task_id), services.clock.now())
+            stored = self._accepted_runs.take(active_run.task_id) or await services.store.runs.get(active_run.task_id)
+            start = begin_run(stored, services.clock.now())
             active_run.must_begin = start.verdict == "begun" and self._begins_in_chain and start.run.checkpoint is None
             if start.verdict == "begun" and not active_run.must_begin:
                 start = await services.store.runs.begin(active_run.task_id, services.clock.now())

@@ -6,7 +6,7 @@ turn would ask the model again. Repeating is safe, because a refused write has c
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
@@ -48,27 +48,35 @@ class WaitingStore:
     (`StoreMonitor` in a host). `open`, `close` and `maintenance` are those of the store.
     """
 
+    sessions: SessionStore
+    usage: UsageStore
+    approvals: ApprovalStore
+    api_tokens: ApiTokenStore
+    audit: AuditStore
+    data_labels: DataLabelStore
+    grants: GrantStore
+    journal: Journal
+    memories: MemoryStore
+    rate_windows: RateWindowStore
+    snapshots: SnapshotStore
+    trajectories: TrajectoryStore
+    vectors: VectorStore
+    route_averages: RouteAverageStore
+    runs: RunStore
+    outbox: Outbox
+    events: EventLog
+    texts: TextStore
+    channel_state: ChannelStateStore
+
     def __init__(self, store: Store, clock: Clock, may_wait: Callable[[], bool]) -> None:
         self._store, self._clock, self._may_wait = store, clock, may_wait
-        self.sessions = cast(SessionStore, self._waiting(store.sessions))
-        self.usage = cast(UsageStore, self._waiting(store.usage))
-        self.approvals = cast(ApprovalStore, self._waiting(store.approvals))
-        self.api_tokens = cast(ApiTokenStore, self._waiting(store.api_tokens))
-        self.audit = cast(AuditStore, self._waiting(store.audit))
-        self.data_labels = cast(DataLabelStore, self._waiting(store.data_labels))
-        self.grants = cast(GrantStore, self._waiting(store.grants))
-        self.journal = cast(Journal, self._waiting(store.journal))
-        self.memories = cast(MemoryStore, self._waiting(store.memories))
-        self.rate_windows = cast(RateWindowStore, self._waiting(store.rate_windows))
-        self.snapshots = cast(SnapshotStore, self._waiting(store.snapshots))
-        self.trajectories = cast(TrajectoryStore, self._waiting(store.trajectories))
-        self.vectors = cast(VectorStore, self._waiting(store.vectors))
-        self.route_averages = cast(RouteAverageStore, self._waiting(store.route_averages))
-        self.runs = cast(RunStore, self._waiting(store.runs))
-        self.outbox = cast(Outbox, self._waiting(store.outbox))
-        self.events = cast(EventLog, self._waiting(store.events))
-        self.texts = cast(TextStore, self._waiting(store.texts))
-        self.channel_state = cast(ChannelStateStore, self._waiting(store.channel_state))
+
+    def __getattr__(self, name: str) -> Any:
+        """Make the repository `name` when it is first used: a turn uses few of them."""
+        if name not in WaitingStore.__annotations__:
+            raise AttributeError(name)
+        repository = self.__dict__[name] = _WaitingRepository(getattr(self._store, name), self._repeat)
+        return repository
 
     @property
     def health(self) -> StoreHealth:
@@ -109,9 +117,6 @@ class WaitingStore:
             except TimeoutError:
                 continue
 
-    def _waiting(self, repository: object) -> "_WaitingRepository":
-        return _WaitingRepository(repository, self._repeat)
-
 
 class _WaitingRepository:
     """A repository each of whose coroutine methods is repeated by `repeat`."""
@@ -127,4 +132,5 @@ class _WaitingRepository:
         async def repeated(*arguments: Any, **named: Any) -> Any:
             return await self._repeat(lambda: operation(*arguments, **named))
 
+        self.__dict__[name] = repeated
         return repeated

@@ -27,6 +27,9 @@ from tests.bench.provider import provider
 LENGTHS = (10, 1000, 4000)
 CHARACTERS = 540
 TURNS, COLD_TURNS = 15, 5
+SHORTENED_TURNS = 5
+NARROW_WINDOW = 100_000
+"""Tokens of the window that the longest conversation outgrows: it is summarised, and then still truncated."""
 INTERVAL_SECONDS = 0.001
 """Time between two chunks of the other session."""
 SENTENCE = "The quick brown fox jumps over the lazy dog, again and again; nobody knows why it does that. "
@@ -79,11 +82,12 @@ def conversation(count: int) -> list[SessionRecord]:
 
 @asynccontextmanager
 async def hosted(folder: Path, url: str) -> AsyncIterator[tuple[Host, Ticker]]:
-    """A host with a ticker as its second provider."""
+    """A host with a ticker as its last provider, and two others that differ in their windows."""
     ticker = Ticker()
-    info = ModelInfo("model", "local", context_window=2_000_000)
+    windows = {"local": 2_000_000, "narrow": NARROW_WINDOW}
+    infos = [ModelInfo("model", name, context_window=window) for name, window in windows.items()]
     services = Services(
-        models=[OpenAIModel(info, base_url=url), ticker],
+        models=[*(OpenAIModel(info, base_url=url) for info in infos), ticker],
         store=store_from_url("sqlite:///bench.db", folder=folder),
         settings={"Planning": {"Mode": "Never"}},
     )
@@ -95,7 +99,7 @@ async def hosted(folder: Path, url: str) -> AsyncIterator[tuple[Host, Ticker]]:
             ticker.stop()
 
 
-async def first_token(host: Host, session: str) -> float:
+async def first_token(host: Host, session: str, provider_id: str = "local") -> float:
     """Seconds from the message to the first chunk of the answer; waits for the end of the turn."""
     heard: asyncio.Queue[tuple[str, float]] = asyncio.Queue()
 
@@ -105,7 +109,7 @@ async def first_token(host: Host, session: str) -> float:
     await host.services.store.sessions.get_or_create(session, "bench")
     await host.event_bus.subscribe(session, hear)
     began, first = time.perf_counter(), 0.0
-    await host.accept(RunRequest("hello", session, "bench", stream=True, model="local/model"))
+    await host.accept(RunRequest("hello", session, "bench", stream=True, model=f"{provider_id}/model"))
     while (event := await heard.get())[0] != "task_completed":
         if event[0] == "task_failed":
             raise RuntimeError("the turn failed")
@@ -142,11 +146,29 @@ async def measure_lengths(lengths: Sequence[int] = LENGTHS) -> dict[tuple[int, b
     return found
 
 
-async def _measure(host: Host, ticker: Ticker, session: str, samples: Samples) -> None:
+async def measure_shortening(length: int = LENGTHS[-1]) -> Samples:
+    """Turns in which a conversation of `length` messages is summarised and truncated."""
+    samples = Samples()
+    with tempfile.TemporaryDirectory() as folder:
+        async with provider() as url, hosted(Path(folder), url) as (host, ticker):
+            sessions = [f"s{number}" for number in range(SHORTENED_TURNS)]
+            for session in sessions:
+                await host.services.store.sessions.append(session, conversation(length), owner="bench")
+            await first_token(host, "warm")
+            await host.accept(RunRequest("go on", "other", "bench", stream=True, model="ticker/ticker"))
+            for session in sessions:
+                await first_token(host, session)  # the history is cached; this model's window is wide enough
+                gc.collect()
+                gc.freeze()
+                await _measure(host, ticker, session, samples, "narrow")
+    return samples
+
+
+async def _measure(host: Host, ticker: Ticker, session: str, samples: Samples, provider_id: str = "local") -> None:
     await asyncio.sleep(0.02)
     ticker.take_longest()
     began = time.process_time()
-    samples.first_token.append(await first_token(host, session) * 1e3)
+    samples.first_token.append(await first_token(host, session, provider_id) * 1e3)
     samples.cpu.append((time.process_time() - began) * 1e3)
     samples.wait.append(ticker.take_longest())
 
@@ -154,20 +176,23 @@ async def _measure(host: Host, ticker: Ticker, session: str, samples: Samples) -
 async def measure() -> None:
     """Print the least of each, beside the empty history."""
     found = await measure_lengths()
+    empty = found[0, True]
     for is_cached in (True, False):
-        empty = found[0, True]
         for length in LENGTHS:
-            each, when = found[length, is_cached], "" if is_cached else ", after a start"
-            for what, ours, base in (
-                ("first token", each.first_token, empty.first_token),
-                ("CPU of the turn", each.cpu, empty.cpu),
-                ("wait of another's chunk", each.wait, empty.wait),
-            ):
-                name = f"{what}, behind {length:,} messages{when}"
-                ratio = min(ours) / min(base)
-                print(
-                    f"{name:<58}{min(ours):>10.1f} ms    {'an empty history':<32}{min(base):>9.1f} ms    {ratio:>7.1f}x"
-                )
+            _print(
+                found[length, is_cached], empty, f"behind {length:,} messages{'' if is_cached else ', after a start'}"
+            )
+    _print(await measure_shortening(), empty, f"{LENGTHS[-1]:,} messages that are shortened")
+
+
+def _print(each: Samples, empty: Samples, when: str) -> None:
+    for what, ours, base in (
+        ("first token", each.first_token, empty.first_token),
+        ("CPU of the turn", each.cpu, empty.cpu),
+        ("wait of another's chunk", each.wait, empty.wait),
+    ):
+        name, ratio = f"{what}, {when}", min(ours) / min(base)
+        print(f"{name:<58}{min(ours):>10.1f} ms    {'an empty history':<32}{min(base):>9.1f} ms    {ratio:>7.1f}x")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,9 @@ HEAD_CHARACTERS = 4000
 MAX_JSON_BYTES_PER_CHARACTER = 6
 """A control character or a lone surrogate becomes `\\uXXXX`; a character beyond the BMP has 4 bytes."""
 
+MAX_SMALL_CHARACTERS = MAX_FIELD_BYTES // MAX_JSON_BYTES_PER_CHARACTER
+"""Length up to which a text is never large, whatever its characters."""
+
 HEAD_ELEMENTS = 20
 HEAD_DEPTH = 5
 HEAD_ELEMENT_CHARACTERS = 200
@@ -46,6 +49,10 @@ def cut_payload(data: Mapping[str, Any], session_id: str) -> CutPayload:
     """Return the payload with its large fields cut; the same mapping if it has none."""
     wholes: dict[str, str] = {}
     for name, value in data.items():
+        if value is None or isinstance(value, int | float):
+            continue  # most fields are these, or small texts
+        if isinstance(value, str) and len(value) <= MAX_SMALL_CHARACTERS:
+            continue
         whole = _whole_if_large(value) if name != LARGE_FIELD else None
         if whole is not None:
             wholes[name] = whole
@@ -104,7 +111,7 @@ def _cut_fields(data: Mapping[str, Any], wholes: Mapping[str, str], session_id: 
 def _whole_if_large(value: object) -> str | None:
     """Return the text of a large field, which is JSON unless the field is a text; None for any other field."""
     if isinstance(value, str):
-        if len(value) * MAX_JSON_BYTES_PER_CHARACTER <= MAX_FIELD_BYTES:
+        if len(value) <= MAX_SMALL_CHARACTERS:
             return None
         return value if len(value) > MAX_FIELD_BYTES or json_bytes(value) > MAX_FIELD_BYTES else None
     if isinstance(value, Mapping | list | tuple):

@@ -16,6 +16,7 @@ from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
@@ -82,7 +83,10 @@ class MessageAcceptance:
     arrive together are stored in their order, because nothing is read in between.
     """
 
-    def __init__(self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate) -> None:
+    def __init__(
+        self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate, accepted_runs: AcceptedRuns
+    ) -> None:
+        self._accepted_runs = accepted_runs
         self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
         self._rate = MessageRateLimiter(services)
         self._key_locks: dict[InboundKey, _KeyLock] = {}
@@ -140,6 +144,7 @@ class MessageAcceptance:
                 accepted = await self._store(run, key, message.session_owner, counted)
                 if accepted.created:
                     self._rate.count(counted)
+                    self._accepted_runs.add(accepted.run)
                     position = await slot.put(build_queue_entry(accepted.run))
                     return TaskReceipt(run.id, run.session_id, position, created=True)
         return await self._repeat_receipt(accepted.run)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sophon.approvals import ApprovalRequest
@@ -28,17 +29,57 @@ class TurnStore:
     """The store of one turn: what it writes about its calls and itself is staged."""
 
     def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store) -> None:
-        self._store = store
-        writes = StagedCallWrites(session_id, event_bus)
-        self.audit = TurnAudit(active_run, writes, store.audit)
-        self.rate_windows = TurnRateWindows(writes, store.rate_windows)
-        self.data_labels = TurnDataLabels(writes, store.data_labels)
-        self.snapshots = TurnSnapshots(writes, store.snapshots)
-        self.trajectories = TurnTrajectories(writes, store.trajectories)
-        self.vectors = TurnVectors(writes, store.vectors)
-        self.route_averages = TurnRouteAverages(writes, store.route_averages)
-        self.journal = TurnJournal(active_run, session_id, event_bus, store.journal, writes)
-        self.approvals = TurnApprovals(active_run, session_id, event_bus, store.approvals)
+        self._active_run, self._session_id, self._event_bus, self._store = active_run, session_id, event_bus, store
+
+    # Made when first used: a turn without tools needs none of them.
+    @cached_property
+    def _writes(self) -> "StagedCallWrites":
+        return StagedCallWrites(self._session_id, self._event_bus)
+
+    @cached_property
+    def audit(self) -> "TurnAudit":
+        """The audit log."""
+        return TurnAudit(self._active_run, self._writes, self._store.audit)
+
+    @cached_property
+    def rate_windows(self) -> "TurnRateWindows":
+        """The rate windows."""
+        return TurnRateWindows(self._writes, self._store.rate_windows)
+
+    @cached_property
+    def data_labels(self) -> "TurnDataLabels":
+        """The data labels."""
+        return TurnDataLabels(self._writes, self._store.data_labels)
+
+    @cached_property
+    def snapshots(self) -> "TurnSnapshots":
+        """The snapshots."""
+        return TurnSnapshots(self._writes, self._store.snapshots)
+
+    @cached_property
+    def trajectories(self) -> "TurnTrajectories":
+        """The trajectories."""
+        return TurnTrajectories(self._writes, self._store.trajectories)
+
+    @cached_property
+    def vectors(self) -> "TurnVectors":
+        """The vectors."""
+        return TurnVectors(self._writes, self._store.vectors)
+
+    @cached_property
+    def route_averages(self) -> "TurnRouteAverages":
+        """The averages of routing."""
+        return TurnRouteAverages(self._writes, self._store.route_averages)
+
+    @cached_property
+    def journal(self) -> "TurnJournal":
+        """The journal of the calls."""
+        return TurnJournal(self._active_run, self._session_id, self._event_bus, self._store.journal, self._writes)
+
+    @cached_property
+    def approvals(self) -> "TurnApprovals":
+        """The approval requests."""
+        return TurnApprovals(self._active_run, self._session_id, self._event_bus, self._store.approvals)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)

@@ -1,14 +1,16 @@
-"""Loading of a session's history from SQL: the records after the cached ones, in pieces of about a millisecond.
+"""Loading of a session's history from SQL: the records after the cached ones, in pieces of about half a millisecond.
 
 Each piece is one job of a reader thread, so that the event loop runs between two of them: decoding holds the
 interpreter's lock. Records are only ever appended, so the pieces together are the session as the last one saw it.
 """
 
 import sys
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Integer, Text, bindparam, literal_column, select
 
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
@@ -20,8 +22,8 @@ from sophon.stores.sql.row_keys import to_key, to_seq
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
 
-PIECE_RECORDS = 64
-"""Records that are decoded at once."""
+PIECE_RECORDS = 32
+"""Records that are decoded at once, which takes about 0.4 ms."""
 PIECE_BYTES = 256 * 1024
 """Bytes of texts after which a piece ends, whatever the number of its records."""
 
@@ -31,15 +33,19 @@ _SELECT_SESSION = PreparedStatement(
         sessions.c.id == bindparam("which")
     )
 )
-_SELECT_CONVERSATION = (
-    select(records.c.key, records.c.kind, records.c.message, records.c.data)
-    .where(
-        records.c.key > bindparam("after"),
-        records.c.key <= bindparam("last"),
-        records.c.kind.in_(("message", "compaction")),
+_SELECT_CONVERSATION = PreparedStatement(
+    lambda _: (
+        select(records.c.key, records.c.kind, records.c.message, records.c.data)
+        .where(
+            records.c.key > bindparam("after"),
+            records.c.key <= bindparam("last"),
+            # Literals, because a prepared statement is given its own parameters only.
+            records.c.kind.in_([literal_column(f"'{kind}'", type_=Text()) for kind in ("message", "compaction")]),
+        )
+        .order_by(records.c.key)
+        .limit(bindparam("limit", type_=Integer()))
+        .offset(literal_column("0", type_=Integer()))  # else SQLite's has a parameter
     )
-    .order_by(records.c.key)
-    .limit(PIECE_RECORDS)
 )
 
 
@@ -108,9 +114,9 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     after = known.last_seq if known is not None and is_continued else 0
     if after == last_seq:
         return _Piece(identity, model, last_seq, is_continued, True, [], None, 0)
-    keys = {"after": to_key(number, after), "last": to_key(number, last_seq)}
-    rows = connection.execute(_SELECT_CONVERSATION, keys)
-    messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
+    keys = {"after": to_key(number, after), "last": to_key(number, last_seq), "limit": PIECE_RECORDS}
+    with closing(_SELECT_CONVERSATION.fetch_records(connection, keys)) as rows:
+        messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
     is_last = not is_cut
     compaction = None if newest is None else Compaction(newest[0], newest[1])
     size_bytes = estimate_bytes(messages)
@@ -118,20 +124,21 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     return _Piece(identity, model, reached, is_continued, is_last, messages, compaction, size_bytes)
 
 
-def _decode(rows: Any, texts: TextReader) -> tuple[list[Message], tuple[Message, int] | None, int, bool]:
+def _decode(
+    rows: Iterable[Sequence[Any]], texts: TextReader
+) -> tuple[list[Message], tuple[Message, int] | None, int, bool]:
     """Return messages, the newest compaction, the last seq, and whether there may be more."""
     messages: list[Message] = []
     newest, seq, size = None, 0, 0
     count = 0
-    for row in rows:
-        count, seq = count + 1, to_seq(row.key)
-        message = Message.from_json(texts.decode(row.message))
-        if row.kind == "message":
+    for key, kind, stored, data in rows:
+        count, seq = count + 1, to_seq(key)
+        message = Message.from_json(texts.decode(stored))
+        if kind == "message":
             messages.append(message)
         else:
-            newest = (message, int(row.data["covers"]))
+            newest = (message, int(data["covers"]))
         size += sys.getsizeof(message.content)
         if size >= PIECE_BYTES or count == PIECE_RECORDS:
-            rows.close()
             return messages, newest, seq, True
     return messages, newest, seq, False

@@ -20,6 +20,7 @@ from sophon.stores.sql.errors import to_runtime_error, to_store_error
 from sophon.stores.sql.schema_migration import create_or_migrate_schema, find_schema_gaps, is_schema_current
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log import find_log_problem
+from sophon.stores.sql.thread_connections import ThreadConnections
 from sophon.stores.sql.writer import WriterThread
 
 T = TypeVar("T")
@@ -47,6 +48,8 @@ class Database:
             self._write_engine = create_engine_for(url, "write", lock_timeout_seconds)
         except (SQLAlchemyError, ModuleNotFoundError) as error:
             raise to_store_error(self.name, error) from error
+        self._read_connections = ThreadConnections(self._read_engine)
+        self._write_connections = ThreadConnections(self._write_engine)
         # Prepared statements call the driver directly, so its own errors reach us too.
         self.database_errors = (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error)
         self._open_lock = asyncio.Lock()
@@ -66,7 +69,9 @@ class Database:
                 raise
             self._readers = readers
             self._writer = WriterThread(
-                self._write_engine, partial(self._release, readers), partial(self.health.record_failure, "unreachable")
+                self._write_connections,
+                partial(self._release, readers),
+                partial(self.health.record_failure, "unreachable"),
             )
 
     async def close(self) -> None:
@@ -108,16 +113,14 @@ class Database:
             raise self._to_runtime_error(error) from error
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        with self._read_engine.connect() as connection:
+        with self._read_connections.connect() as connection:
             return work(connection)
 
     def _run_raw(self, work: Callable[[DBAPIConnection], T]) -> T:
-        connection = self._read_engine.raw_connection()
-        try:
-            assert connection.driver_connection is not None
-            return work(connection.driver_connection)
-        finally:
-            connection.close()
+        with self._read_connections.connect() as connection:
+            driver_connection = connection.connection.driver_connection
+            assert driver_connection is not None
+            return work(driver_connection)
 
     def _to_runtime_error(self, error: Exception) -> StoreError:
         found = to_runtime_error(self.name, error)
@@ -169,6 +172,8 @@ class Database:
         self._dispose()
 
     def _dispose(self) -> None:
+        self._read_connections.close()
+        self._write_connections.close()
         self._read_engine.dispose()
         self._write_engine.dispose()
 

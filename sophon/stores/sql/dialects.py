@@ -159,11 +159,20 @@ def _switch_to_wal(cursor: Any, *, give_up: bool) -> bool:
 
 
 def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    _begin_with(connection, "BEGIN IMMEDIATE")
 
 
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+    _begin_with(connection, "BEGIN")
+
+
+def _begin_with(connection: Connection, statement: str) -> None:
+    # Of the driver's cursor: SQLAlchemy takes several times as long for it. Errors are the driver's own.
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(statement)
+    finally:
+        cursor.close()
 
 
 def _take_write_lock(connection: Connection) -> None:

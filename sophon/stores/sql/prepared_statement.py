@@ -4,7 +4,7 @@ SQLAlchemy spends 50 to 60 us on executing a statement that SQLite runs in 5. St
 every attempt and every tool call use this path; all others use SQLAlchemy as usual.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Select
@@ -59,15 +59,24 @@ class PreparedStatement:
         finally:
             cursor.close()
 
+    def fetch_records(self, connection: Connection, values: Mapping[str, Any]) -> Generator[list[Any]]:
+        """Execute a SELECT; yield its rows with their values converted. The caller must exhaust or close it."""
+        text, bind, converters = self._compile(connection.dialect)
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(text, bind(values))
+            while (row := cursor.fetchone()) is not None:
+                yield _convert(converters, row)
+        finally:
+            cursor.close()
+
     def fetch_record(self, connection: Connection, values: Mapping[str, Any]) -> Sequence[Any] | None:
         """Execute a SELECT; return the first row with its values converted, or None."""
         found = self.fetch_row(connection, values)
         if found is None:
             return None
         _, _, converters = self._compile(connection.dialect)
-        return [
-            convert(value) if convert is not None else value for convert, value in zip(converters, found, strict=True)
-        ]
+        return _convert(converters, found)
 
     def _compile(self, dialect: Dialect) -> _Compiled:
         found = self._compiled.get(dialect.name)
@@ -81,6 +90,10 @@ class PreparedStatement:
                 _result_converters(statement, dialect),
             )
         return found
+
+
+def _convert(converters: Sequence[_Converter | None], row: Sequence[Any]) -> list[Any]:
+    return [convert(value) if convert is not None else value for convert, value in zip(converters, row, strict=True)]
 
 
 def _build_binder(compiled: SQLCompiler, dialect: Dialect) -> _Binder:

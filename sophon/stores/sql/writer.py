@@ -15,11 +15,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.commit_status import read_commit_status, read_transaction_id
 from sophon.stores.sql.errors import find_unavailable_kind
+from sophon.stores.sql.thread_connections import ThreadConnections
 
 MAX_BATCH = 256
 """Units of work per transaction; other processes may write between two batches."""
@@ -68,9 +69,12 @@ class WriterThread:
     """
 
     def __init__(
-        self, engine: Engine, on_close: Callable[[], None], on_doubt: Callable[[], None] = lambda: None
+        self,
+        connections: ThreadConnections,
+        on_close: Callable[[], None],
+        on_doubt: Callable[[], None] = lambda: None,
     ) -> None:
-        self._engine = engine
+        self._connections = connections
         self._on_close, self._on_doubt = on_close, on_doubt
         self._in_doubt: _DoubtfulBatch | None = None
         self._queue: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
@@ -136,7 +140,7 @@ class WriterThread:
     def _commit(self, batch: list[_Job[Any]], run: Callable[[_Job[Any], Connection], None]) -> None:
         working, transaction_id = False, None
         try:
-            with self._engine.begin() as connection:
+            with self._connections.begin() as connection:
                 working = True
                 for job in batch:
                     run(job, connection)
@@ -162,7 +166,7 @@ class WriterThread:
         if doubt is None:
             return None
         try:
-            status = read_commit_status(self._engine, doubt.transaction_id)
+            status = read_commit_status(self._connections.engine, doubt.transaction_id)
         except Exception as error:  # noqa: BLE001 - judged below
             if find_unavailable_kind(error) is not None:
                 return error

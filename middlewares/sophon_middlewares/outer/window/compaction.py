@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ContextOverflow, ModelError
 from sophon.events import AgentStatus
 from sophon.messages import Message
+from sophon.models.gateway.message_preparation import is_worth_a_thread
 from sophon.models.model import ModelRequest
 from sophon.settings import ContextWindowSettings
 from sophon.stores.sessions.contract import Compaction
@@ -21,8 +23,11 @@ from sophon_middlewares.outer.window.cut_points import (
 from sophon_middlewares.outer.window.summary_request import (
     build_summary_message,
     build_summary_request,
+    render_entries,
+    select_material,
     summary_token_limit,
 )
+from sophon_middlewares.outer.window.worker_steps import run_step, split_into_pieces
 
 log = logging.getLogger("sophon")
 
@@ -46,8 +51,9 @@ class Summariser:
         Returns the number of messages that the summary replaces; 0 if there is none, or none would save tokens.
         """
         ctx, model_id = self._ctx, request.model.id
-        material, cut = self._select_messages(request.messages)
-        gain = self._saved_tokens(request.messages, material)
+        clock, messages = ctx.services.clock, request.messages
+        material, cut = await run_step(clock, messages, partial(self._select_messages, messages))
+        gain = await run_step(clock, material, partial(self._saved_tokens, messages, material))
         if gain <= summary_token_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
             return 0
         summary = await self._summarise(material, window, model_id)
@@ -57,7 +63,7 @@ class Summariser:
             self._breaker.record_failure(model_id, ctx.services.clock.monotonic())
             return 0
         self._breaker.record_success(model_id)
-        up_to = map_index(cut, request.messages, ctx.messages)
+        up_to = map_index(cut, messages, ctx.messages)
         ctx.compaction = Compaction(summary, covers=up_to - count_leading_system_messages(ctx.messages))
         return len(material)
 
@@ -114,8 +120,16 @@ class Summariser:
         # The route's first model answers, which need not be the one whose window is full.
         window = min(window, request.model.context_window)
         share = window / max(1, tokens.calibrate(window, request.model.id))
-        request.messages += build_summary_request(material, int(window * share), tokens.count_message)
-        if not request.messages:
+        clock = ctx.services.clock
+        select = partial(select_material, material, int(window * share), tokens.count_message)
+        selected = await run_step(clock, material, select)
+        if not selected:
             return ""
+        entries = [
+            await run_step(clock, selected, partial(render_entries, piece)) for piece in split_into_pieces(selected)
+        ]
+        request.messages += build_summary_request("\n".join(entries))
+        if is_worth_a_thread(request.messages, 0):
+            await ctx.services.gateway.prepare_messages(request.messages)
         summary = (await ctx.complete(request)).text.strip()
         return "" if is_blank(summary) else summary

@@ -1,6 +1,6 @@
 """Truncation of a conversation without a model: drops the oldest rounds and truncates large tool results."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
@@ -49,7 +49,7 @@ def truncate_conversation(
         piece = truncate_tool_results(slice_round(messages, pieces[newest]), target_tokens - used, count)
         if used + (size := _size(piece, count)) <= max_tokens:
             kept[newest], used = piece, used + size
-    for at in _by_priority(messages, pieces, kept):
+    for at in _by_priority(messages, pieces, set(kept)):
         piece = truncate_tool_results(
             slice_round(messages, pieces[at]),
             target_tokens - used,
@@ -115,12 +115,14 @@ def required_rounds(messages: Sequence[Message], pieces: Sequence[range], waitin
     ]
 
 
-def _by_priority(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> list[int]:
-    """Return the other rounds in order of priority: a summary first, then newest to oldest."""
-    others = [
-        at for at in range(len(pieces) - 1, -1, -1) if at not in kept and messages[pieces[at].start] is not GAP_NOTE
-    ]
-    return sorted(others, key=lambda at: not is_summary(messages[pieces[at].start]))
+def _by_priority(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> Iterator[int]:
+    """Yield the other rounds in order of priority: a summary first, then newest to oldest."""
+    summaries = [at for at in range(len(pieces) - 1, -1, -1) if is_summary(messages[pieces[at].start])]
+    yield from (at for at in summaries if at not in kept)
+    for at in range(len(pieces) - 1, -1, -1):  # the caller stops at the first that does not fit
+        first = messages[pieces[at].start]
+        if at not in kept and first is not GAP_NOTE and not is_summary(first):
+            yield at
 
 
 def is_summary(message: Message) -> bool:
@@ -131,13 +133,13 @@ def is_summary(message: Message) -> bool:
 def join_rounds(kept: dict[int, Sequence[Message]], pieces: int) -> list[Message]:
     """Return the messages of the rounds in order, with the note at the first gap."""
     joined: list[Message] = []
-    gap = False
-    for at in range(pieces):
-        if at in kept:
-            joined += kept[at]
-        elif not gap:
+    gap, following = False, 0
+    for at in [*sorted(kept), pieces]:
+        if at > following and not gap:
             joined.append(GAP_NOTE)
             gap = True
+        joined += kept.get(at, ())
+        following = at + 1
     return joined
 
 

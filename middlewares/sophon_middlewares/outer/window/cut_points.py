@@ -1,6 +1,7 @@
 """Cut points of a conversation: between rounds, so that no tool call is separated from its results."""
 
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 from sophon.messages import Message
 
@@ -10,13 +11,9 @@ FLOAT_TOLERANCE = 1e-9
 
 def split_rounds(messages: Sequence[Message], start: int = 0) -> list[range]:
     """Split the indexes from `start` on into rounds: a message with the tool results that follow it."""
-    result: list[range] = []
-    for index in range(start, len(messages)):
-        if messages[index].role == "tool" and result:
-            result[-1] = range(result[-1].start, index + 1)
-        else:
-            result.append(range(index, index + 1))
-    return result
+    end = len(messages)
+    firsts = [index for index in range(start, end) if index == start or messages[index].role != "tool"]
+    return [range(first, following) for first, following in pairwise([*firsts, end])]
 
 
 def count_leading_system_messages(messages: Sequence[Message]) -> int:

@@ -46,18 +46,25 @@ def build_summary_message(text: str) -> Message:
     return Message("user", f"{SUMMARY_HEADING}\n\n{text.strip()}", origin="compaction")
 
 
-def build_summary_request(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> list[Message]:
-    """Return the messages of a request that fits `window` tokens and asks for a summary of `material`.
+def select_material(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> Sequence[Message]:
+    """Return what of `material` fits a request of `window` tokens that asks for a summary of it.
 
     If `material` is too large, tool results are truncated first, then the oldest rounds dropped, and finally the text
-    truncated. Returns an empty list if nothing of it fits the window.
+    truncated. Returns nothing if nothing of it fits the window.
     """
     system = Message("system", INSTRUCTION)
     available = int(window * REQUEST_SHARE) - summary_token_limit(window) - count(system)
-    if available < MIN_MATERIAL_TOKENS:
-        return []
-    entries = "\n".join(_render_entry(message) for message in _reduce(material, available, count))
-    return [system, Message("user", entries)]
+    return _reduce(material, available, count) if available >= MIN_MATERIAL_TOKENS else []
+
+
+def render_entries(messages: Sequence[Message]) -> str:
+    """Return the text of consecutive messages in a summary request; texts of a conversation are joined by newlines."""
+    return "\n".join(map(_render_entry, messages))
+
+
+def build_summary_request(entries: str) -> list[Message]:
+    """Return the messages of a request that asks for a summary of the rendered entries."""
+    return [Message("system", INSTRUCTION), Message("user", entries)]
 
 
 def _reduce(material: Sequence[Message], max_tokens: int, count: Callable[[Message], int]) -> Sequence[Message]:
@@ -68,8 +75,9 @@ def _reduce(material: Sequence[Message], max_tokens: int, count: Callable[[Messa
     for limit in RESULT_CHARACTER_LIMITS:
         if total <= max_tokens:
             return reduced
-        reduced = [_shorten_result(message, limit) for message in material]
-        total = size(reduced)
+        if any(message.role == "tool" and len(message.content) > limit for message in material):
+            reduced = [_shorten_result(message, limit) for message in material]
+            total = size(reduced)
     kept, droppable = _split_summary(reduced)
     if kept and size(kept) > max_tokens // 2:
         kept = [_truncate(kept, max_tokens // 2, size)]

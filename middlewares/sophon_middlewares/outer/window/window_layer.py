@@ -19,6 +19,7 @@ from sophon_middlewares.outer.window.cut_points import count_leading_system_mess
 from sophon_middlewares.outer.window.request_overhead import RequestOverhead
 from sophon_middlewares.outer.window.task_budget import find_task_budget
 from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
+from sophon_middlewares.outer.window.worker_steps import run_step
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation"]
 
@@ -103,12 +104,13 @@ class ContextWindowLayer:
     async def _shorten(self, request: ModelRequest, frame: ModelWindow, fixed: int, trigger: float) -> int:
         """Summarise, and truncate if that was not enough; return the tokens that the request then uses."""
         capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
-        self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
+        await self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
         before = frame.view.total_tokens
         if self._options.strategy == "Summary":
             summariser = Summariser(self._ctx, self._options, self._breaker)
             if summarised := await summariser.compact(request, frame.window):
-                frame.view = create_view(self._ctx, request.messages, self._tokens)
+                create = partial(create_view, self._ctx, request.messages, self._tokens)
+                frame.view = await run_step(self._ctx.services.clock, request.messages, create)
                 self._emit_compacted("summary", summarised, capacity, before, frame.view)
         if frame.view.total_tokens > self._find_target(capacity, trigger):
             await self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
@@ -127,17 +129,19 @@ class ContextWindowLayer:
         self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, share: float
     ) -> None:
         shown, before = frame.view.visible_messages(request.messages), frame.view.total_tokens
-        shorten = await self._choose_truncation(shown)
-        kept = shorten(
+        clock = self._ctx.services.clock
+        truncate = partial(
+            await self._choose_truncation(shown),
             shown,
             self._find_target(capacity, share),
             capacity.max_message_tokens,
             count=self._tokens.count_message,
             pending_ids=self._waiting(),
         )
-        frame.view = create_truncated_view(frame.view, kept, self._tokens)
-        gone = {id(message) for message in shown} - {id(message) for message in kept}
-        self._emit_compacted("truncation", len(gone), capacity, before, frame.view)
+        kept = await run_step(clock, shown, truncate)
+        frame.view = await run_step(clock, kept, partial(create_truncated_view, frame.view, kept, self._tokens))
+        gone = await run_step(clock, shown, partial(_count_gone, shown, kept))
+        self._emit_compacted("truncation", gone, capacity, before, frame.view)
 
     async def _choose_truncation(self, shown: Sequence[Message]) -> Callable[..., list[Message]]:
         """Return the truncation of the strategy; without similarities the middle is dropped."""
@@ -153,8 +157,9 @@ class ContextWindowLayer:
                 return partial(keep_relevant, similarities=similarities)
         return drop_middle
 
-    def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
-        least = minimum_tokens(shown, self._tokens.count_message, self._waiting())
+    async def _check(self, shown: Sequence[Message], capacity: WindowCapacity, model: ModelInfo) -> None:
+        check = partial(minimum_tokens, shown, self._tokens.count_message, self._waiting())
+        least = await run_step(self._ctx.services.clock, shown, check)
         if least > capacity.max_message_tokens:
             leading = shown[: count_leading_system_messages(shown)]
             prompt = sum(map(self._tokens.count_message, leading))
@@ -180,6 +185,10 @@ class ContextWindowLayer:
 
 
 @lru_cache(maxsize=64)
+def _count_gone(shown: Sequence[Message], kept: Sequence[Message]) -> int:
+    return len(set(map(id, shown)).difference(map(id, kept)))
+
+
 def shortening_threshold(window: int, trigger: float) -> float:
     """Return the tokens above which a request is shortened: a share of the window that leaves room for the answer."""
     return min(window * trigger, window - reserved_answer_tokens(window))

@@ -64,7 +64,7 @@ class OpenAIModel:
         """Return the response. Raises `ProviderHttpError`, ModelTimeout, ProviderUnavailable, BadRequest."""
         accumulator = ResponseAccumulator(request.output, has_think_tags=self.has_think_tags)
         most = accumulator.output.size.max_bytes
-        body = self._writer.write(request)
+        body = await self._writer.write_in_steps(request)
         headers = {"Authorization": f"Bearer {request.key}"} if request.key else {}
         async with (
             IdleTimeout(self._timeout_seconds) as idle_timeout,

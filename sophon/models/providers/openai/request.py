@@ -3,6 +3,7 @@
 Source: OpenAI API reference, Create chat completion.
 """
 
+import asyncio
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -121,6 +122,10 @@ class ToolJsonCache:
         return data
 
 
+MAX_STEP_MESSAGES = 500
+"""Messages up to which a body is written without a pause: about 0.5 ms."""
+
+
 class RequestWriter:
     """Writer of one model's request bodies: joins the JSON of messages and tools, which is made once for each.
 
@@ -139,7 +144,19 @@ class RequestWriter:
 
     def write(self, request: ModelRequest) -> bytes:
         """Return the body of a request."""
-        messages = messages_to_json_bytes(merge_messages(request.messages), request.model)
+        return self._join(request, messages_to_json_bytes(merge_messages(request.messages), request.model))
+
+    async def write_in_steps(self, request: ModelRequest) -> bytes:
+        """Return the same body; behind a long history the event loop runs between two looks at its messages."""
+        if len(request.messages) <= MAX_STEP_MESSAGES:
+            return self.write(request)
+        merged = merge_messages(request.messages)
+        await asyncio.sleep(0)
+        messages = messages_to_json_bytes(merged, request.model)
+        await asyncio.sleep(0)
+        return self._join(request, messages)
+
+    def _join(self, request: ModelRequest, messages: list[bytes]) -> bytes:
         pieces = [b'{"model":', self._model_json]
         if tools := native_tools(request):
             pieces += [b',"tools":', self._tool_json.get_list_json(tools)]

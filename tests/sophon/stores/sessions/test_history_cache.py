@@ -185,7 +185,6 @@ async def test_what_is_appended_between_two_pieces_is_part_of_the_history(
     store, other = stores
     await store.sessions.append("s", said(*"abc"))
     monkeypatch.setattr(sql_history, "PIECE_RECORDS", 2)
-    monkeypatch.setattr(sql_history, "_SELECT_CONVERSATION", sql_history._SELECT_CONVERSATION.limit(2))
 
     class Appending(CountingDatabase):
         async def read(self, work: Callable[[Connection], Any]) -> Any:

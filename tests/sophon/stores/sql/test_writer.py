@@ -5,6 +5,7 @@ import weakref
 
 from sqlalchemy import Connection, create_engine
 
+from sophon.stores.sql.thread_connections import ThreadConnections
 from sophon.stores.sql.writer import WriterThread
 
 
@@ -14,7 +15,7 @@ class Text(str):
 
 async def test_a_writer_that_waits_holds_neither_the_work_nor_its_result() -> None:
     engine = create_engine("sqlite://")
-    writer = WriterThread(engine, engine.dispose)
+    writer = WriterThread(ThreadConnections(engine), engine.dispose)
 
     def write() -> tuple[asyncio.Future[Text], weakref.ref[Text]]:
         text = Text("a long answer")

@@ -69,6 +69,11 @@ async def test_a_fast_stream_is_read_at_the_ticks() -> None:
     assert not stream.is_paused
 
 
+def test_a_person_sees_fifteen_updates_a_second_at_least() -> None:
+    """Larger leaps would show; a bench that wakes less often would be better with them."""
+    assert TICK_SECONDS <= 1 / 15
+
+
 async def read_on(stream: Any, time: LoopTime) -> None:
     """Read five times, the first of which is long after the beginning; put the clock forward during the waits."""
     async with IdleTimeout(1000) as idle_timeout:
