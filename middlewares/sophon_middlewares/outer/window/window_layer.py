@@ -184,11 +184,11 @@ class ContextWindowLayer:
         self._ctx.emit(event)
 
 
-@lru_cache(maxsize=64)
 def _count_gone(shown: Sequence[Message], kept: Sequence[Message]) -> int:
     return len(set(map(id, shown)).difference(map(id, kept)))
 
 
+@lru_cache(maxsize=64)
 def shortening_threshold(window: int, trigger: float) -> float:
     """Return the tokens above which a request is shortened: a share of the window that leaves room for the answer."""
     return min(window * trigger, window - reserved_answer_tokens(window))
