@@ -85,7 +85,7 @@ class SqlMaintenance:
         reclaimed = 0
         while slice_bytes := await self._database.write(_vacuum_slice):
             reclaimed += slice_bytes
-        await self._database.run_outside_transaction(_truncate_log)
+        await self._database.run_outside_transaction(truncate_log)
         return reclaimed
 
     async def vacuum(self) -> None:
@@ -163,7 +163,7 @@ def _vacuum_slice(connection: Connection) -> int:
     return count * page_bytes
 
 
-def _truncate_log(connection: DBAPIConnection) -> None:
+def truncate_log(connection: DBAPIConnection) -> None:
     """Write the write-ahead log into the database file and empty it, unless readers need it now."""
     with closing(connection.cursor()) as cursor:
         previous = cursor.execute("PRAGMA busy_timeout").fetchone()[0]

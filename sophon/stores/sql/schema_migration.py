@@ -7,7 +7,7 @@ from sqlalchemy import Column, Connection, MetaData, Table, Text, inspect, selec
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 24))
+REVISIONS = (*(f"{number:04}" for number in range(1, 24)), "0028")
 """The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"
@@ -15,7 +15,7 @@ VERSION_TABLE = "sophon_version"
 
 _SQLITE_COLUMNS = (
     "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
-    "WHERE tables.type = 'table'"
+    "WHERE tables.type = 'table' AND tables.sql NOT LIKE 'CREATE VIRTUAL%'"
 )
 
 _versions = Table(VERSION_TABLE, MetaData(), Column("version_num", Text))

@@ -11,6 +11,8 @@ class InMemoryVectorStore:
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str], VectorRow] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._last_number = 0
 
     async def put(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorStore.put`."""
@@ -21,10 +23,21 @@ class InMemoryVectorStore:
         found = [row for row in self._of(namespace) if row.embedder == embedder]
         return found[-limit:] if limit > 0 else []
 
+    async def load_after(
+        self, namespace: str, embedder: str, number: int, limit: int
+    ) -> tuple[list[VectorRow], int]:
+        """See `VectorStore.load_after`."""
+        found = [
+            (self._numbers[row.namespace, row.key], row)
+            for row in self._of(namespace)
+            if row.embedder == embedder and self._numbers[row.namespace, row.key] > number
+        ][: max(limit, 0)]
+        return [row for _, row in found], found[-1][0] if found else number
+
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """See `VectorStore.delete`."""
         named = {row.key for row in self._of(namespace)} if keys is None else set(keys)
-        return sum(self._rows.pop((namespace, key), None) is not None for key in named)
+        return sum(self.remove(namespace, key) for key in named)
 
     async def count(self, namespace: str) -> int:
         """See `VectorStore.count`."""
@@ -41,6 +54,13 @@ class InMemoryVectorStore:
         for row in rows:
             self._rows.pop((row.namespace, row.key), None)
             self._rows[row.namespace, row.key] = row
+            self._last_number += 1
+            self._numbers[row.namespace, row.key] = self._last_number
+
+    def remove(self, namespace: str, key: str) -> bool:
+        """Delete a vector; return whether there was one."""
+        self._numbers.pop((namespace, key), None)
+        return self._rows.pop((namespace, key), None) is not None
 
     def forget_session(self, session_id: str) -> None:
         """Delete the vectors of a session that is deleted."""

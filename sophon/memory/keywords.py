@@ -1,0 +1,107 @@
+"""Keyword search over an index of words: which entries are looked at, and their order by Okapi BM25.
+
+The index is the database's own. It answers two questions, each in time that does not grow with the memory: how many
+entries have a word, counted up to a bound, and which are the newest that have certain words. Python ranks what they
+find, so every store gives the same order.
+"""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Final, Generic, Protocol, TypeVar
+
+from sophon.lazy_dataclass import dataclass
+from sophon.memory.search import LENGTH_WEIGHT, SATURATION, tokenize
+
+MAX_WORDS: Final = 12
+"""Words of a query that are looked up: the rarest."""
+
+MAX_COUNTED_WORDS: Final = 48
+"""Words of a query whose frequency is looked up: the first."""
+
+COUNT_LIMIT: Final = 500
+"""Entries of a word that are counted; a more frequent word counts as one of this frequency."""
+
+CANDIDATES: Final = 64
+"""Entries that are ranked at least, if so many share a word with the query; three times what is asked for if more."""
+
+MAX_WORD_CHARACTERS: Final = 64
+"""Characters of a word that are compared; PostgreSQL stores words of at most 2,046 bytes."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundText(Generic[T]):
+    """What an index has found: the number of the entry, which grows with time, its words, and the entry."""
+
+    number: int
+    words: Sequence[str]
+    entry: T
+
+
+class WordIndex(Protocol[T]):
+    """Index of words over the entries that a search may see."""
+
+    def count_entries(self) -> int:
+        """Return the number of entries."""
+        ...
+
+    def count(self, word: str, limit: int) -> int:
+        """Return how many entries have a word, at most `limit`."""
+        ...
+
+    def list_newest(self, words: Sequence[str], limit: int) -> Sequence[FoundText[T]]:
+        """Return the entries that have all of the words, the newest `limit`, newest first."""
+        ...
+
+
+def index_words(text: str, scope: str) -> list[str]:
+    """Return what is indexed of a text: the word of its scope, and its own words in order, repeated ones too."""
+    return [scope_word(scope), *(word[:MAX_WORD_CHARACTERS] for word in tokenize(text))]
+
+
+def scope_word(scope: str) -> str:
+    """Return the word that every entry of a scope has, and no text: so an index finds the words of one scope."""
+    return f"_{hashlib.blake2b(scope.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def search_words(query: str, index: WordIndex[T], limit: int) -> list[T]:
+    """Return at most `limit` entries that share a word with the query, best first; equal ones newest first."""
+    wanted = list(dict.fromkeys(word[:MAX_WORD_CHARACTERS] for word in tokenize(query)))[:MAX_COUNTED_WORDS]
+    counts = {word: index.count(word, COUNT_LIMIT) for word in wanted}
+    rarest = sorted((word for word in wanted if counts[word]), key=counts.__getitem__)[:MAX_WORDS]
+    if not rarest or limit <= 0:
+        return []
+    found = _collect(rarest, index, max(CANDIDATES, 3 * limit))
+    scores = _score({word: counts[word] for word in rarest}, index.count_entries(), found)
+    ranked = sorted(zip(scores, found, strict=True), key=lambda pair: (-pair[0], -pair[1].number))
+    return [each.entry for _, each in ranked[:limit]]
+
+
+def _collect(rarest: Sequence[str], index: WordIndex[T], most: int) -> list[FoundText[T]]:
+    """Return what is ranked: first what has all words, then what has the rarest of them."""
+    found: dict[int, FoundText[T]] = {}
+    for words in ([*rarest], *([word] for word in rarest)) if len(rarest) > 1 else ([*rarest],):
+        # What was found before may be found again, hence not only the rest is asked for.
+        for each in index.list_newest(words, most):
+            if len(found) < most:
+                found.setdefault(each.number, each)
+        if len(found) >= most:
+            break
+    return list(found.values())
+
+
+def _score(counts: dict[str, int], total: int, found: Sequence[FoundText[T]]) -> list[float]:
+    average = sum(len(each.words) for each in found) / len(found)
+    total = max(total, *counts.values())
+    weights = {word: math.log(1 + (total - count + 0.5) / (count + 0.5)) for word, count in counts.items()}
+    scores: list[float] = []
+    for each in found:
+        length_penalty = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * len(each.words) / average)
+        score = 0.0
+        for word, weight in weights.items():
+            if count := each.words.count(word):
+                score += weight * count * (SATURATION + 1) / (count + length_penalty)
+        scores.append(score)
+    return scores
