@@ -1,7 +1,6 @@
 """SQL store of long-term memory entries. The database finds entries by their words; Python ranks what it found."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -9,10 +8,9 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, or_, select, text, true
 
 from sophon.clock import Clock
-from sophon.errors import NotFound, StoreError
+from sophon.errors import NotFound
 from sophon.memory.keywords import FoundText, index_words, scope_word, search_words
 from sophon.memory.search import rank_entries
-from sophon.stores.maintenance.sql import truncate_log
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.sql.database import Database
@@ -88,23 +86,17 @@ class SqlMemoryStore:
         """See `MemoryStore.delete`."""
         if not await self._database.write(partial(_delete, where=memories.c.id == entry_id)):
             raise NotFound("memory entry", entry_id)
-        await self._clear_log()
+        await self._database.clear_log()
 
     async def delete_all(self, *, scope: str) -> int:
         """See `MemoryStore.delete_all`."""
         count = await self._database.write(partial(_delete_scope, scope=scope))
-        await self._clear_log()
+        await self._database.clear_log()
         return count
 
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_all`."""
         return await self._database.read(partial(_all, scope=scope))
-
-    async def _clear_log(self) -> None:
-        """Empty the write-ahead log, in which the deleted text may still be; readers may keep it a while."""
-        if self._database.file is not None:
-            with suppress(StoreError):
-                await self._database.run_outside_transaction(truncate_log)
 
 
 class _Index:
@@ -128,15 +120,15 @@ class _Index:
 
     def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText[MemoryEntry]]:
         wanted = [*self._scope_words, *words]
-        query = select(memories).where(_MATCHES[self._connection.dialect.name], _visible(self._scope, self._reader))
+        conditions = (_MATCHES[self._connection.dialect.name], _visible(self._scope, self._reader))
         if self._is_sqlite:
             # CROSS JOIN: SQLite reads the index in the order of its numbers, and stops at the limit.
             table = text(f"{sqlite_index.TABLE} CROSS JOIN memories ON memories.number = {sqlite_index.TABLE}.rowid")
-            query = select(*memories.c).select_from(table).where(*query._where_criteria)  # noqa: SLF001
+            query = select(*memories.c).select_from(table).where(*conditions)
             query = query.order_by(text(f"{sqlite_index.TABLE}.rowid DESC")).limit(limit)
             rows = sqlite_index.read_matching(self._connection, query, {"words": sqlite_index.to_expression(wanted)})
         else:
-            query = query.order_by(memories.c.number.desc()).limit(limit)
+            query = select(memories).where(*conditions).order_by(memories.c.number.desc()).limit(limit)
             rows = self._connection.execute(query, {"words": _to_tsquery(wanted)}).all()
         return [FoundText(row.number, row.words.split()[1:], _entry(row)) for row in rows]
 
@@ -229,9 +221,6 @@ def _delete(connection: Connection, where: ColumnElement[bool], *, is_replaced: 
     if not rows:
         return 0
     is_sqlite = connection.dialect.name == "sqlite"
-    if is_sqlite:
-        # What is deleted is overwritten with zeros.
-        connection.exec_driver_sql("PRAGMA secure_delete=ON").fetchall()
     connection.execute(delete(memories).where(where))
     by_scope: dict[str, list[str]] = {}
     for row in rows:

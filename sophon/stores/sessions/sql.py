@@ -155,6 +155,7 @@ class SqlSessionStore:
             await self._database.write(partial(_delete, session_id=session_id))
         finally:
             self.history_cache.invalidate(session_id)
+        await self._database.clear_log()
 
 
 def add_records(

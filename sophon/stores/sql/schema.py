@@ -170,7 +170,7 @@ memories = Table(
     Column("agent", SafeText, nullable=False),
     Column("session_id", SafeText, nullable=False),
     Column("entities", JsonText, nullable=True),
-    # The words that the index finds, in order. SQLite's index is a virtual table: `sophon.stores.memories.sqlite_index`.
+    # What the index finds. SQLite's is a virtual table: `sophon.stores.memories.sqlite_index`.
     Column("words", Text, nullable=False),
     Index("memories_by_scope", "scope"),
     Index("memories_by_session", "session_id"),

@@ -38,9 +38,7 @@ class VectorStore(Protocol):
         """Return the newest `limit` vectors of an embedder, oldest first."""
         ...
 
-    async def load_after(
-        self, namespace: str, embedder: str, number: int, limit: int
-    ) -> tuple[list[VectorRow], int]:
+    async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
         """Return the oldest `limit` vectors of an embedder that were stored after the one with a number, oldest first,
         and the number of the last one; `number` itself if there is none. Numbers begin at 1.
         """

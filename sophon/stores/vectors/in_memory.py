@@ -23,9 +23,7 @@ class InMemoryVectorStore:
         found = [row for row in self._of(namespace) if row.embedder == embedder]
         return found[-limit:] if limit > 0 else []
 
-    async def load_after(
-        self, namespace: str, embedder: str, number: int, limit: int
-    ) -> tuple[list[VectorRow], int]:
+    async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
         """See `VectorStore.load_after`."""
         found = [
             (self._numbers[row.namespace, row.key], row)

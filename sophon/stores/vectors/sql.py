@@ -44,9 +44,7 @@ class SqlVectorStore:
         rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [_to_row(row) for row in reversed(rows)]
 
-    async def load_after(
-        self, namespace: str, embedder: str, number: int, limit: int
-    ) -> tuple[list[VectorRow], int]:
+    async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
         """See `VectorStore.load_after`."""
         query = (
             select(*_COLUMNS, vectors.c.number)
