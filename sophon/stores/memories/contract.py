@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
+from sophon.memory.keywords import scope_word
 from sophon.stores.vectors.contract import VectorRow
 
 MemoryCategory: TypeAlias = Literal["fact", "preference", "observation", "summary"]
@@ -107,5 +108,5 @@ class MemoryStore(Protocol):
 
 
 def vector_namespace(scope: str) -> str:
-    """Return the namespace of the vectors of a scope's entries in the vector store."""
-    return f"memory:{scope}"
+    """Return the namespace of the vectors of a scope's entries in the vector store: plain ASCII for any scope."""
+    return f"memory{scope_word(scope)}"

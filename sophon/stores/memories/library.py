@@ -179,7 +179,7 @@ class LongTermMemory:
         assert self._embedder is not None
         at = entry.created_at or self._clock.now()
         namespace = vector_namespace(entry.scope)
-        return VectorRow(namespace, entry.id, self._embedder.name, len(vector), to_blob(vector), None, at)
+        return VectorRow(namespace, entry.id, self._embedder.name, len(vector), to_blob(vector), {}, at)
 
 
 def check_text(text: str) -> str:

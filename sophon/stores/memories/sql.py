@@ -27,7 +27,7 @@ SERVER_WORDS = "array_to_tsvector(string_to_array(memories.words, ' '))"
 """What PostgreSQL's index is made of (migration 0028)."""
 
 _MATCHES = {
-    "sqlite": text(f"{sqlite_index.TABLE}.{sqlite_index.TABLE} MATCH :words"),
+    "sqlite": text(f"{sqlite_index.TABLE} MATCH :words"),
     "postgresql": text(f"{SERVER_WORDS} @@ CAST(:words AS tsquery)"),
 }
 
@@ -107,6 +107,15 @@ class _Index:
         self._is_sqlite = connection.dialect.name == "sqlite"
         self._scope_words = [] if scope is None else [scope_word(scope)]
 
+    def exists(self) -> bool:
+        return not self._is_sqlite or sqlite_index.exists(self._connection)
+
+    def knows_entries(self) -> bool:
+        """Return whether any entry of the scope is found; damage may go unnoticed and find nothing."""
+        if not self._is_sqlite:
+            return True
+        return self.exists() and (not self._scope_words or self.count(self._scope_words[0], 1) > 0)
+
     def count_entries(self) -> int:
         return _count(self._connection, self._scope)
 
@@ -122,10 +131,10 @@ class _Index:
         wanted = [*self._scope_words, *words]
         conditions = (_MATCHES[self._connection.dialect.name], _visible(self._scope, self._reader))
         if self._is_sqlite:
-            # CROSS JOIN: SQLite reads the index in the order of its numbers, and stops at the limit.
-            table = text(f"{sqlite_index.TABLE} CROSS JOIN memories ON memories.number = {sqlite_index.TABLE}.rowid")
-            query = select(*memories.c).select_from(table).where(*conditions)
-            query = query.order_by(text(f"{sqlite_index.TABLE}.rowid DESC")).limit(limit)
+            # SQLite reads the index in the order of its numbers, and stops at the limit.
+            words = sqlite_index.words_table
+            query = select(memories).select_from(words.join(memories, memories.c.number == words.c.rowid))
+            query = query.where(*conditions).order_by(words.c.rowid.desc()).limit(limit)
             rows = sqlite_index.read_matching(self._connection, query, {"words": sqlite_index.to_expression(wanted)})
         else:
             query = select(memories).where(*conditions).order_by(memories.c.number.desc()).limit(limit)
@@ -151,19 +160,21 @@ def _or_damage(work: Callable[..., T]) -> Callable[[Connection], "T | sqlite_ind
 
 
 def _repair(connection: Connection, damage: sqlite_index.IndexDamaged) -> bool:
-    """Rebuild the index; return whether there is one then. Without entries nothing is done."""
+    """Rebuild the index; return whether there is one then."""
     if not sqlite_index.has_fts5(connection):
         return False
-    if _count(connection, None):
-        sqlite_index.repair(connection, damage)
-        return True
-    return False
+    sqlite_index.repair(connection, damage)
+    return True
 
 
 def _search(
     connection: Connection, query: str, scope: str | None, limit: int, reader: MemoryReader | None
 ) -> list[MemoryEntry]:
-    return search_words(query, _Index(connection, scope, reader), limit)
+    index = _Index(connection, scope, reader)
+    found = search_words(query, index, limit) if index.exists() else []
+    if not found and not index.knows_entries() and index.count_entries():
+        raise sqlite_index.IndexDamaged("it knows none of the entries")
+    return found
 
 
 def _scan(

@@ -9,12 +9,14 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, column, table, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 log = logging.getLogger("sophon")
 
 TABLE = "memory_words"
+
+words_table = table(TABLE, column("rowid"))
 
 # The words are those of `index_words`, which the tokenizer `ascii` leaves as they are. `detail=none`: which entries
 # have a word is all that is asked.
@@ -28,13 +30,17 @@ _REMOVE = text(f"INSERT INTO {TABLE}({TABLE}, rowid, words) VALUES ('delete', :n
 _COUNT = text(f"SELECT count(*) FROM (SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH :words LIMIT :most)")  # noqa: S608
 
 
+_MISSING = (f"no such table: {TABLE}", "vtable constructor failed", "no such module", "fts5:")
+"""What SQLite says of an index that is missing, or of which a part is."""
+
+
 class IndexDamaged(Exception):
     """Error: the index is missing or cannot be read; it must be rebuilt."""
 
 
 def add_words(connection: Connection, number: int, words: str) -> None:
     """Add an entry to the index, in the caller's transaction; create or rebuild the index if that is needed."""
-    if not _exists(connection):
+    if not exists(connection):
         rebuild(connection)  # adds this entry too
         return
     try:
@@ -45,7 +51,7 @@ def add_words(connection: Connection, number: int, words: str) -> None:
 
 def remove_words(connection: Connection, rows: Sequence[tuple[int, str]]) -> None:
     """Remove entries (number and words) that have been deleted, so that their words are in no page of the index."""
-    if not rows or not _exists(connection):
+    if not rows or not exists(connection):
         return
     try:
         connection.execute(_REMOVE, [{"number": number, "words": words} for number, words in rows])
@@ -57,7 +63,7 @@ def remove_words(connection: Connection, rows: Sequence[tuple[int, str]]) -> Non
 
 def replace_words(connection: Connection, number: int, words: str) -> None:
     """Remove an entry that will be added again with another number and perhaps the same words."""
-    if _exists(connection):
+    if exists(connection):
         try:
             connection.execute(_REMOVE, {"number": number, "words": words})
         except DBAPIError as error:
@@ -87,7 +93,7 @@ def to_expression(words: Sequence[str]) -> str:
 
 def repair(connection: Connection, error: Exception) -> None:
     """Rebuild a damaged index, and say so in one line. Raises what is no damage of the index."""
-    damage = _damage(error)
+    damage = error if isinstance(error, IndexDamaged) else _damage(error)
     log.warning("the search index of the memory is damaged and is rebuilt from its entries: %s", damage)
     rebuild(connection)
 
@@ -109,7 +115,8 @@ def has_fts5(connection: Connection) -> bool:
     return bool(connection.exec_driver_sql("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").first())
 
 
-def _exists(connection: Connection) -> bool:
+def exists(connection: Connection) -> bool:
+    """Return whether there is an index: the first entry creates it."""
     return connection.execute(_EXISTS).first() is not None
 
 
@@ -120,7 +127,8 @@ def _command(connection: Connection, name: str) -> None:
 def _damage(error: Exception) -> IndexDamaged:
     """Return the error if the index is to blame. Raises `error` if another process or the disk is."""
     cause = getattr(error, "orig", error)
-    code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
+    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    is_missing = code == sqlite3.SQLITE_ERROR and any(sign in str(cause) for sign in _MISSING)
+    if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT) and not is_missing:
         raise error
     return IndexDamaged(str(cause))
