@@ -8,9 +8,11 @@ from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
+from sophon_hosting.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.skills import add_skills
 
 FACTORY_SETTING = "Chain.Factory"
@@ -32,11 +34,15 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
-    with Skills, and where the settings want them with Learning and Scoring.
+    with Memory and Skills, and where the settings want them with Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
     chain = add_learning(_build_without_guards(services), services.settings)
+    memory = services.settings.memory
+    if memory.enabled:
+        folder = None if memory.directory is None else (services.folder / memory.directory.expanduser()).absolute()
+        chain = add_memory(chain, folder, read_daily_log)
     if services.skills is not None:
         chain = add_skills(chain)
     return add_guards(chain, services.settings.guards)

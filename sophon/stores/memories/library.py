@@ -55,11 +55,21 @@ class LongTermMemory:
         self._store, self._clock, self._embedder = store, clock, embedder
         self._cache = cache or MemoryVectorCache(clock)
 
+    async def is_empty(self, scope: str) -> bool:
+        """Return whether a scope has no entry; that it has none is asked again after `EMPTY_SECONDS`."""
+        known = self._cache.find_state(scope)
+        if known is not None:
+            return known
+        is_empty = not await self._store.memories.count(scope=scope)
+        self._cache.note_state(scope, is_empty=is_empty)
+        return is_empty
+
     async def write(self, entry: MemoryEntry) -> None:
         """Store an entry and its vector; replaces an entry with the same id. Raises StoreError."""
         vectors = await self._embed([entry.text])
         row = self._to_row(entry, vectors[0]) if vectors else None
         self._cache.forget(entry.scope, entry.id)
+        self._cache.note_state(entry.scope, is_empty=False)
         await self._store.memories.write(entry, row)
 
     async def search(

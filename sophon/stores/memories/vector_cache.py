@@ -25,6 +25,13 @@ THREAD_FROM: Final = 20_000
 """Vectors from which a search runs in a thread: one of 20,000 takes a millisecond."""
 
 
+EMPTY_SECONDS: Final = 10.0
+"""Time after which an empty scope is asked about again: another process may have written to it."""
+
+MAX_STATES: Final = 10_000
+"""Scopes of which it is kept whether they are empty."""
+
+
 @dataclass(slots=True)
 class ScopeVectors:
     """Vectors of one scope and embedder; `number` is that of the last one that was loaded."""
@@ -43,6 +50,7 @@ class MemoryVectorCache:
     def __init__(self, clock: Clock, max_vectors: int = MAX_VECTORS) -> None:
         self._clock, self._max_vectors = clock, max_vectors
         self._scopes: OrderedDict[tuple[str, str], ScopeVectors] = OrderedDict()
+        self._states: OrderedDict[str, tuple[bool, float]] = OrderedDict()
 
     async def search(
         self, store: VectorStore, scope: str, embedder: str, vector: Vector, limit: int
@@ -58,8 +66,23 @@ class MemoryVectorCache:
         found = self._scopes.get((scope, embedder))
         return found.index.find(entry_id) if found is not None else None
 
+    def find_state(self, scope: str) -> bool | None:
+        """Return whether a scope is known to be empty; None if that is unknown, or was found `EMPTY_SECONDS` ago."""
+        known = self._states.get(scope)
+        if known is None or (known[0] and self._clock.monotonic() - known[1] >= EMPTY_SECONDS):
+            return None
+        return known[0]
+
+    def note_state(self, scope: str, *, is_empty: bool) -> None:
+        """Note whether a scope is empty."""
+        self._states[scope] = (is_empty, self._clock.monotonic())
+        self._states.move_to_end(scope)
+        while len(self._states) > MAX_STATES:
+            self._states.popitem(last=False)
+
     def forget(self, scope: str, entry_id: str | None = None) -> None:
         """Forget the vector of an entry, or all of a scope."""
+        self._states.pop(scope, None)
         for key in [each for each in self._scopes if each[0] == scope]:
             if entry_id is None:
                 del self._scopes[key]
