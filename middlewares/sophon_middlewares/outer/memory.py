@@ -15,6 +15,7 @@ from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import memory_key
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
 from sophon_middlewares.outer.memory_layer import MemoryLayer
+from sophon_middlewares.outer.window.fact_flush import HAS_MEMORY
 
 DailyLog = Callable[[Context], Awaitable[Sequence[str]]]
 """Returns the lines of the last two days that a turn may see, oldest first."""
@@ -54,6 +55,7 @@ class Memory:
         self._daily_log = daily_log
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
+        ctx.put(HAS_MEMORY, True)
         texts = await self._read_files(ctx)
         entries, days = await self._recall(ctx) if ctx.depth == 0 else ([], [])
         if not (texts or entries or days):

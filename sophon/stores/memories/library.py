@@ -11,7 +11,9 @@ from sophon.errors import InputError, NotFound, SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.vectors import to_blob
+from sophon.memory.entities import find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
+from sophon.memory.statements import Statement, normalize_statement
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.memories.vector_cache import MemoryVectorCache
@@ -23,6 +25,9 @@ HALF_LIFE_DAYS: Final = 180
 MMR_LAMBDA: Final = 0.7
 MIN_SIMILARITY: Final = 0.25
 """Cosine similarity from which an entry is found without sharing a word: unrelated texts have 0.0 to 0.2."""
+
+KNOWN_LOOKUPS: Final = 5
+"""Entries with the same words among which a statement that is already known is looked for."""
 
 EMBEDDED_AT_ONCE: Final = 64
 SECONDS_PER_DAY: Final = 86_400
@@ -113,6 +118,32 @@ class LongTermMemory:
             )
             for each in ranked[:limit]
         ]
+
+    async def learn(self, statements: Sequence[Statement], *, scope: str, origin: str) -> list[MemoryEntry]:
+        """Store statements that a person made, without those that are known; return the new entries. Raises StoreError.
+
+        They are trusted: nothing but the person's own words may have been read for them.
+        """
+        stored: list[MemoryEntry] = []
+        for statement in statements:
+            similar = await self._store.memories.search(statement.text, scope=scope, limit=KNOWN_LOOKUPS)
+            wanted = normalize_statement(statement.text)
+            if any(normalize_statement(each.text) == wanted for each in similar):
+                continue
+            stored.append(
+                MemoryEntry(
+                    id=self._clock.new_id(),
+                    text=statement.text,
+                    category=statement.category,
+                    scope=scope,
+                    origin=origin,
+                    created_at=self._clock.now(),
+                    sources=(),
+                    entities=find_entities(statement.text),
+                )
+            )
+            await self.write(stored[-1])
+        return stored
 
     async def forget(self, entry_id: str, *, scope: str | None = None) -> MemoryEntry:
         """Delete an entry, of one scope only if that is given, and return it. Raises NotFound, StoreError."""

@@ -46,8 +46,9 @@ class MemoryImport(BaseModel):
 
 
 class MemoryDeletion(RequestQuery):
-    """Query of a deletion of everything: `all` must be true."""
+    """Query of a deletion: `ids`, separated by commas, such as those of one event `memory_learned`; or `all`."""
 
+    ids: Annotated[str, Field(max_length=10_000)] = ""
     all: bool = False
 
 
@@ -101,11 +102,19 @@ async def delete_memory_entry(request: web.Request) -> web.Response:
 
 
 async def delete_memory(request: web.Request) -> web.Response:
-    """Delete everything that is remembered of the user. Raises InputError without `all=true`."""
+    """Delete some entries of the user, or everything. Unknown ids are ignored. Raises InputError without either."""
     authorized_host, memory = _authorize(request)
-    if not parse_query(request, MemoryDeletion).all:
-        raise InputError("all=true is needed to forget everything")
-    return json_response({"deleted": await memory.forget_all(authorized_host.user.id)})
+    query, scope = parse_query(request, MemoryDeletion), authorized_host.user.id
+    ids = [each for each in query.ids.split(",") if each]
+    if bool(ids) is query.all:
+        raise InputError("give ids of entries, or all=true to forget everything")
+    if query.all:
+        return json_response({"deleted": await memory.forget_all(scope)})
+    known = await get_host(request).services.store.memories.find(ids)
+    own = [each for each in known.values() if each.scope == scope]
+    for entry in own:
+        await memory.forget(entry.id, scope=scope)
+    return json_response({"deleted": len(own)})
 
 
 async def export_memory(request: web.Request) -> web.Response:
