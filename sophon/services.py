@@ -140,12 +140,15 @@ class Services:
     @property
     def memory(self) -> "LongTermMemory":
         """The long-term memory, over the store of these services."""
-        from sophon.stores.memories.library import LongTermMemory  # lazy: most turns neither read nor write it
+        from sophon.stores.memories.library import (
+            LongTermMemory,
+            choose_embedder,
+        )  # lazy: most turns neither read nor write it
         from sophon.stores.memories.vector_cache import MemoryVectorCache
 
         if not self._memory_vectors:
             self._memory_vectors.append(MemoryVectorCache(self.clock))
-        embedder = self.embedder if self.settings.memory.embedder is not None else None
+        embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
         return LongTermMemory(self.store, self.clock, embedder, self._memory_vectors[0])
 
     @classmethod

@@ -21,7 +21,7 @@ _SECRET = lazy_pattern(
 _FIRST_PERSON = lazy_pattern(
     r"\b(?:i am|i'm|i’m|i(?:'ve| have| live| work| like| love| hate| prefer| need| always| never| usually| use| study)"
     r"|my|mine|our|we (?:are|have|live|use)|call me|remember|from now on|ich (?:bin|habe|heiße|wohne|lebe|arbeite|mag"
-    r"|nutze|esse|trinke)|mein\w*|unser\w*|nenn mich|merk dir|je (?:suis|m'appelle|vis|travaille|préfère|n'aime|déteste)"
+    r"|nutze|esse|trinke)|mein\w*|unser\w*|nenn mich|merk dir|je (?:suis|m'appelle|vis|travaille|préfère|n'aime)"
     r"|j'(?:ai|aime|habite|adore)|m(?:on|a|es)|soy|tengo|me (?:llamo|gusta|encanta)|vivo|trabajo|prefiero|sono|ho"
     r"|mi chiamo|mi piace|abito|lavoro|moro|trabalho|gosto|tenho|sou|ik (?:ben|heb|woon|werk|hou)|mijn)\b",
     re.IGNORECASE,

@@ -265,10 +265,10 @@ class MemorySettings(SettingsSection):
         description="null: after a reply, the host stores facts that users stated about themselves if their message "
         "reads like it. true: it asks a model after each reply. false: never, and nothing before a compaction.",
     )
-    embedder: Literal["Embeddings"] | None = Field(
-        default="Embeddings",
-        description="Embeddings: the embedder of that section, so that entries are found by similarity too. null: by "
-        "their words only.",
+    embedder: Literal["Auto", "Embeddings"] | None = Field(
+        default="Auto",
+        description="Embeddings: entries are found by similarity too, with the embedder of that section. Auto: so, "
+        "unless that is Hashing, which finds less than words do (docs/memory.md). null: by words only.",
     )
     directory: Path | None = Field(
         default=Path("data/memory"),

@@ -10,6 +10,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
+from sophon.learning.hashing_embedder import NAME_PREFIX as HASHING_PREFIX
 from sophon.learning.vectors import to_blob
 from sophon.memory.entities import find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
@@ -168,7 +169,7 @@ class LongTermMemory:
     async def reindex(self, scope: str) -> int:
         """Make the vectors of a scope anew; return how many. Raises ModelError of the embedder, StoreError."""
         if self._embedder is None:
-            raise InputError("Memory.Embedder is null, so there are no vectors")
+            raise InputError("there are no vectors: Memory.Embedder is null, or Auto with the embedder Hashing")
         entries = await self._store.memories.list_all(scope=scope)
         await self._store.vectors.delete(vector_namespace(scope))
         self._cache.forget(scope)
@@ -221,6 +222,13 @@ class LongTermMemory:
         at = entry.created_at or self._clock.now()
         namespace = vector_namespace(entry.scope)
         return VectorRow(namespace, entry.id, self._embedder.name, len(vector), to_blob(vector), {}, at)
+
+
+def choose_embedder(setting: str | None, embedder: Embedder | None) -> Embedder | None:
+    """Return the embedder of the memory by `Memory.Embedder`: with `Auto` none that knows spelling only."""
+    if setting is None or embedder is None:
+        return None
+    return None if setting == "Auto" and embedder.name.startswith(HASHING_PREFIX) else embedder
 
 
 def check_text(text: str) -> str:

@@ -30,7 +30,7 @@ _REMOVE = text(f"INSERT INTO {TABLE}({TABLE}, rowid, words) VALUES ('delete', :n
 _COUNT = text(f"SELECT count(*) FROM (SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH :words LIMIT :most)")  # noqa: S608
 
 
-_MISSING = (f"no such table: {TABLE}", "vtable constructor failed", "no such module", "fts5:")
+_MISSING = (f"no such table: {TABLE}", "vtable constructor failed", "no such module", "fts5:", "SQL logic error")
 """What SQLite says of an index that is missing, or of which a part is."""
 
 

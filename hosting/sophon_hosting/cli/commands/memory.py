@@ -18,7 +18,7 @@ from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.exported_entry import entry_to_json
-from sophon.stores.memories.library import FoundMemory, LongTermMemory
+from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
@@ -63,7 +63,7 @@ def search(
     limit: LimitOption = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Search the entries by words and, unless Memory.Embedder is null, by similarity; the best first."""
+    """Search the entries by words and, with a model for embeddings, by similarity; the best first."""
     found = _run(ctx.obj, lambda memory, _: memory.search(query, scope=user, limit=limit))
     _write(found, as_json=as_json, none=f"Nothing that matches {query!r} is remembered of {user}.")
 
@@ -169,15 +169,14 @@ def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
 
 def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, Store], Awaitable[T]]) -> T:
     settings, clock = load_cli_settings(options), SystemClock()
-    uses_vectors = settings.memory.embedder is not None
-    embedder = create_cached_embedder(settings.embeddings, os.environ, clock) if uses_vectors else None
+    cached = create_cached_embedder(settings.embeddings, os.environ, clock)
+    embedder = choose_embedder(settings.memory.embedder, cached)
 
     async def run(store: Store) -> T:
         try:
             return await operation(LongTermMemory(store, clock, embedder), store)
         finally:
-            if embedder is not None:
-                await embedder.aclose()
+            await cached.aclose()
 
     return run_with_store(options, run)
 
