@@ -68,7 +68,6 @@ def choose_diverse(
     for row, vector in enumerate(vectors):
         if vector is not None:
             matrix[row] = vector
-    similarities = matrix @ matrix.T
     relevance = lambda_ * np.asarray(scores)
     nearest = np.zeros(len(scores))
     chosen: list[int] = []
@@ -77,7 +76,8 @@ def choose_diverse(
         values[chosen] = -np.inf
         best = int(values.argmax())
         chosen.append(best)
-        nearest = np.maximum(nearest, similarities[best])
+        # Not `matrix @ matrix.T`: BLAS would wait for threads, which takes milliseconds on a busy machine.
+        nearest = np.maximum(nearest, np.vecdot(matrix, matrix[best]))
     return chosen
 
 

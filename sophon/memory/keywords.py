@@ -8,7 +8,7 @@ find, so every store gives the same order.
 import hashlib
 import math
 from collections.abc import Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 from sophon.lazy_dataclass import dataclass
 from sophon.memory.search import LENGTH_WEIGHT, SATURATION, tokenize
@@ -19,8 +19,11 @@ MAX_WORDS: Final = 12
 MAX_COUNTED_WORDS: Final = 48
 """Words of a query whose frequency is looked up: the first."""
 
-COUNT_LIMIT: Final = 500
+COUNT_LIMIT: Final = 300
 """Entries of a word that are counted; a more frequent word counts as one of this frequency."""
+
+TOTAL_LIMIT: Final = 10_000
+"""Entries that are counted; of more only the ratio of frequencies matters."""
 
 CANDIDATES: Final = 64
 """Entries that are ranked at least, if so many share a word with the query; three times what is asked for if more."""
@@ -28,31 +31,28 @@ CANDIDATES: Final = 64
 MAX_WORD_CHARACTERS: Final = 64
 """Characters of a word that are compared; PostgreSQL stores words of at most 2,046 bytes."""
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
-class FoundText(Generic[T]):
-    """What an index has found: the number of the entry, which grows with time, its words, and the entry."""
+class FoundText:
+    """What an index has found: the number of an entry, which grows with time, and its words."""
 
     number: int
     words: Sequence[str]
-    entry: T
 
 
-class WordIndex(Protocol[T]):
-    """Index of words over the entries that a search may see."""
+class WordIndex(Protocol):
+    """Index of the words of all entries; a search may see some of them."""
 
-    def count_entries(self) -> int:
-        """Return the number of entries."""
+    def count_entries(self, limit: int) -> int:
+        """Return the number of all entries, at most `limit`."""
         ...
 
     def count(self, word: str, limit: int) -> int:
-        """Return how many entries have a word, at most `limit`."""
+        """Return how many of all entries have a word, at most `limit`."""
         ...
 
-    def list_newest(self, words: Sequence[str], limit: int) -> Sequence[FoundText[T]]:
-        """Return the entries that have all of the words, the newest `limit`, newest first."""
+    def list_newest(self, words: Sequence[str], limit: int) -> Sequence[FoundText]:
+        """Return the entries that the search may see and that have all of the words, the newest `limit` of them."""
         ...
 
 
@@ -66,22 +66,22 @@ def scope_word(scope: str) -> str:
     return f"_{hashlib.blake2b(scope.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
-def search_words(query: str, index: WordIndex[T], limit: int) -> list[T]:
-    """Return at most `limit` entries that share a word with the query, best first; equal ones newest first."""
+def search_words(query: str, index: WordIndex, limit: int) -> list[int]:
+    """Return the numbers of at most `limit` entries that share a word with the query, best and then newest first."""
     wanted = list(dict.fromkeys(word[:MAX_WORD_CHARACTERS] for word in tokenize(query)))[:MAX_COUNTED_WORDS]
     counts = {word: index.count(word, COUNT_LIMIT) for word in wanted}
     rarest = sorted((word for word in wanted if counts[word]), key=counts.__getitem__)[:MAX_WORDS]
     if not rarest or limit <= 0:
         return []
     found = _collect(rarest, index, max(CANDIDATES, 3 * limit))
-    scores = _score({word: counts[word] for word in rarest}, index.count_entries(), found)
+    scores = _score({word: counts[word] for word in rarest}, index.count_entries(TOTAL_LIMIT), found)
     ranked = sorted(zip(scores, found, strict=True), key=lambda pair: (-pair[0], -pair[1].number))
-    return [each.entry for _, each in ranked[:limit]]
+    return [each.number for _, each in ranked[:limit]]
 
 
-def _collect(rarest: Sequence[str], index: WordIndex[T], most: int) -> list[FoundText[T]]:
+def _collect(rarest: Sequence[str], index: WordIndex, most: int) -> list[FoundText]:
     """Return what is ranked: first what has all words, then what has the rarest of them."""
-    found: dict[int, FoundText[T]] = {}
+    found: dict[int, FoundText] = {}
     for words in ([*rarest], *([word] for word in rarest)) if len(rarest) > 1 else ([*rarest],):
         # What was found before may be found again, hence not only the rest is asked for.
         for each in index.list_newest(words, most):
@@ -92,7 +92,7 @@ def _collect(rarest: Sequence[str], index: WordIndex[T], most: int) -> list[Foun
     return list(found.values())
 
 
-def _score(counts: dict[str, int], total: int, found: Sequence[FoundText[T]]) -> list[float]:
+def _score(counts: dict[str, int], total: int, found: Sequence[FoundText]) -> list[float]:
     average = sum(len(each.words) for each in found) / len(found)
     total = max(total, *counts.values())
     weights = {word: math.log(1 + (total - count + 0.5) / (count + 0.5)) for word, count in counts.items()}

@@ -1,6 +1,6 @@
 """In-memory store of long-term memory entries."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -18,7 +18,10 @@ class InMemoryMemoryStore:
     def __init__(self, clock: Clock, vectors: InMemoryVectorStore | None = None) -> None:
         self._clock = clock
         self._vectors = InMemoryVectorStore() if vectors is None else vectors
-        self._found: dict[str, FoundText[MemoryEntry]] = {}
+        self._entries: dict[str, MemoryEntry] = {}
+        """The entries by id, in the order in which they were written."""
+        self._numbers: dict[str, int] = {}
+        self._found: dict[int, FoundText] = {}
         self._numbers_by_word: dict[str, dict[int, str]] = {}
         """For each word the ids of the entries that have it, by number, oldest first."""
         self._last_number = 0
@@ -29,7 +32,8 @@ class InMemoryMemoryStore:
         dated = entry if entry.created_at else replace(entry, created_at=self._clock.now())
         self._last_number += 1
         words = index_words(entry.text, entry.scope)
-        self._found[entry.id] = FoundText(self._last_number, words[1:], dated)
+        self._entries[entry.id], self._numbers[entry.id] = dated, self._last_number
+        self._found[self._last_number] = FoundText(self._last_number, words[1:])
         for word in words:
             self._numbers_by_word.setdefault(word, {})[self._last_number] = entry.id
         if vector is not None:
@@ -39,25 +43,24 @@ class InMemoryMemoryStore:
         self, query: str, *, scope: str | None = None, limit: int = 10, reader: MemoryReader | None = None
     ) -> list[MemoryEntry]:
         """See `MemoryStore.search`."""
-        index = _Index(
-            scope,
-            list(reversed(self._found.values())),
-            lambda entry: (scope is None or entry.scope == scope) and (reader is None or reader.may_see(entry)),
-            self._numbers_by_word,
-            self._found,
-        )
-        if query.strip():
-            return search_words(query, index, limit)
-        return [each.entry for each in sorted(index.visible(), key=_age)][: max(limit, 0)]
+
+        def is_visible(entry: MemoryEntry) -> bool:
+            return (scope is None or entry.scope == scope) and (reader is None or reader.may_see(entry))
+
+        if not query.strip():
+            newest = sorted(filter(is_visible, self._entries.values()), key=self._age)
+            return newest[: max(limit, 0)]
+        ids = {number: name for name, number in self._numbers.items()}
+        index = _Index(self._numbers_by_word, self._found, lambda number: is_visible(self._entries[ids[number]]))
+        return [self._entries[ids[number]] for number in search_words(query, index, limit)]
 
     async def find(self, ids: Sequence[str]) -> dict[str, MemoryEntry]:
         """See `MemoryStore.find`."""
-        return {each: self._found[each].entry for each in ids if each in self._found}
+        return {each: self._entries[each] for each in ids if each in self._entries}
 
     async def list_linked(self, *, scope: str, limit: int, reader: MemoryReader | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_linked`."""
-        entries = (each.entry for each in reversed(self._found.values()))
-        linked = [each for each in entries if each.entities and each.scope == scope]
+        linked = [each for each in reversed(self._entries.values()) if each.entities and each.scope == scope]
         return [each for each in linked if reader is None or reader.may_see(each)][: max(limit, 0)]
 
     async def count(self, *, scope: str | None = None) -> int:
@@ -76,23 +79,28 @@ class InMemoryMemoryStore:
 
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_all`."""
-        found = [each.entry for each in self._found.values() if scope is None or each.entry.scope == scope]
+        found = [each for each in self._entries.values() if scope is None or each.scope == scope]
         return sorted(found, key=_created_at)
 
     def forget_session(self, session_id: str) -> None:
         """Delete the entries of a session that is deleted."""
-        for entry in [each.entry for each in self._found.values()]:
+        for entry in [*self._entries.values()]:
             if entry.session_id == session_id:
                 self._remove(entry.id)
 
     def _remove(self, entry_id: str) -> bool:
-        found = self._found.pop(entry_id, None)
-        if found is None:
+        entry = self._entries.pop(entry_id, None)
+        if entry is None:
             return False
-        for word in {*index_words(found.entry.text, found.entry.scope)}:
-            del self._numbers_by_word[word][found.number]
-        self._vectors.remove(vector_namespace(found.entry.scope), entry_id)
+        number = self._numbers.pop(entry_id)
+        del self._found[number]
+        for word in {*index_words(entry.text, entry.scope)}:
+            del self._numbers_by_word[word][number]
+        self._vectors.remove(vector_namespace(entry.scope), entry_id)
         return True
+
+    def _age(self, entry: MemoryEntry) -> tuple[float, int]:
+        return -_created_at(entry).timestamp(), -self._numbers[entry.id]
 
 
 class _Index:
@@ -100,36 +108,21 @@ class _Index:
 
     def __init__(
         self,
-        scope: str | None,
-        newest_first: Sequence[FoundText[MemoryEntry]],
-        is_visible: Callable[[MemoryEntry], bool],
-        numbers_by_word: dict[str, dict[int, str]],
-        found: dict[str, FoundText[MemoryEntry]],
+        numbers_by_word: Mapping[str, Mapping[int, str]],
+        found: Mapping[int, FoundText],
+        is_visible: Callable[[int], bool],
     ) -> None:
-        self._scope, self._newest_first, self._is_visible = scope, newest_first, is_visible
-        self._numbers_by_word, self._found = numbers_by_word, found
+        self._numbers_by_word, self._found, self._is_visible = numbers_by_word, found, is_visible
 
-    def visible(self) -> Iterator[FoundText[MemoryEntry]]:
-        """Yield what the search may see, newest first."""
-        return (each for each in self._newest_first if self._is_visible(each.entry))
-
-    def count_entries(self) -> int:
-        return sum(self._scope is None or each.entry.scope == self._scope for each in self._newest_first)
+    def count_entries(self, limit: int) -> int:
+        return min(len(self._found), limit)
 
     def count(self, word: str, limit: int) -> int:
-        ids = self._numbers_by_word.get(word, {}).values()
-        return min(sum(self._scope is None or self._found[each].entry.scope == self._scope for each in ids), limit)
+        return min(len(self._numbers_by_word.get(word, ())), limit)
 
-    def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText[MemoryEntry]]:
-        having = [self._numbers_by_word.get(word, {}) for word in words]
-        numbers = sorted(set.intersection(*map(set, having)), reverse=True)
-        found = (self._found[having[0][number]] for number in numbers)
-        return [each for each in found if self._is_visible(each.entry)][:limit]
-
-
-def _age(found: FoundText[MemoryEntry]) -> tuple[float, int]:
-    assert found.entry.created_at is not None
-    return -found.entry.created_at.timestamp(), -found.number
+    def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText]:
+        numbers = set.intersection(*(set(self._numbers_by_word.get(word, ())) for word in words))
+        return [self._found[each] for each in sorted(filter(self._is_visible, numbers), reverse=True)[:limit]]
 
 
 def _created_at(entry: MemoryEntry) -> datetime:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, or_, select, text, true
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, func, insert, or_, select, text, true
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
@@ -13,6 +13,7 @@ from sophon.memory.keywords import FoundText, index_words, scope_word, search_wo
 from sophon.memory.search import rank_entries
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
+from sophon.stores.sql.column_types import SafeText
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import memories
 from sophon.stores.vectors.contract import VectorRow
@@ -26,10 +27,29 @@ IDS_PER_QUERY = 500
 SERVER_WORDS = "array_to_tsvector(string_to_array(memories.words, ' '))"
 """What PostgreSQL's index is made of (migration 0028)."""
 
-_MATCHES = {
-    "sqlite": text(f"{sqlite_index.TABLE} MATCH :words"),
-    "postgresql": text(f"{SERVER_WORDS} @@ CAST(:words AS tsquery)"),
+_SEEN = """
+    (CAST(:scope AS TEXT) IS NULL OR memories.scope = :scope)
+    AND (:sees_all = 1 OR memories.reach = 'owner' OR (memories.reach = 'agent' AND memories.agent = :agent)
+         OR (memories.reach = 'session' AND memories.session_id = :session_id))
+"""
+_SAFE = [bindparam(name, type_=SafeText()) for name in ("scope", "agent", "session_id")]
+# SQLite reads the index in the order of its numbers, and stops at the limit. As text: a search runs several of these,
+# and building them takes longer than running them.
+_NEWEST = {
+    "sqlite": text(
+        f"SELECT memories.number, memories.words FROM {sqlite_index.TABLE} JOIN memories "  # noqa: S608 - constants
+        f"ON memories.number = {sqlite_index.TABLE}.rowid WHERE {sqlite_index.TABLE} MATCH :words AND {_SEEN} "
+        f"ORDER BY {sqlite_index.TABLE}.rowid DESC LIMIT :most"
+    ).bindparams(*_SAFE),
+    "postgresql": text(
+        f"SELECT memories.number, memories.words FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) "  # noqa: S608
+        f"AND {_SEEN} ORDER BY memories.number DESC LIMIT :most"
+    ).bindparams(*_SAFE),
 }
+_SERVER_COUNT = text(
+    f"SELECT count(*) FROM (SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"  # noqa: S608
+)
+_SOME = text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found")
 
 
 class SqlMemoryStore:
@@ -116,30 +136,29 @@ class _Index:
             return True
         return self.exists() and (not self._scope_words or self.count(self._scope_words[0], 1) > 0)
 
-    def count_entries(self) -> int:
-        return _count(self._connection, self._scope)
+    def count_entries(self, limit: int) -> int:
+        return int(self._connection.execute(_SOME, {"most": limit}).scalar_one())
 
     def count(self, word: str, limit: int) -> int:
-        words = [*self._scope_words, word]
         if self._is_sqlite:
-            return sqlite_index.count_words(self._connection, words, limit)
-        matching = select(memories.c.number).where(_MATCHES["postgresql"]).limit(limit).subquery()
-        query = select(func.count()).select_from(matching)
-        return self._connection.execute(query, {"words": _to_tsquery(words)}).scalar_one()
+            return sqlite_index.count_words(self._connection, [word], limit)
+        return int(self._connection.execute(_SERVER_COUNT, {"words": _to_tsquery([word]), "most": limit}).scalar_one())
 
-    def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText[MemoryEntry]]:
-        wanted = [*self._scope_words, *words]
-        conditions = (_MATCHES[self._connection.dialect.name], _visible(self._scope, self._reader))
+    def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText]:
+        wanted, reader = [*words, *self._scope_words], self._reader or MemoryReader()
+        parameters = {
+            "scope": self._scope,
+            "sees_all": int(self._reader is None),
+            "agent": reader.agent,
+            "session_id": reader.session_id,
+            "most": limit,
+        }
         if self._is_sqlite:
-            # SQLite reads the index in the order of its numbers, and stops at the limit.
-            words = sqlite_index.words_table
-            query = select(memories).select_from(words.join(memories, memories.c.number == words.c.rowid))
-            query = query.where(*conditions).order_by(words.c.rowid.desc()).limit(limit)
-            rows = sqlite_index.read_matching(self._connection, query, {"words": sqlite_index.to_expression(wanted)})
+            parameters["words"] = sqlite_index.to_expression(wanted)
+            rows = sqlite_index.read_matching(self._connection, _NEWEST["sqlite"], parameters)
         else:
-            query = select(memories).where(*conditions).order_by(memories.c.number.desc()).limit(limit)
-            rows = self._connection.execute(query, {"words": _to_tsquery(wanted)}).all()
-        return [FoundText(row.number, row.words.split()[1:], _entry(row)) for row in rows]
+            rows = self._connection.execute(_NEWEST["postgresql"], {**parameters, "words": _to_tsquery(wanted)}).all()
+        return [FoundText(number, stored.split()[1:]) for number, stored in rows]
 
 
 def delete_session_memories(connection: Connection, session_id: str) -> None:
@@ -171,10 +190,10 @@ def _search(
     connection: Connection, query: str, scope: str | None, limit: int, reader: MemoryReader | None
 ) -> list[MemoryEntry]:
     index = _Index(connection, scope, reader)
-    found = search_words(query, index, limit) if index.exists() else []
-    if not found and not index.knows_entries() and index.count_entries():
+    numbers = search_words(query, index, limit) if index.exists() else []
+    if not numbers and not index.knows_entries() and _count(connection, scope):
         raise sqlite_index.IndexDamaged("it knows none of the entries")
-    return found
+    return _load(connection, numbers)
 
 
 def _scan(
@@ -249,6 +268,14 @@ def _find(connection: Connection, ids: Sequence[str]) -> dict[str, MemoryEntry]:
     parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
     queries = (select(memories).where(memories.c.id.in_(part)) for part in parts)
     return {row.id: _entry(row) for query in queries for row in connection.execute(query)}
+
+
+def _load(connection: Connection, numbers: Sequence[int]) -> list[MemoryEntry]:
+    """Return entries by their numbers, in that order."""
+    parts = [numbers[start : start + IDS_PER_QUERY] for start in range(0, len(numbers), IDS_PER_QUERY)]
+    queries = (select(memories).where(memories.c.number.in_(part)) for part in parts)
+    by_number = {row.number: _entry(row) for query in queries for row in connection.execute(query)}
+    return [by_number[number] for number in numbers]
 
 
 def _count(connection: Connection, scope: str | None) -> int:

@@ -9,14 +9,12 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, column, table, text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 log = logging.getLogger("sophon")
 
 TABLE = "memory_words"
-
-words_table = table(TABLE, column("rowid"))
 
 # The words are those of `index_words`, which the tokenizer `ascii` leaves as they are. `detail=none`: which entries
 # have a word is all that is asked.
