@@ -178,6 +178,7 @@ async def test_by_default_a_message_that_says_something_of_its_author_is_read(ma
     await here.idle(2)
     assert [each.messages[-1].content for each in here.asked if each.purpose == "memory"] == ["I live in Oslo"]
     [entry] = await here.services.store.memories.list_all()
+    await here.until(lambda: bool(here.events.of(MemoryLearned)))
     [learned] = here.events.of(MemoryLearned)
     assert (learned.entry_ids, learned.texts, learned.session_id) == ([entry.id], ["They live in Oslo."], "s")
 
