@@ -19,6 +19,7 @@ from tests.bench import (
     histories,
     hosted,
     learning,
+    memory,
     pages,
     prompt_cache,
     queueing,
@@ -221,6 +222,7 @@ async def main() -> None:
     await hosts()
     await guards.measure()
     await learning.measure_all()
+    await memory.measure_all()
     await commits.measure(line)
     await histories.measure()
     await hubs()
