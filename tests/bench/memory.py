@@ -11,8 +11,11 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+
+from sqlalchemy import Connection, insert
 
 from sophon import ModelRequest, Services
 from sophon.clock import SystemClock
@@ -20,11 +23,15 @@ from sophon.learning.contract import Embedder
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.vectors import to_blob
-from sophon.stores.contract import Store
+from sophon.memory.keywords import index_words
 from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, vector_namespace
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.memories.vector_cache import MemoryVectorCache
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.schema import memories, vectors
+from sophon.stores.sql.url import resolve_url
 from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import VectorRow
 from sophon.testing import FunctionModel
@@ -37,7 +44,6 @@ REPETITIONS = 40
 WORDS = 4000
 WORDS_PER_ENTRY = 12
 TURNS = 200
-AT_ONCE = 500
 SCOPE = "ada"
 
 
@@ -64,20 +70,32 @@ class Texts:
         return " ".join(self._random.choices(self._words, self._weights, k=words))
 
 
-async def fill(store: Store, embedder: HashingEmbedder, texts: Texts, count: int) -> None:
-    """Write entries with vectors, many at a time, which share transactions."""
-    clock = SystemClock()
-
-    async def write(number: int) -> None:
+def build(embedder: HashingEmbedder, texts: Texts, count: int) -> Iterator[tuple[MemoryEntry, VectorRow]]:
+    """Yield entries with their vectors."""
+    now, namespace = SystemClock().now(), vector_namespace(SCOPE)
+    for number in range(count):
         text = texts.sentence()
         blob = to_blob(embedder.embed_text(text))
-        entry = MemoryEntry(f"m{number}", text, scope=SCOPE, sources=(), created_at=clock.now())
-        namespace = vector_namespace(SCOPE)
-        row = VectorRow(namespace, entry.id, embedder.name, embedder.dimensions, blob, {}, clock.now())
-        await store.memories.write(entry, row)
+        entry = MemoryEntry(f"m{number}", text, scope=SCOPE, sources=(), created_at=now)
+        yield entry, VectorRow(namespace, entry.id, embedder.name, embedder.dimensions, blob, {}, now)
 
-    for start in range(0, count, AT_ONCE):
-        await asyncio.gather(*(write(number) for number in range(start, min(start + AT_ONCE, count))))
+
+def insert_all(connection: Connection, made: Sequence[tuple[MemoryEntry, VectorRow]]) -> None:
+    """Insert entries and vectors in one transaction, as a store with so many has them."""
+    columns = ("id", "scope", "category", "text", "origin", "created_at", "reach", "agent", "session_id")
+    rows = [
+        {
+            **{name: getattr(entry, name) for name in columns},
+            "sources": [],
+            "entities": None,
+            "words": " ".join(index_words(entry.text, entry.scope)),
+        }
+        for entry, _ in made
+    ]
+    connection.execute(insert(memories), rows)
+    names = ("namespace", "key", "embedder", "dimensions", "blob", "data", "at", "session_id")
+    connection.execute(insert(vectors), [{name: getattr(row, name) for name in names} for _, row in made])
+    sqlite_index.rebuild(connection)
 
 
 async def searches() -> None:
@@ -87,11 +105,10 @@ async def searches() -> None:
             store = SqlStore("sqlite:///bench.db", folder=Path(folder))
             await store.open()
             texts, embedder = Texts(), HashingEmbedder()
-            began = time.perf_counter()
-            await fill(store, embedder, texts, count)
-            print(
-                f"{'write an entry with its vector, SQLite':<58}{(time.perf_counter() - began) / count * 1e6:>10.0f} us"
-            )
+            database = Database(resolve_url("sqlite:///bench.db", Path(folder)), 10.0, lambda _: None)
+            await database.open()
+            await database.write(partial(insert_all, made=list(build(embedder, texts, count))))
+            await database.close()
             for name, used in (("words only", None), ("hybrid", CachingEmbedder(embedder))):
                 memory = LongTermMemory(store, SystemClock(), used, MemoryVectorCache(SystemClock()))
 
@@ -123,7 +140,8 @@ async def prompts() -> None:
             services = Services(
                 models=FunctionModel(answer), store=store, settings=settings, embedder=CachingEmbedder(embedder)
             )
-            await fill(store, embedder, texts, count)
+            for entry, row in build(embedder, texts, count):
+                await store.memories.write(entry, row)
             chain = twelve(services) if name == "the twelve" else add_memory(twelve(services), files)
             chains[name] = lambda chain=chain, services=services: chain.run(
                 services.turn(texts.sentence(6), principal=SCOPE)
