@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Protocol
 
 from sophon.clock import Clock
 from sophon.errors import InputError, NotFound, SophonError
@@ -15,10 +15,9 @@ from sophon.learning.vectors import to_blob
 from sophon.memory.entities import find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
-from sophon.stores.contract import Store
-from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
+from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
 from sophon.stores.memories.vector_cache import MemoryVectorCache
-from sophon.stores.vectors.contract import VectorRow
+from sophon.stores.vectors.contract import VectorRow, VectorStore
 
 log = logging.getLogger("sophon")
 
@@ -45,6 +44,15 @@ class FoundMemory:
     source: Literal["keyword", "vector", "hybrid", "newest"]
 
 
+class MemoryRepositories(Protocol):
+    """The repositories of a store that hold memory."""
+
+    @property
+    def memories(self) -> MemoryStore: ...
+    @property
+    def vectors(self) -> VectorStore: ...
+
+
 class LongTermMemory:
     """Entries of a store, with vectors if there is an `embedder`. Without one, or while it fails, words find them.
 
@@ -53,7 +61,7 @@ class LongTermMemory:
 
     def __init__(
         self,
-        store: Store,
+        store: MemoryRepositories,
         clock: Clock,
         embedder: Embedder | None = None,
         cache: MemoryVectorCache | None = None,
