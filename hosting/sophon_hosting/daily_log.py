@@ -20,8 +20,8 @@ async def read_daily_log(ctx: Context) -> Sequence[str]:
     """
     runs = ctx.services.store.runs
     # A group has one session per thread; a person may have many.
-    of_group = {"session_id": ctx.session_id} if ctx.group else {"owner": ctx.principal}
-    found = await runs.list(**of_group, limit=MAX_LINES, whole=False)
+    session_id, owner = (ctx.session_id, None) if ctx.group else (None, ctx.principal)
+    found = await runs.list(session_id=session_id, owner=owner, limit=MAX_LINES, whole=False)
     first_day = (ctx.services.clock.now() - timedelta(days=DAYS - 1)).date()
     lines: list[str] = []
     for run in reversed(found):

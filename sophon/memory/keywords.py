@@ -8,6 +8,7 @@ find, so every store gives the same order.
 import hashlib
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, Protocol
 
 from sophon.lazy_dataclass import dataclass
@@ -30,6 +31,14 @@ CANDIDATES: Final = 64
 
 MAX_WORD_CHARACTERS: Final = 64
 """Characters of a word that are compared; PostgreSQL stores words of at most 2,046 bytes."""
+
+
+_FUNCTION_WORDS: Final = (
+    "a about all am an and any are as at be been by can could did do does for from had has have he her hers him "
+    "his how i if in into is it its me my of on or our shall she should so than that the their them then there "
+    "these they this those to was we were what when where which who whose why will with would you your"
+)
+"""Words of English that questions consist of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,9 @@ def scope_word(scope: str) -> str:
 
 def search_words(query: str, index: WordIndex, limit: int) -> list[int]:
     """Return the numbers of at most `limit` entries that share a word with the query, best and then newest first."""
-    wanted = list(dict.fromkeys(word[:MAX_WORD_CHARACTERS] for word in tokenize(query)))[:MAX_COUNTED_WORDS]
+    every = dict.fromkeys(word[:MAX_WORD_CHARACTERS] for word in tokenize(query))
+    # Function words find what has nothing to do with the question; a query of nothing else is taken as it is.
+    wanted = ([word for word in every if word not in _stem_function_words()] or [*every])[:MAX_COUNTED_WORDS]
     counts = {word: index.count(word, COUNT_LIMIT) for word in wanted}
     rarest = sorted((word for word in wanted if counts[word]), key=counts.__getitem__)[:MAX_WORDS]
     if not rarest or limit <= 0:
@@ -77,6 +88,11 @@ def search_words(query: str, index: WordIndex, limit: int) -> list[int]:
     scores = _score({word: counts[word] for word in rarest}, index.count_entries(TOTAL_LIMIT), found)
     ranked = sorted(zip(scores, found, strict=True), key=lambda pair: (-pair[0], -pair[1].number))
     return [each.number for _, each in ranked[:limit]]
+
+
+@cache
+def _stem_function_words() -> frozenset[str]:
+    return frozenset(tokenize(_FUNCTION_WORDS))
 
 
 def _collect(rarest: Sequence[str], index: WordIndex, most: int) -> list[FoundText]:

@@ -2,7 +2,8 @@
 
 import json
 import re
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from typing import Final, Literal, cast
 
 from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
@@ -47,16 +48,10 @@ def parse_statements(answer: str) -> list[Statement]:
 
     What is invalid or looks like a secret is left out, and what follows the first `MAX_STATEMENTS`.
     """
-    listed = _parse_json(answer)
+    listed: Sequence[object] | None = _parse_json(answer)
     if listed is None:
         listed = [{"text": match[1]} for line in answer.splitlines() if (match := _BULLET.match(line))]
-    found: list[Statement] = []
-    for item in listed:
-        text = item.get("text") if isinstance(item, dict) else None
-        category = item.get("category", "fact") if isinstance(item, dict) else None
-        is_valid = isinstance(text, str) and MIN_CHARACTERS <= len(text.strip()) <= MAX_CHARACTERS
-        if is_valid and category in ("fact", "preference") and not _SECRET.search(text):
-            found.append(Statement(text.strip(), category))
+    found = [statement for item in listed if (statement := _parse_statement(item)) is not None]
     return found[:MAX_STATEMENTS]
 
 
@@ -65,10 +60,22 @@ def normalize_statement(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def _parse_json(answer: str) -> list[Any] | None:
+def _parse_statement(item: object) -> Statement | None:
+    if not isinstance(item, dict):
+        return None
+    fields = cast(dict[str, object], item)
+    text, category = fields.get("text"), fields.get("category", "fact")
+    if not isinstance(text, str) or not MIN_CHARACTERS <= len(text.strip()) <= MAX_CHARACTERS or _SECRET.search(text):
+        return None
+    if category == "preference":
+        return Statement(text.strip(), "preference")
+    return Statement(text.strip()) if category == "fact" else None
+
+
+def _parse_json(answer: str) -> Sequence[object] | None:
     start, end = answer.find("["), answer.rfind("]")
     try:
         items: object = json.loads(answer[start : end + 1]) if 0 <= start < end else None
     except ValueError:
         return None
-    return items if isinstance(items, list) else None  # pyright: ignore[reportUnknownVariableType] - each is checked
+    return cast(list[object], items) if isinstance(items, list) else None

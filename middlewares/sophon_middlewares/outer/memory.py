@@ -57,7 +57,7 @@ class Memory:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         ctx.put(HAS_MEMORY, True)
         texts = await self._read_files(ctx)
-        entries, days = await self._recall(ctx) if ctx.depth == 0 else ([], [])
+        entries, days = await self._recall(ctx)
         if not (texts or entries or days):
             await next(ctx)
             return
@@ -75,6 +75,8 @@ class Memory:
         return await ctx.services.clock.run_in_thread(lambda: reader.read(own_folder))
 
     async def _recall(self, ctx: Context) -> tuple[Sequence[MemoryEntry], Sequence[str]]:
+        if ctx.depth:
+            return (), ()  # a plan step is told what it needs
         settings, memory, scope = ctx.settings.memory, ctx.services.memory, memory_scope(ctx.data_owner)
         try:
             days = await self._daily_log(ctx) if self._daily_log is not None and settings.daily_log else ()

@@ -121,7 +121,8 @@ class _Index:
         return min(len(self._numbers_by_word.get(word, ())), limit)
 
     def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText]:
-        numbers = set.intersection(*(set(self._numbers_by_word.get(word, ())) for word in words))
+        first, *others = (set[int](self._numbers_by_word.get(word, ())) for word in words)
+        numbers = first.intersection(*others)
         return [self._found[each] for each in sorted(filter(self._is_visible, numbers), reverse=True)[:limit]]
 
 
