@@ -268,7 +268,7 @@ class MemorySettings(SettingsSection):
     embedder: Literal["Auto", "Embeddings"] | None = Field(
         default="Auto",
         description="Embeddings: entries are found by similarity too, with the embedder of that section. Auto: so, "
-        "unless that is Hashing, which finds less than words do (docs/memory.md). null: by words only.",
+        "unless that is Hashing, which adds little to words (docs/memory.md). null: by words only.",
     )
     directory: Path | None = Field(
         default=Path("data/memory"),
