@@ -85,6 +85,8 @@ def search_words(query: str, index: WordIndex, limit: int) -> list[int]:
     if not rarest or limit <= 0:
         return []
     found = _collect(rarest, index, max(CANDIDATES, 3 * limit))
+    if not found:
+        return []
     scores = _score({word: counts[word] for word in rarest}, index.count_entries(TOTAL_LIMIT), found)
     ranked = sorted(zip(scores, found, strict=True), key=lambda pair: (-pair[0], -pair[1].number))
     return [each.number for _, each in ranked[:limit]]

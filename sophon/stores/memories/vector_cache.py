@@ -3,6 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from sophon.clock import Clock
@@ -101,7 +102,7 @@ class MemoryVectorCache:
         while True:
             rows, number = await store.load_after(vector_namespace(scope), embedder, found.number, ROWS_PER_READ)
             if rows:
-                broken += await self._clock.run_in_thread(lambda rows=rows: _add(found.index, rows, dimensions))  # pyright: ignore[reportUnknownLambdaType] - the default is typed
+                broken += await self._clock.run_in_thread(partial(_add, found.index, rows, dimensions))
                 found.number = number
             if len(rows) < ROWS_PER_READ:
                 break

@@ -69,6 +69,7 @@ async def test_search_keeps_to_its_scope_and_limit(store: Store):
     for number in range(5):
         await store.memories.write(MemoryEntry(str(number), "cat", scope="ada" if number % 2 else "bob"))
     assert await ids(store, "cat", scope="ada") == ["3", "1"]
+    assert await ids(store, "cat", scope="eve") == []
     assert await ids(store, "cat", limit=2) == ["4", "3"]
     assert await ids(store, "cat", limit=0) == []
 
