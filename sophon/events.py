@@ -171,6 +171,32 @@ class SkillLoaded(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class MemoryRecalled(Event):
+    """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens."""
+
+    entry_ids: list[str]
+    files: list[str]
+    tokens: int
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryLearned(Event):
+    """Facts that the user stated were stored as memory entries; deleting these entries undoes it."""
+
+    entry_ids: list[str]
+    texts: list[str]
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryFlush(Event):
+    """Durable facts were stored as memory entries before the messages that hold them were compacted."""
+
+    entry_ids: list[str]
+    texts: list[str]
+    messages: int
+
+
+@dataclass(slots=True, kw_only=True)
 class ToolCallCompleted(Event):
     """A tool call ended with exactly one outcome; a call that was denied before it ran has no ToolCallStarted.
 

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
+    from sophon.stores.memories.library import LongTermMemory
+    from sophon.stores.memories.vector_cache import MemoryVectorCache
 
 T = TypeVar("T")
 
@@ -123,6 +125,7 @@ class Services:
         self.policies = policies
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
+        self._memory_vectors: list[MemoryVectorCache] = []
         self.learns = True
         """False off the record: turns leave no trajectories and no routing decisions."""
 
@@ -144,6 +147,20 @@ class Services:
         if not self._routers:
             self._routers.append(create_router(self))
         return self._routers[0]
+
+    @property
+    def memory(self) -> "LongTermMemory":
+        """The long-term memory, over the store of these services."""
+        from sophon.stores.memories.library import (
+            LongTermMemory,
+            choose_embedder,
+        )  # lazy: most turns neither read nor write it
+        from sophon.stores.memories.vector_cache import MemoryVectorCache
+
+        if not self._memory_vectors:
+            self._memory_vectors.append(MemoryVectorCache(self.clock))
+        embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
+        return LongTermMemory(self.store, self.clock, embedder, self._memory_vectors[0])
 
     @classmethod
     def from_settings(

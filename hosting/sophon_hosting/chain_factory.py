@@ -11,9 +11,11 @@ from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, lo
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon.task_types import TaskType
+from sophon_hosting.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.skills import add_skills
 
@@ -36,7 +38,7 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
-    with Skills, and where the settings want them with Learning and Scoring.
+    with Memory and Skills, and where the settings want them with Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
@@ -44,7 +46,7 @@ def build_configured_chain(services: Services) -> Pipeline:
 
 
 def build_pipelines(services: Services) -> PipelineRegistry:
-    """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills and learning.
+    """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills, memory and learning.
 
     Raises what `build_configured_chain` raises, and SettingsError if only some of the chains record their turns.
     """
@@ -66,6 +68,10 @@ def records_turns(chain: Pipeline) -> bool:
 
 def _complete(chain: Pipeline, services: Services) -> Pipeline:
     chain = add_learning(chain, services.settings)
+    memory = services.settings.memory
+    if memory.enabled:
+        folder = None if memory.directory is None else (services.folder / memory.directory.expanduser()).absolute()
+        chain = add_memory(chain, folder, read_daily_log)
     if services.skills is not None:
         chain = add_skills(chain)
     return add_guards(chain, services.settings.guards)

@@ -4,7 +4,7 @@ from sophon.builtin_tools.calculator import calculator
 from sophon.builtin_tools.date_time import datetime_now
 from sophon.builtin_tools.files import files_list, files_read, files_write
 from sophon.builtin_tools.http import http_request, http_send
-from sophon.builtin_tools.memory import memory_forget, memory_search, memory_write
+from sophon.builtin_tools.memory import memory_forget, memory_graph, memory_read, memory_search, memory_write
 from sophon.builtin_tools.shell import system_execute
 from sophon.builtin_tools.tool_loading import load_tools
 from sophon.tools.tool import Tool
@@ -25,6 +25,8 @@ _BUILTIN_TOOLS = (
     http_send,
     memory_forget,
     system_execute,
+    memory_read,
+    memory_graph,
 )
 
 

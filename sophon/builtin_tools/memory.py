@@ -1,12 +1,14 @@
-"""Built-in tools `memories.write`, `memories.search` and `memories.delete`: long-term memory, scoped to its owner."""
+"""Built-in tools `memory.write`, `.read`, `.search`, `.graph` and `.forget`: long-term memory, scoped to its owner."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import NotFound, ToolError
+from sophon.memory.entities import find_entities
 from sophon.principals import memory_scope
-from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.memories.contract import MAIN_AGENT, MemoryEntry, MemoryReach, MemoryReader
 from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, result_to_text, tool
 from sophon.tools.untrusted_text import ExternalText
@@ -18,7 +20,12 @@ MAX_ENTRY_CHARACTERS = 4000
 UNKNOWN_SOURCES = "unknown"
 """Shown in place of the sources of an entry of which nobody knows what its turn had read."""
 
-MemoryCategory = Literal["fact", "preference", "observation"]
+MAX_GRAPH_ENTRIES = 10_000
+"""Newest entries that the entity graph is made of."""
+
+MAX_GRAPH_RESULTS = 20
+
+Category = Literal["fact", "preference", "observation"]
 
 
 @tool(
@@ -32,13 +39,15 @@ MemoryCategory = Literal["fact", "preference", "observation"]
 async def memory_write(
     ctx: Context,
     text: Annotated[str, ValueRules(min_length=1, max_length=MAX_ENTRY_CHARACTERS)],
-    category: MemoryCategory = "fact",
+    category: Category = "fact",
+    reach: MemoryReach = "owner",
 ) -> str:
     """Remember something about the user or their world beyond this conversation.
 
     Args:
         text: One statement that can be understood on its own.
         category: What kind of statement it is.
+        reach: Who sees it: all conversations, those of this agent, or this one.
     """
     if not text.strip():
         raise ToolError("there is nothing to remember: the text is empty")
@@ -51,8 +60,12 @@ async def memory_write(
         origin=f"{ctx.channel}/{ctx.session_id}",
         created_at=clock.now(),
         sources=await collect_untrusted_sources(ctx),
+        reach=reach,
+        agent=MAIN_AGENT if reach == "agent" else "",
+        session_id=ctx.session_id if reach == "session" else "",
+        entities=find_entities(text),
     )
-    await ctx.services.store.memories.write(entry)
+    await ctx.services.memory.write(entry)
     return f"Remembered as {entry.id}."
 
 
@@ -73,12 +86,64 @@ async def memory_search(
         query: Words to look for; an empty text gives the newest entries.
         limit: How many entries at most.
     """
-    found = await ctx.services.store.memories.search(query, scope=memory_scope(ctx.data_owner), limit=limit)
+    found = await ctx.services.memory.search(
+        query, scope=memory_scope(ctx.data_owner), limit=limit, reader=_find_reader(ctx)
+    )
     if not found:
         return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
-    # What a page said yesterday is no more trusted than what it says today.
-    items = [_entry_to_json(entry) for entry in found]
-    return items if all(entry.is_trusted for entry in found) else ExternalText(result_to_text(items))
+    return _show([each.entry for each in found])
+
+
+@tool(
+    deferred=True,
+    name="memory.read",
+    risk=Risk.NONE,
+    group="memory",
+    idempotent=True,
+    tags=("memory", "memories", "origin"),
+)
+async def memory_read(ctx: Context, id: str) -> list[dict[str, Any]] | str:  # noqa: A002 - as in a search
+    """Show one entry of the memory: where it comes from, who sees it, and what it names.
+
+    Args:
+        id: The entry's id, as memory.search shows it.
+    """
+    entry = await _find(ctx, id)
+    facts = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    return _show([entry], facts)
+
+
+@tool(
+    deferred=True,
+    name="memory.graph",
+    risk=Risk.NONE,
+    group="memory",
+    idempotent=True,
+    tags=("memory", "memories", "related", "relationship", "connection"),
+)
+async def memory_graph(
+    ctx: Context,
+    entity: Annotated[str, ValueRules(min_length=1, max_length=200)],
+    depth: Annotated[int, ValueRules(ge=1, le=4)] = 1,
+) -> list[dict[str, Any]] | str:
+    """Show what the memory links to a person, project, place or date: other such names, and the entries.
+
+    Args:
+        entity: The name.
+        depth: How many links away: 1 for what is named together with it.
+    """
+    from sophon.memory.graph import build_graph, traverse  # lazy: most processes never need the graph
+
+    memories, scope = ctx.services.store.memories, memory_scope(ctx.data_owner)
+    linked = await memories.list_linked(scope=scope, limit=MAX_GRAPH_ENTRIES, reader=_find_reader(ctx))
+    around = await ctx.services.clock.run_in_thread(
+        lambda: traverse(build_graph(linked), entity, depth, MAX_GRAPH_RESULTS)
+    )
+    if around is None:
+        return f"The memory links nothing to {entity!r}."
+    by_id = {each.id: each for each in linked}
+    names = [{"entity": name, "distance": distance} for name, distance in around.entities]
+    return _show([by_id[each] for each in around.entry_ids], {"linked": names})
 
 
 @tool(
@@ -95,17 +160,31 @@ async def memory_forget(ctx: Context, id: str) -> str:  # noqa: A002 - the name 
     Args:
         id: The entry's id, as memory.search shows it.
     """
-    memory = ctx.services.store.memories
-    # Entries of other owners cannot be deleted, and their existence is not disclosed.
-    entry = next((entry for entry in await memory.list_all(scope=memory_scope(ctx.data_owner)) if entry.id == id), None)
-    if entry is None:
-        raise ToolError(f"there is no memory {id!r}; memory.search shows the ids")
+    entry = await _find(ctx, id)
     try:
-        await memory.delete(id)
+        await ctx.services.memory.forget(id, scope=entry.scope)
     except NotFound as error:
         raise ToolError(f"memory {id!r} has been forgotten already") from error
     answer = f"Forgotten: {entry.text}"
     return answer if entry.is_trusted else ExternalText(answer)
+
+
+async def _find(ctx: Context, entry_id: str) -> MemoryEntry:
+    # The existence of entries that the turn may not see is not disclosed.
+    entry = (await ctx.services.store.memories.find([entry_id])).get(entry_id)
+    if entry is None or entry.scope != memory_scope(ctx.data_owner) or not _find_reader(ctx).may_see(entry):
+        raise ToolError(f"there is no memory {entry_id!r}; memory.search shows the ids")
+    return entry
+
+
+def _find_reader(ctx: Context) -> MemoryReader:
+    return MemoryReader(ctx.session_id)
+
+
+def _show(entries: Sequence[MemoryEntry], facts: dict[str, Any] | None = None) -> list[dict[str, Any]] | str:
+    """Return entries as a result; what a page said yesterday is no more trusted than what it says today."""
+    items = [_entry_to_json(entry) for entry in entries] + ([facts] if facts else [])
+    return items if all(entry.is_trusted for entry in entries) else ExternalText(result_to_text(items))
 
 
 def _entry_to_json(entry: MemoryEntry) -> dict[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sophon.settings import Settings
     from sophon.skills.catalog import SkillCatalog
     from sophon.stores.contract import Store
+    from sophon.stores.memories.library import LongTermMemory
     from sophon.tools.registry import Toolbox, ToolRegistry
     from sophon.vault import CredentialVault
 
@@ -62,6 +63,11 @@ class TurnServices(Protocol):
     @property
     def store(self) -> "Store":
         """The repositories."""
+        ...
+
+    @property
+    def memory(self) -> "LongTermMemory":
+        """The long-term memory, over `store`."""
         ...
 
     @property

@@ -15,6 +15,8 @@ from sophon.learning.contract import Vector
 from sophon.learning.vectors import to_unit_vector
 
 DEFAULT_DIMENSIONS: Final = 384
+NAME_PREFIX: Final = "hashing-"
+"""Beginning of the name of every hashing embedder."""
 MAX_CHARACTERS: Final = 8000
 """Characters of a text that are read: its beginning."""
 WORD_WEIGHT: Final = 1.0
@@ -31,7 +33,7 @@ class HashingEmbedder:
         if dimensions < 1:
             raise ValueError(f"dimensions must be at least 1, not {dimensions}")
         self.dimensions = dimensions
-        self.name = f"hashing-{dimensions}"
+        self.name = f"{NAME_PREFIX}{dimensions}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return a vector of length 1 for each text; one without a word gets zeros."""

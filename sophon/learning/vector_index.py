@@ -1,7 +1,7 @@
 """Vector index: the nearest vectors by cosine similarity. Exact with numpy, or approximate with usearch when large."""
 
 import importlib.util
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Vector
@@ -108,6 +108,11 @@ class ExactIndex:
             found.append(Match(self._row_keys[row], float(similarities[row])))
             similarities[row] = -np.inf
         return found
+
+    def find(self, key: str) -> Vector | None:
+        """Return the vector of a key, with length 1; None if there is none."""
+        row = self._rows.get(key)
+        return None if row is None else cast(Vector, self._matrix[row])
 
     def __contains__(self, key: str) -> bool:
         return key in self._rows

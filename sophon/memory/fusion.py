@@ -54,6 +54,33 @@ def mmr(
     return chosen
 
 
+def choose_diverse(
+    scores: Sequence[float], vectors: Sequence[Sequence[float] | None], limit: int, lambda_: float = 0.7
+) -> list[int]:
+    """Choose indexes by maximal marginal relevance, as `mmr` does, with scores (0 to 1) as relevance.
+
+    `vectors` are of length 1; what has none is unlike everything. Ties go to the earlier one.
+    """
+    import numpy as np  # lazy: where there are no vectors, nobody needs it
+
+    dimensions = next((len(vector) for vector in vectors if vector is not None), 1)
+    matrix = np.zeros((len(scores), dimensions), np.float32)
+    for row, vector in enumerate(vectors):
+        if vector is not None:
+            matrix[row] = vector
+    relevance = lambda_ * np.asarray(scores)
+    nearest = np.zeros(len(scores))
+    chosen: list[int] = []
+    for _ in range(min(limit, len(scores))):
+        values = relevance - (1 - lambda_) * nearest
+        values[chosen] = -np.inf
+        best = int(values.argmax())
+        chosen.append(best)
+        # Not `matrix @ matrix.T`: BLAS would wait for threads, which takes milliseconds on a busy machine.
+        nearest = np.maximum(nearest, np.vecdot(matrix, matrix[best]))
+    return chosen
+
+
 def _normalize(vector: Sequence[float]) -> list[float]:
     length = math.sqrt(sum(each * each for each in vector))
     return [each / length for each in vector] if length else [0.0] * len(vector)

@@ -35,6 +35,8 @@ _BUILT_IN: Final = {
     "memory.write": "memory_write",
     "memory.forget": "memory_write",
     "memory.search": "memory_search",
+    "memory.read": "memory_search",
+    "memory.graph": "memory_search",
     "chat.send_file": "send_message",
 }
 

@@ -58,7 +58,9 @@ class InMemoryStore:
         self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
         self.journal = InMemoryJournal(runs)
-        self.memories: MemoryStore = InMemoryMemoryStore(clock) if memories is None else memories
+        own_memories = InMemoryMemoryStore(clock, self.vectors)
+        self.memories: MemoryStore = own_memories if memories is None else memories
+        self.sessions.on_delete(own_memories.forget_session)
         self.texts = InMemoryTextStore(self.sessions.__contains__)
         self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)

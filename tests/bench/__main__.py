@@ -20,6 +20,7 @@ from tests.bench import (
     histories,
     hosted,
     learning,
+    memory,
     pages,
     prompt_cache,
     queueing,
@@ -229,6 +230,7 @@ async def main() -> None:
     await learning.measure_all()
     await classification.measure_all()
     await routing.measure()
+    await memory.measure_all()
     await commits.measure(line)
     await histories.measure()
     await hubs()

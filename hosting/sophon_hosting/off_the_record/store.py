@@ -11,7 +11,7 @@ from sophon.failure_log import log_failure
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.memories.contract import MemoryEntry, MemoryStore
+from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore
 from sophon.stores.usage.contract import (
     PayerLimits,
     PayerSpending,
@@ -23,6 +23,7 @@ from sophon.stores.usage.contract import (
     UsageStore,
     UsageTotal,
 )
+from sophon.stores.vectors.contract import VectorRow
 
 log = logging.getLogger("sophon")
 
@@ -108,15 +109,33 @@ class ReadOnlyMemories:
     def __init__(self, memories: MemoryStore) -> None:
         self._memories = memories
 
-    async def write(self, entry: MemoryEntry) -> None:
+    async def write(self, entry: MemoryEntry, vector: VectorRow | None = None) -> None:
         """Raise InputError."""
         raise InputError("nothing is remembered from a conversation off the record")
 
-    async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
+    async def search(
+        self, query: str, *, scope: str | None = None, limit: int = 10, reader: MemoryReader | None = None
+    ) -> list[MemoryEntry]:
         """See `MemoryStore.search`."""
-        return await self._memories.search(query, scope=scope, limit=limit)
+        return await self._memories.search(query, scope=scope, limit=limit, reader=reader)
+
+    async def find(self, ids: Sequence[str]) -> dict[str, MemoryEntry]:
+        """See `MemoryStore.find`."""
+        return await self._memories.find(ids)
+
+    async def list_linked(self, *, scope: str, limit: int, reader: MemoryReader | None = None) -> list[MemoryEntry]:
+        """See `MemoryStore.list_linked`."""
+        return await self._memories.list_linked(scope=scope, limit=limit, reader=reader)
+
+    async def count(self, *, scope: str | None = None) -> int:
+        """See `MemoryStore.count`."""
+        return await self._memories.count(scope=scope)
 
     async def delete(self, entry_id: str) -> None:
+        """Raise InputError."""
+        raise InputError("nothing is forgotten in a conversation off the record")
+
+    async def delete_all(self, *, scope: str) -> int:
         """Raise InputError."""
         raise InputError("nothing is forgotten in a conversation off the record")
 

@@ -1,4 +1,4 @@
-"""Runner of the post-turn jobs: after an answer, extract memories and generate a title, in the background."""
+"""Runner of the post-turn jobs: after an answer, extract memories, generate a title and summarise the session."""
 
 import asyncio
 import logging
@@ -10,12 +10,14 @@ from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import SessionTitled
 from sophon.failure_log import log_failure
 from sophon.lazy_dataclass import dataclass
+from sophon.memory.statements import may_state_facts
 from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
+from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import own_text_of_run
@@ -119,6 +121,7 @@ class PostTurnRunner:
                 self._job_session = run.session_id
                 await self._extract_memories(run)
                 await self._generate_title(run)
+                await self._summarize(run)
             self._done += 1
         except NotFound:
             log.debug("task %s was deleted", task_id)
@@ -132,7 +135,8 @@ class PostTurnRunner:
     async def _extract_memories(self, run: Run) -> None:
         memory = self._services.settings.memory
         text = own_text_of_run(run)
-        if memory.enabled and memory.learn and text.strip():
+        wants = may_state_facts(text) if memory.learn is None else memory.learn
+        if memory.enabled and wants and text.strip():
             await self._run_chain(self._memory_chain, run, text)
 
     async def _generate_title(self, run: Run) -> None:
@@ -146,6 +150,12 @@ class PostTurnRunner:
         if not (await sessions.get(run.session_id)).title:  # still untitled: a user may have set a title meanwhile
             await sessions.rename(run.session_id, title)
             self._event_bus.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
+
+    async def _summarize(self, run: Run) -> None:
+        memory = self._services.settings.memory
+        if memory.enabled and memory.learn is not False:
+            title = (await self._services.store.sessions.get(run.session_id)).title
+            await summarize_session(self._services, run, title)
 
     async def _run_chain(self, chain: Pipeline, run: Run, text: str) -> Response:
         audience = audience_of_run(run)

@@ -289,8 +289,30 @@ class ToolsSettings(SettingsSection):
 class MemorySettings(SettingsSection):
     """Long-term memory."""
 
-    enabled: Flag = Field(default=True, description="Whether the memory tools are registered.")
-    learn: Flag = Field(
-        default=False,
-        description="Whether the host stores, after each reply, facts that users stated about themselves.",
+    enabled: Flag = Field(default=True, description="Whether there is a long-term memory and its tools.")
+    learn: Flag | None = Field(
+        default=None,
+        description="null: after a reply, the host stores facts that users stated about themselves if their message "
+        "reads like it. true: it asks a model after each reply. false: never, and nothing before a compaction.",
+    )
+    embedder: Literal["Auto", "Embeddings"] | None = Field(
+        default="Auto",
+        description="Embeddings: entries are found by similarity too, with the embedder of that section. Auto: so, "
+        "unless that is Hashing, which adds little to words (docs/memory.md). null: by words only.",
+    )
+    directory: Path | None = Field(
+        default=Path("data/memory"),
+        description="Folder of the workspace files SOUL.md, IDENTITY.md, USER.md and MEMORY.md, whose texts are in "
+        "each prompt; of other principals than the local user in a folder of their own. null: none.",
+    )
+    prompt_tokens: WholeNumber = Field(
+        default=1000,
+        ge=0,
+        description="Tokens that entries which match a message may take in a prompt; 0: they are not looked up.",
+    )
+    file_tokens: WholeNumber = Field(
+        default=4000, ge=0, description="Tokens that the workspace files may take in a prompt; the rest is left out."
+    )
+    daily_log: Flag = Field(
+        default=False, description="Whether a prompt lists what was asked in the last two days, a line per message."
     )

@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import shutil
-from contextlib import closing
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, insert, text, update
-from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
 from sophon.clock import Clock
@@ -19,6 +17,7 @@ from sophon.stores.sql import sqlite_integrity
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.database_file import COMPANIONS
 from sophon.stores.sql.errors import to_store_error
+from sophon.stores.sql.log_truncation import truncate_log
 from sophon.stores.sql.schema import probes
 from sophon.stores.sql.schema_migration import find_schema_gaps, is_schema_current
 
@@ -29,9 +28,6 @@ START_CHECK_SECONDS = 10.0
 
 VACUUM_SLICE_BYTES = 1024 * 1024
 """Bytes of free pages returned per transaction; other writes run in between."""
-
-CHECKPOINT_TIMEOUT_MS = 100
-"""How long truncating the write-ahead log waits for readers; it blocks writers meanwhile, and is tried again later."""
 
 PROBE_NUMBER = 1
 
@@ -85,7 +81,7 @@ class SqlMaintenance:
         reclaimed = 0
         while slice_bytes := await self._database.write(_vacuum_slice):
             reclaimed += slice_bytes
-        await self._database.run_outside_transaction(_truncate_log)
+        await self._database.run_outside_transaction(truncate_log)
         return reclaimed
 
     async def vacuum(self) -> None:
@@ -161,16 +157,3 @@ def _vacuum_slice(connection: Connection) -> int:
         # One page per statement: sqlite3 ends a statement without columns after its first step.
         connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
     return count * page_bytes
-
-
-def _truncate_log(connection: DBAPIConnection) -> None:
-    """Write the write-ahead log into the database file and empty it, unless readers need it now."""
-    with closing(connection.cursor()) as cursor:
-        previous = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
-        # Most of the work, while writers go on; the rest blocks them.
-        cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        cursor.execute(f"PRAGMA busy_timeout={CHECKPOINT_TIMEOUT_MS}").fetchall()
-        try:
-            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        finally:
-            cursor.execute(f"PRAGMA busy_timeout={previous}").fetchall()

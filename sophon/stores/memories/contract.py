@@ -1,26 +1,48 @@
-"""The memory store's contract: long-term memory entries and their search."""
+"""The memory store's contract: long-term memory entries and their search by words."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
+from sophon.memory.keywords import scope_word
+from sophon.stores.vectors.contract import VectorRow
+
+MemoryCategory: TypeAlias = Literal["fact", "preference", "observation", "summary"]
+"""`summary`: what a past session was about, which is deleted with it."""
+
+MemoryReach: TypeAlias = Literal["owner", "agent", "session"]
+"""Who of the owner's turns sees an entry: all, those of one agent, those of one session."""
+
+MEMORY_CATEGORIES: Final = ("fact", "preference", "observation", "summary")
+MEMORY_REACHES: Final = ("owner", "agent", "session")
+
+MAIN_AGENT: Final = "main"
+"""Name of the agent of a turn that no other one runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """Long-term memory entry. `origin` says where it was written (`channel/session`); `scope` says whose it is.
+    """Long-term memory entry. `origin` says where it was written (`channel/session`); `scope` is its owner: a person,
+    or a chat whose members share it.
 
-    `sources` names the untrusted texts (`http.request https://...`) that the turn or its session had read before; None
-    if that is unknown, as for an entry that an older version wrote.
+    `reach` says which turns of the owner see it; `agent` and `session_id` which agent and session that are. An entry
+    with a `session_id` is deleted with the session. `sources` names the untrusted texts (`http.request https://...`)
+    that the turn or its session had read before; None if that is unknown, as for an entry that an older version wrote.
+    `entities` are the people, projects, places and dates that it is about.
     """
 
     id: str
     text: str
-    category: Literal["fact", "preference", "observation"] = "fact"
+    category: MemoryCategory = "fact"
     scope: str = "user"
     origin: str = ""
     created_at: datetime | None = None
     sources: tuple[str, ...] | None = None
+    reach: MemoryReach = "owner"
+    agent: str = ""
+    session_id: str = ""
+    entities: tuple[str, ...] = ()
 
     @property
     def is_trusted(self) -> bool:
@@ -28,21 +50,63 @@ class MemoryEntry:
         return self.sources == ()
 
 
-class MemoryStore(Protocol):
-    """Repository of long-term memory: plain entries with word search."""
+@dataclass(frozen=True, slots=True)
+class MemoryReader:
+    """Turn that reads memory: its session and its agent."""
 
-    async def write(self, entry: MemoryEntry) -> None:
-        """Store an entry; replaces an entry with the same id."""
+    session_id: str = ""
+    agent: str = MAIN_AGENT
+
+    def may_see(self, entry: MemoryEntry) -> bool:
+        """Return whether an entry of the turn's owner is visible to it."""
+        if entry.reach == "agent":
+            return entry.agent == self.agent
+        return entry.reach == "owner" or entry.session_id == self.session_id
+
+
+class MemoryStore(Protocol):
+    """Repository of long-term memory: entries of scopes, searched by their words.
+
+    `reader` restricts what is returned to what a turn may see; without one, everything of the scope is returned: for
+    its owner. The vectors of an entry are in the vector store, in the namespace `vector_namespace(scope)` with the id
+    as key, and are deleted with it.
+    """
+
+    async def write(self, entry: MemoryEntry, vector: VectorRow | None = None) -> None:
+        """Store an entry with its vector; replaces an entry with the same id."""
         ...
 
-    async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
+    async def search(
+        self, query: str, *, scope: str | None = None, limit: int = 10, reader: MemoryReader | None = None
+    ) -> list[MemoryEntry]:
         """Return the entries that share words with the query, best first; an empty query returns the newest."""
         ...
 
+    async def find(self, ids: Sequence[str]) -> dict[str, MemoryEntry]:
+        """Return the entries with these ids, by id; unknown ones are left out."""
+        ...
+
+    async def list_linked(self, *, scope: str, limit: int, reader: MemoryReader | None = None) -> list[MemoryEntry]:
+        """Return the newest `limit` entries that name entities, newest first."""
+        ...
+
+    async def count(self, *, scope: str | None = None) -> int:
+        """Return the number of entries."""
+        ...
+
     async def delete(self, entry_id: str) -> None:
-        """Delete an entry. Raises NotFound."""
+        """Delete an entry, so that its text is in no file of the store any more. Raises NotFound."""
+        ...
+
+    async def delete_all(self, *, scope: str) -> int:
+        """Delete every entry of a scope, as `delete` does; return how many."""
         ...
 
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """Return every entry, oldest first."""
         ...
+
+
+def vector_namespace(scope: str) -> str:
+    """Return the namespace of the vectors of a scope's entries in the vector store: plain ASCII for any scope."""
+    return f"memory{scope_word(scope)}"

@@ -1,48 +1,220 @@
-"""SQL store of long-term memory entries. Ranking happens in Python, so that every store returns the same results."""
+"""SQL store of long-term memory entries. The database finds entries by their words; Python ranks what it found."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, func, insert, or_, select, text, true
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
+from sophon.memory.keywords import FoundText, index_words, scope_word, search_words
 from sophon.memory.search import rank_entries
-from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.memories import sqlite_index
+from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
+from sophon.stores.sql.column_types import SafeText
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import memories
+from sophon.stores.vectors.contract import VectorRow
+from sophon.stores.vectors.sql import delete_vectors, put_vectors
+
+T = TypeVar("T")
+
+IDS_PER_QUERY = 500
+"""Databases limit the number of parameters of a statement."""
+
+SERVER_WORDS = "array_to_tsvector(string_to_array(memories.words, ' '))"
+"""What PostgreSQL's index is made of (migration 0025)."""
+
+_SEEN = """
+    (CAST(:scope AS TEXT) IS NULL OR memories.scope = :scope)
+    AND (:sees_all = 1 OR memories.reach = 'owner' OR (memories.reach = 'agent' AND memories.agent = :agent)
+         OR (memories.reach = 'session' AND memories.session_id = :session_id))
+"""
+_SAFE = [bindparam(name, type_=SafeText()) for name in ("scope", "agent", "session_id")]
+# SQLite reads the index in the order of its numbers, and stops at the limit. As text: a search runs several of these,
+# and building them takes longer than running them.
+_NEWEST = {
+    "sqlite": text(
+        f"SELECT memories.number, memories.words FROM {sqlite_index.TABLE} JOIN memories "  # noqa: S608 - constants
+        f"ON memories.number = {sqlite_index.TABLE}.rowid WHERE {sqlite_index.TABLE} MATCH :words AND {_SEEN} "
+        f"ORDER BY {sqlite_index.TABLE}.rowid DESC LIMIT :most"
+    ).bindparams(*_SAFE),
+    "postgresql": text(
+        f"SELECT memories.number, memories.words FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) "  # noqa: S608
+        f"AND {_SEEN} ORDER BY memories.number DESC LIMIT :most"
+    ).bindparams(*_SAFE),
+}
+_SERVER_COUNT = text(
+    "SELECT count(*) FROM "  # noqa: S608 - a constant
+    f"(SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"
+)
+_SOME = text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found")
 
 
 class SqlMemoryStore:
-    """The memory entries of an `SqlStore`; see `MemoryStore`. A search reads all entries of the scope."""
+    """The memory entries of an `SqlStore`; see `MemoryStore`.
+
+    A PostgreSQL server decides itself when the space of a deleted entry is overwritten.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
-    async def write(self, entry: MemoryEntry) -> None:
+    async def write(self, entry: MemoryEntry, vector: VectorRow | None = None) -> None:
         """See `MemoryStore.write`."""
         dated = entry if entry.created_at else replace(entry, created_at=self._clock.now())
-        await self._database.write(partial(_write, entry=dated))
+        await self._database.write(partial(_write, entry=dated, vector=vector))
 
-    async def search(self, query: str, *, scope: str | None = None, limit: int = 10) -> list[MemoryEntry]:
-        """See `MemoryStore.search`."""
-        return await self._database.read(lambda connection: rank_entries(query, _all(connection, scope), limit))
+    async def search(
+        self, query: str, *, scope: str | None = None, limit: int = 10, reader: MemoryReader | None = None
+    ) -> list[MemoryEntry]:
+        """See `MemoryStore.search`. A damaged index is rebuilt."""
+        if not query.strip():
+            return await self._database.read(partial(_newest, scope=scope, limit=limit, reader=reader))
+        search = partial(_search, query=query, scope=scope, limit=limit, reader=reader)
+        found = await self._database.read(_or_damage(search))
+        if not isinstance(found, sqlite_index.IndexDamaged):
+            return found
+        damage = found
+        if await self._database.write(partial(_repair, damage=damage)):
+            found = await self._database.read(_or_damage(search))
+        if not isinstance(found, sqlite_index.IndexDamaged):
+            return found
+        return await self._database.read(partial(_scan, query=query, scope=scope, limit=limit, reader=reader))
+
+    async def find(self, ids: Sequence[str]) -> dict[str, MemoryEntry]:
+        """See `MemoryStore.find`."""
+        return await self._database.read(partial(_find, ids=tuple(ids))) if ids else {}
+
+    async def list_linked(self, *, scope: str, limit: int, reader: MemoryReader | None = None) -> list[MemoryEntry]:
+        """See `MemoryStore.list_linked`."""
+        query = (
+            select(memories)
+            .where(_visible(scope, reader), memories.c.entities.is_not(None))
+            .order_by(memories.c.number.desc())
+            .limit(max(limit, 0))
+        )
+        return await self._database.read(lambda connection: [_entry(row) for row in connection.execute(query)])
+
+    async def count(self, *, scope: str | None = None) -> int:
+        """See `MemoryStore.count`."""
+        return await self._database.read(partial(_count, scope=scope))
 
     async def delete(self, entry_id: str) -> None:
         """See `MemoryStore.delete`."""
-        await self._database.write(partial(_delete, entry_id=entry_id))
+        if not await self._database.write(partial(_delete, where=memories.c.id == entry_id)):
+            raise NotFound("memory entry", entry_id)
+        await self._database.clear_log()
+
+    async def delete_all(self, *, scope: str) -> int:
+        """See `MemoryStore.delete_all`."""
+        count = await self._database.write(partial(_delete_scope, scope=scope))
+        await self._database.clear_log()
+        return count
 
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_all`."""
         return await self._database.read(partial(_all, scope=scope))
 
 
-def _write(connection: Connection, entry: MemoryEntry) -> None:
+class _Index:
+    """See `WordIndex`. Raises IndexDamaged."""
+
+    def __init__(self, connection: Connection, scope: str | None, reader: MemoryReader | None) -> None:
+        self._connection, self._scope, self._reader = connection, scope, reader
+        self._is_sqlite = connection.dialect.name == "sqlite"
+        self._scope_words = [] if scope is None else [scope_word(scope)]
+
+    def exists(self) -> bool:
+        return not self._is_sqlite or sqlite_index.exists(self._connection)
+
+    def knows_entries(self) -> bool:
+        """Return whether any entry of the scope is found; damage may go unnoticed and find nothing."""
+        if not self._is_sqlite:
+            return True
+        return self.exists() and (not self._scope_words or self.count(self._scope_words[0], 1) > 0)
+
+    def count_entries(self, limit: int) -> int:
+        return int(self._connection.execute(_SOME, {"most": limit}).scalar_one())
+
+    def count(self, word: str, limit: int) -> int:
+        if self._is_sqlite:
+            return sqlite_index.count_words(self._connection, [word], limit)
+        return int(self._connection.execute(_SERVER_COUNT, {"words": _to_tsquery([word]), "most": limit}).scalar_one())
+
+    def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText]:
+        wanted, reader = [*words, *self._scope_words], self._reader or MemoryReader()
+        parameters = {
+            "scope": self._scope,
+            "sees_all": int(self._reader is None),
+            "agent": reader.agent,
+            "session_id": reader.session_id,
+            "most": limit,
+        }
+        if self._is_sqlite:
+            parameters["words"] = sqlite_index.to_expression(wanted)
+            rows = sqlite_index.read_matching(self._connection, _NEWEST["sqlite"], parameters)
+        else:
+            rows = self._connection.execute(_NEWEST["postgresql"], {**parameters, "words": _to_tsquery(wanted)}).all()
+        return [FoundText(number, stored.split()[1:]) for number, stored in rows]
+
+
+def delete_session_memories(connection: Connection, session_id: str) -> None:
+    """Delete the entries of a session that is deleted, in the caller's transaction."""
+    _delete(connection, memories.c.session_id == session_id)
+
+
+def _or_damage(work: Callable[..., T]) -> Callable[[Connection], "T | sqlite_index.IndexDamaged"]:
+    """Return `work` with a damaged index as result: as an error it would be one of the whole database."""
+
+    def run(connection: Connection) -> T | sqlite_index.IndexDamaged:
+        try:
+            return work(connection)
+        except sqlite_index.IndexDamaged as damage:
+            return damage
+
+    return run
+
+
+def _repair(connection: Connection, damage: sqlite_index.IndexDamaged) -> bool:
+    """Rebuild the index; return whether there is one then."""
+    if not sqlite_index.has_fts5(connection):
+        return False
+    sqlite_index.repair(connection, damage)
+    return True
+
+
+def _search(
+    connection: Connection, query: str, scope: str | None, limit: int, reader: MemoryReader | None
+) -> list[MemoryEntry]:
+    index = _Index(connection, scope, reader)
+    numbers = search_words(query, index, limit) if index.exists() else []
+    if not numbers and not index.knows_entries() and _count(connection, scope):
+        raise sqlite_index.IndexDamaged("it knows none of the entries")
+    return _load(connection, numbers)
+
+
+def _scan(
+    connection: Connection, query: str, scope: str | None, limit: int, reader: MemoryReader | None
+) -> list[MemoryEntry]:
+    found = [each for each in _all(connection, scope) if reader is None or reader.may_see(each)]
+    return rank_entries(query, found, limit)
+
+
+def _newest(connection: Connection, scope: str | None, limit: int, reader: MemoryReader | None) -> list[MemoryEntry]:
+    order = (memories.c.created_at.desc(), memories.c.number.desc())
+    query = select(memories).where(_visible(scope, reader)).order_by(*order).limit(max(limit, 0))
+    return [_entry(row) for row in connection.execute(query)]
+
+
+def _write(connection: Connection, entry: MemoryEntry, vector: VectorRow | None) -> None:
+    _delete(connection, memories.c.id == entry.id, is_replaced=True)
+    words = " ".join(index_words(entry.text, entry.scope))
     # A replaced entry counts as new and gets the next number.
-    connection.execute(delete(memories).where(memories.c.id == entry.id))
-    connection.execute(
+    result = connection.execute(
         insert(memories),
         {
             "id": entry.id,
@@ -52,13 +224,64 @@ def _write(connection: Connection, entry: MemoryEntry) -> None:
             "origin": entry.origin,
             "created_at": entry.created_at,
             "sources": None if entry.sources is None else list(entry.sources),
+            "reach": entry.reach,
+            "agent": entry.agent,
+            "session_id": entry.session_id,
+            "entities": list(entry.entities) or None,
+            "words": words,
         },
     )
+    if connection.dialect.name == "sqlite":
+        assert result.inserted_primary_key is not None
+        sqlite_index.add_words(connection, result.inserted_primary_key[0], words)
+    if vector is not None:
+        put_vectors(connection, [vector])
 
 
-def _delete(connection: Connection, entry_id: str) -> None:
-    if not connection.execute(delete(memories).where(memories.c.id == entry_id)).rowcount:
-        raise NotFound("memory entry", entry_id)
+def _delete_scope(connection: Connection, scope: str) -> int:
+    count = _delete(connection, memories.c.scope == scope)
+    delete_vectors(connection, vector_namespace(scope))
+    return count
+
+
+def _delete(connection: Connection, where: ColumnElement[bool], *, is_replaced: bool = False) -> int:
+    """Delete entries with their words and vectors; return how many."""
+    rows = connection.execute(
+        select(memories.c.number, memories.c.id, memories.c.scope, memories.c.words).where(where)
+    ).all()
+    if not rows:
+        return 0
+    is_sqlite = connection.dialect.name == "sqlite"
+    connection.execute(delete(memories).where(where))
+    by_scope: dict[str, list[str]] = {}
+    for row in rows:
+        by_scope.setdefault(row.scope, []).append(row.id)
+    for scope, ids in by_scope.items():
+        delete_vectors(connection, vector_namespace(scope), ids)
+    if is_sqlite and is_replaced:
+        sqlite_index.replace_words(connection, rows[0].number, rows[0].words)
+    elif is_sqlite:
+        sqlite_index.remove_words(connection, [(row.number, row.words) for row in rows])
+    return len(rows)
+
+
+def _find(connection: Connection, ids: Sequence[str]) -> dict[str, MemoryEntry]:
+    parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
+    queries = (select(memories).where(memories.c.id.in_(part)) for part in parts)
+    return {row.id: _entry(row) for query in queries for row in connection.execute(query)}
+
+
+def _load(connection: Connection, numbers: Sequence[int]) -> list[MemoryEntry]:
+    """Return entries by their numbers, in that order."""
+    parts = [numbers[start : start + IDS_PER_QUERY] for start in range(0, len(numbers), IDS_PER_QUERY)]
+    queries = (select(memories).where(memories.c.number.in_(part)) for part in parts)
+    by_number = {row.number: _entry(row) for query in queries for row in connection.execute(query)}
+    return [by_number[number] for number in numbers]
+
+
+def _count(connection: Connection, scope: str | None) -> int:
+    query = select(func.count()).select_from(memories)
+    return connection.execute(query if scope is None else query.where(memories.c.scope == scope)).scalar_one()
 
 
 def _all(connection: Connection, scope: str | None) -> list[MemoryEntry]:
@@ -67,6 +290,37 @@ def _all(connection: Connection, scope: str | None) -> list[MemoryEntry]:
     return [_entry(row) for row in connection.execute(wanted)]
 
 
+def _visible(scope: str | None, reader: MemoryReader | None) -> ColumnElement[bool]:
+    """Return the condition of what a search may see: see `MemoryReader.may_see`."""
+    of_scope = true() if scope is None else memories.c.scope == scope
+    if reader is None:
+        return of_scope
+    return and_(
+        of_scope,
+        or_(
+            memories.c.reach == "owner",
+            and_(memories.c.reach == "agent", memories.c.agent == reader.agent),
+            and_(memories.c.reach == "session", memories.c.session_id == reader.session_id),
+        ),
+    )
+
+
+def _to_tsquery(words: Sequence[str]) -> str:
+    """Return PostgreSQL's expression for all of the words; a word has letters, digits and low lines only."""
+    return " & ".join(f"'{word}'" for word in words)
+
+
 def _entry(row: Row[Any]) -> MemoryEntry:
-    sources = None if row.sources is None else tuple(row.sources)
-    return MemoryEntry(row.id, row.text, row.category, row.scope, row.origin, row.created_at, sources)
+    return MemoryEntry(
+        row.id,
+        row.text,
+        row.category,
+        row.scope,
+        row.origin,
+        row.created_at,
+        None if row.sources is None else tuple(row.sources),
+        row.reach,
+        row.agent,
+        row.session_id,
+        tuple(row.entities or ()),
+    )

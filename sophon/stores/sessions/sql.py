@@ -13,6 +13,7 @@ from sophon.messages import Message
 from sophon.stores.audit.sql import blank_session_texts
 from sophon.stores.data_labels.sql import copy_session_label, delete_session_label
 from sophon.stores.grants.sql import delete_session_grants
+from sophon.stores.memories.sql import delete_session_memories
 from sophon.stores.sessions.contract import History, SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
@@ -154,6 +155,7 @@ class SqlSessionStore:
             await self._database.write(partial(_delete, session_id=session_id))
         finally:
             self.history_cache.invalidate(session_id)
+        await self._database.clear_log()
 
 
 def add_records(
@@ -294,6 +296,7 @@ def _delete(connection: Connection, session_id: str) -> None:
     delete_session_grants(connection, session_id)
     delete_session_trajectories(connection, session_id)
     delete_session_vectors(connection, session_id)
+    delete_session_memories(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.
     connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
     session = _find(connection, session_id)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +18,7 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
+from sophon.stores.sql.log_truncation import truncate_log
 from sophon.stores.sql.schema_migration import create_or_migrate_schema, find_schema_gaps, is_schema_current
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log import find_log_problem
@@ -111,6 +113,15 @@ class Database:
             return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_raw, work)
         except self.database_errors as error:
             raise self._to_runtime_error(error) from error
+
+    async def clear_log(self) -> None:
+        """Empty SQLite's write-ahead log after a deletion: it holds copies of what was deleted.
+
+        While a reader needs it, it stays until the next write after that. An error is none of the deletion.
+        """
+        if self.file is not None:
+            with suppress(StoreError):
+                await self.run_outside_transaction(truncate_log)
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         with self._read_connections.connect() as connection:

@@ -124,7 +124,8 @@ def _sqlite_engine(url: URL, mode: Literal["read", "write"], size: int, patience
 
 
 def _configure_writer(connection: DBAPIConnection, _: object) -> None:
-    _execute(connection, "PRAGMA foreign_keys=ON", "PRAGMA synchronous=FULL")
+    # secure_delete: what is deleted is overwritten with zeros. Debian's SQLite does so by default, others do not.
+    _execute(connection, "PRAGMA foreign_keys=ON", "PRAGMA synchronous=FULL", "PRAGMA secure_delete=ON")
     _limit_log(connection.cursor())
 
 

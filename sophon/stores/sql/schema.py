@@ -166,7 +166,14 @@ memories = Table(
     Column("origin", SafeText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("sources", JsonText, nullable=True),
+    Column("reach", Text, nullable=False),
+    Column("agent", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("entities", JsonText, nullable=True),
+    # What the index finds. SQLite's is a virtual table: `sophon.stores.memories.sqlite_index`.
+    Column("words", Text, nullable=False),
     Index("memories_by_scope", "scope"),
+    Index("memories_by_session", "session_id"),
 )
 
 IS_SIGNALLED = text("signalled")
@@ -489,6 +496,7 @@ vectors = Table(
     Column("session_id", SafeText, nullable=False),
     UniqueConstraint("namespace", "key", name="vector_keys_are_unique"),
     Index("vectors_by_session", "session_id"),
+    Index("vectors_by_embedder", "namespace", "embedder", "number"),
 )
 
 # `digest` is that of a token, which itself is nowhere.

@@ -18,7 +18,7 @@ from sqlalchemy import (
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 25))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 26))
 """The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"
@@ -26,7 +26,7 @@ VERSION_TABLE = "sophon_version"
 
 _SQLITE_COLUMNS = (
     "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
-    "WHERE tables.type = 'table'"
+    "WHERE tables.type = 'table' AND tables.sql NOT LIKE 'CREATE VIRTUAL%'"
 )
 
 _versions = Table(

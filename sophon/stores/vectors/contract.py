@@ -60,6 +60,12 @@ class VectorStore(Protocol):
         """Return vectors by their keys, oldest first; unknown keys are ignored."""
         ...
 
+    async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
+        """Return the oldest `limit` vectors of an embedder that were stored after the one with a number, oldest first,
+        and the number of the last one; `number` itself if there is none. Numbers begin at 1.
+        """
+        ...
+
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """Delete vectors, by default all of the namespace; return how many. Unknown keys are ignored."""
         ...

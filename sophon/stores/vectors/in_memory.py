@@ -34,10 +34,19 @@ class InMemoryVectorStore:
         wanted = set(keys)
         return [row for row in self._of(namespace) if row.embedder == embedder and row.key in wanted]
 
+    async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
+        """See `VectorStore.load_after`."""
+        found = [
+            (self._numbers[row.namespace, row.key], row)
+            for row in self._of(namespace)
+            if row.embedder == embedder and self._numbers[row.namespace, row.key] > number
+        ][: max(limit, 0)]
+        return [row for _, row in found], found[-1][0] if found else number
+
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """See `VectorStore.delete`."""
         named = {row.key for row in self._of(namespace)} if keys is None else set(keys)
-        return sum(self._delete(namespace, key) for key in named)
+        return sum(self.remove(namespace, key) for key in named)
 
     async def count(self, namespace: str) -> int:
         """See `VectorStore.count`."""
@@ -52,20 +61,21 @@ class InMemoryVectorStore:
     def add(self, writes: Sequence[VectorWrite]) -> None:
         """Store and delete vectors, in their order."""
         for write in writes:
-            self._delete(write.namespace, write.key)
+            self.remove(write.namespace, write.key)
             if not isinstance(write, VectorDeletion):
                 self._rows[write.namespace, write.key] = write
                 self._numbers[write.namespace, write.key] = next(self._next_number)
+
+    def remove(self, namespace: str, key: str) -> bool:
+        """Delete a vector; return whether there was one."""
+        self._numbers.pop((namespace, key), None)
+        return self._rows.pop((namespace, key), None) is not None
 
     def forget_session(self, session_id: str) -> None:
         """Delete the vectors of a session that is deleted."""
         for row in list(self._rows.values()):
             if row.session_id == session_id:
-                self._delete(row.namespace, row.key)
-
-    def _delete(self, namespace: str, key: str) -> bool:
-        self._numbers.pop((namespace, key), None)
-        return self._rows.pop((namespace, key), None) is not None
+                self.remove(row.namespace, row.key)
 
     def _of(self, namespace: str) -> list[VectorRow]:
         return [row for row in self._rows.values() if row.namespace == namespace]

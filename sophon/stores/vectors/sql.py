@@ -70,10 +70,21 @@ class SqlVectorStore:
 
         return [_to_row(row) for row in await self._database.read(read)]
 
+    async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
+        """See `VectorStore.load_after`."""
+        query = (
+            select(*_COLUMNS, vectors.c.number)
+            .where(vectors.c.namespace == namespace, vectors.c.embedder == embedder, vectors.c.number > number)
+            .order_by(vectors.c.number)
+            .limit(max(limit, 0))
+        )
+        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return [_to_row(row) for row in rows], rows[-1]["number"] if rows else number
+
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """See `VectorStore.delete`."""
         return await self._database.write(
-            partial(_delete, namespace=namespace, keys=None if keys is None else tuple(keys))
+            partial(delete_vectors, namespace=namespace, keys=None if keys is None else tuple(keys))
         )
 
     async def count(self, namespace: str) -> int:
@@ -90,7 +101,7 @@ def put_vectors(connection: Connection, writes: Sequence[VectorWrite]) -> None:
     """Store and delete vectors in their order, in the caller's transaction."""
     for row in writes:
         # A replaced one counts as new and gets the next number.
-        _delete(connection, row.namespace, (row.key,))
+        delete_vectors(connection, row.namespace, (row.key,))
         if isinstance(row, VectorDeletion):
             continue
         connection.execute(
@@ -113,7 +124,8 @@ def delete_session_vectors(connection: Connection, session_id: str) -> None:
     connection.execute(delete(vectors).where(vectors.c.session_id == session_id))
 
 
-def _delete(connection: Connection, namespace: str, keys: Sequence[str] | None) -> int:
+def delete_vectors(connection: Connection, namespace: str, keys: Sequence[str] | None = None) -> int:
+    """Delete vectors, by default all of the namespace, in the caller's transaction; return how many."""
     rows = vectors.c.namespace == namespace
     if keys is None:
         return connection.execute(delete(vectors).where(rows)).rowcount

@@ -8,7 +8,7 @@ import pytest
 
 from sophon import ModelRequest, Services
 from sophon.errors import RateLimited
-from sophon.events import ModelAttempt, SessionTitled, TaskCompleted
+from sophon.events import MemoryLearned, ModelAttempt, SessionTitled, TaskCompleted
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.post_turn.runner import PostTurnRunner
@@ -169,6 +169,30 @@ async def test_nothing_is_learned_unless_it_is_asked_for(make) -> None:
     await here.say()
     await here.idle(1)
     assert await here.services.store.memories.list_all() == []
+
+
+async def test_by_default_a_message_that_says_something_of_its_author_is_read(make) -> None:
+    here = await make(remembering("They live in Oslo."))
+    for text in ("what is the capital of Norway?", "I live in Oslo"):
+        await here.say(text)
+    await here.idle(2)
+    assert [each.messages[-1].content for each in here.asked if each.purpose == "memory"] == ["I live in Oslo"]
+    [entry] = await here.services.store.memories.list_all()
+    await here.until(lambda: bool(here.events.of(MemoryLearned)))
+    [learned] = here.events.of(MemoryLearned)
+    assert (learned.entry_ids, learned.texts, learned.session_id) == ([entry.id], ["They live in Oslo."], "s")
+
+
+async def test_a_search_reaches_a_past_session_until_it_is_deleted(make) -> None:
+    here = await make(remembering())
+    for text in ("compare ferries to Denmark", "which is the cheapest?", "book it"):
+        await here.say(text)
+    await here.idle(3)
+    [found] = await here.services.memory.search("ferry", scope="ada")
+    assert (found.entry.category, found.entry.is_trusted) == ("summary", True)
+    assert "ferries to Denmark; which is the cheapest?; book it" in found.entry.text
+    await here.services.store.sessions.delete("s")
+    assert await here.services.memory.search("ferry", scope="ada") == []
 
 
 async def test_what_a_person_says_of_themselves_is_kept_once_and_is_theirs(make) -> None:

@@ -10,7 +10,7 @@ from sophon.builtin_tools import builtin_tools
 
 NAMES = [
     *("datetime.now", "memory.search", "load_tools", "calculator", "memory.write", "files.read", "files.list"),
-    *("http.request", "files.write", "http.send", "memory.forget", "system.execute"),
+    *("http.request", "files.write", "http.send", "memory.forget", "system.execute", "memory.read", "memory.graph"),
 ]
 
 

@@ -5,10 +5,12 @@ import json
 import pytest
 
 from sophon import Context, Risk, Services, ToolCall, tool
-from sophon.builtin_tools.memory import memory_forget, memory_search, memory_write
+from sophon.builtin_tools.memory import memory_forget, memory_graph, memory_read, memory_search, memory_write
 from sophon.context import Step
 from sophon.context.provenance import note_untrusted_source
 from sophon.errors import InvalidArguments, ToolError
+from sophon.security.action_types import find_action_type
+from sophon.security.flow_sources import PRIVATE_ACTIONS
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.testing import ScriptedModel
 from sophon.tools.untrusted_text import ExternalText, unfence_text
@@ -164,3 +166,21 @@ async def test_a_turn_that_an_earlier_version_suspended_has_the_data_of_its_prin
     state = services.turn("Hello", principal="ada").state()
     restored = services.restore({name: value for name, value in state.items() if name not in ("data_owner", "group")})
     assert (restored.data_owner, restored.group) == ("ada", False)
+
+
+def test_the_guards_take_what_the_memory_says_for_private_data() -> None:
+    assert all(find_action_type(f"memory.{name}") in PRIVATE_ACTIONS for name in ("search", "read", "graph"))
+
+
+async def test_an_entry_is_read_and_its_links_are_followed(services: Services, ctx: Context) -> None:
+    entry_id = await remember(ctx, "Grace lives in Oslo")
+    await remember(ctx, "Heron is near Oslo")
+    [entry, facts] = json.loads(await memory_read.invoke({"id": entry_id}, ctx))
+    assert (entry["text"], facts["entities"]) == ("Grace lives in Oslo", ["Grace", "Oslo"])
+    *entries, links = json.loads(await memory_graph.invoke({"entity": "grace", "depth": 2}, ctx))
+    assert [each["text"] for each in entries] == ["Grace lives in Oslo", "Heron is near Oslo"]
+    assert links["linked"] == [{"entity": "Oslo", "distance": 1}, {"entity": "Heron", "distance": 2}]
+    other = services.turn("Hello", principal="eve")
+    assert "links nothing" in await memory_graph.invoke({"entity": "grace"}, other)
+    with pytest.raises(ToolError, match="there is no memory"):
+        await memory_read.invoke({"id": entry_id}, other)

@@ -1,53 +1,152 @@
-"""`/api/memory`: search and delete entries of the long-term memory; users see their own, operators all."""
+"""`/api/memory`: see, search, correct, forget, export and import long-term memory; users their own, operators all."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
 
-from sophon.errors import NotFound
+from sophon.errors import InputError, NotFound
+from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.memories.library import LongTermMemory
 from sophon.value_rules import ValueRules
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.serialization import memory_to_json
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.http.json_io import (
+    RequestQuery,
+    get_authorized_host,
+    get_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
 
 
 class MemorySearchQuery(RequestQuery):
-    """Query of a memory search: words `q`; if empty, the newest entries. `everything` (all users') is for operators."""
+    """Query of a memory search: `q`; if empty, the newest entries. `everything` (all users') is for operators."""
 
     q: str = ""
     limit: Annotated[int, ValueRules(ge=1, le=1000)] = 100
     everything: bool = False
 
 
+class MemoryCorrection(BaseModel):
+    """Body of a correction: the right text of an entry."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+
+
+class MemoryImport(BaseModel):
+    """Body of an import: the `items` of an export."""
+
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+    items: Annotated[list[Any], Field(max_length=10_000)]
+
+
+class MemoryDeletion(RequestQuery):
+    """Query of a deletion: `ids`, separated by commas, such as those of one event `memory_learned`; or `all`."""
+
+    ids: Annotated[str, Field(max_length=10_000)] = ""
+    all: bool = False
+
+
 def memory_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
-    return [web.get("/api/memory", search_memory), web.delete("/api/memory/{entry_id}", delete_memory_entry)]
+    return [
+        web.get("/api/memory", search_memory),
+        web.delete("/api/memory", delete_memory),
+        web.get("/api/memory/export", export_memory),
+        web.post("/api/memory/import", import_memory),
+        web.get("/api/memory/{entry_id}", get_memory_entry),
+        web.patch("/api/memory/{entry_id}", correct_memory_entry),
+        web.delete("/api/memory/{entry_id}", delete_memory_entry),
+    ]
 
 
 async def search_memory(request: web.Request) -> web.Response:
     """Search entries, best match first."""
-    query, authorized_host = parse_query(request, MemorySearchQuery), get_authorized_host(request)
-    authorized_host.rights.require("Memory")
+    query = parse_query(request, MemorySearchQuery)
+    authorized_host, memory = _authorize(request)
     if query.everything:
         authorized_host.require_operator()
-    scope = None if query.everything else authorized_host.user.id
-    entries = await get_host(request).services.store.memories.search(query.q, scope=scope, limit=query.limit)
-    to_client_id = authorized_host.sessions.to_client_id  # the origin ends with the id of a session
-    return json_response(
-        {"items": [memory_to_json(replace(each, origin=to_client_id(each.origin))) for each in entries]}
-    )
+        store = get_host(request).services.store
+        entries = await store.memories.search(query.q, limit=query.limit)
+    else:
+        found = await memory.search(query.q, scope=authorized_host.user.id, limit=query.limit)
+        entries = [each.entry for each in found]
+    return json_response({"items": [_to_json(each, authorized_host) for each in entries]})
+
+
+async def get_memory_entry(request: web.Request) -> web.Response:
+    """Return one entry. Raises NotFound."""
+    authorized_host, _ = _authorize(request)
+    return json_response(_to_json(await _find(request, authorized_host), authorized_host))
+
+
+async def correct_memory_entry(request: web.Request) -> web.Response:
+    """Replace the text of an entry, which is trusted from then on. Raises NotFound, InputError."""
+    authorized_host, memory = _authorize(request)
+    body = await parse_body(request, MemoryCorrection)
+    entry = await _find(request, authorized_host)
+    return json_response(_to_json(await memory.correct(entry, body.text), authorized_host))
 
 
 async def delete_memory_entry(request: web.Request) -> web.Response:
     """Delete one entry. Raises NotFound."""
-    authorized_host, memory = get_authorized_host(request), get_host(request).services.store.memories
-    authorized_host.rights.require("Memory")
-    entry_id = request.match_info["entry_id"]
-    allowed_ids = {
-        entry.id
-        for entry in await memory.list_all(scope=None if authorized_host.user.operator else authorized_host.user.id)
-    }
-    if entry_id not in allowed_ids:
-        raise NotFound("memory entry", entry_id)
-    await memory.delete(entry_id)
+    authorized_host, memory = _authorize(request)
+    entry = await _find(request, authorized_host)
+    await memory.forget(entry.id, scope=entry.scope)
     return json_response({"ok": True})
+
+
+async def delete_memory(request: web.Request) -> web.Response:
+    """Delete some entries of the user, or everything. Unknown ids are ignored. Raises InputError without either."""
+    authorized_host, memory = _authorize(request)
+    query, scope = parse_query(request, MemoryDeletion), authorized_host.user.id
+    ids = [each for each in query.ids.split(",") if each]
+    if bool(ids) is query.all:
+        raise InputError("give ids of entries, or all=true to forget everything")
+    if query.all:
+        return json_response({"deleted": await memory.forget_all(scope)})
+    known = await get_host(request).services.store.memories.find(ids)
+    own = [each for each in known.values() if each.scope == scope]
+    for entry in own:
+        await memory.forget(entry.id, scope=scope)
+    return json_response({"deleted": len(own)})
+
+
+async def export_memory(request: web.Request) -> web.Response:
+    """Return everything that is remembered of the user, oldest first: what an import takes."""
+    authorized_host, memory = _authorize(request)
+    return json_response({"items": await memory.export(authorized_host.user.id)})
+
+
+async def import_memory(request: web.Request) -> web.Response:
+    """Store the entries of an export as the user's own; nothing if one is invalid. Raises InputError."""
+    authorized_host, memory = _authorize(request)
+    body = await parse_body(request, MemoryImport)
+    return json_response({"imported": await memory.import_entries(authorized_host.user.id, body.items)})
+
+
+def _authorize(request: web.Request) -> tuple[AuthorizedHost, LongTermMemory]:
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require("Memory")
+    return authorized_host, get_host(request).services.memory
+
+
+async def _find(request: web.Request, authorized_host: AuthorizedHost) -> MemoryEntry:
+    """Return the entry of the path. Raises NotFound, also for that of another user."""
+    entry_id, user = request.match_info["entry_id"], authorized_host.user
+    entry = (await get_host(request).services.store.memories.find([entry_id])).get(entry_id)
+    if entry is None or not (user.operator or entry.scope == user.id):
+        raise NotFound("memory entry", entry_id)
+    return entry
+
+
+def _to_json(entry: MemoryEntry, authorized_host: AuthorizedHost) -> dict[str, Any]:
+    to_client_id = authorized_host.sessions.to_client_id  # the origin ends with the id of a session
+    shown = replace(entry, origin=to_client_id(entry.origin), session_id=to_client_id(entry.session_id))
+    return memory_to_json(shown)

@@ -20,6 +20,7 @@ from sophon_middlewares.outer.window.cut_points import (
     find_cut_index,
     find_last_user_message,
 )
+from sophon_middlewares.outer.window.fact_flush import flush_facts
 from sophon_middlewares.outer.window.summary_request import (
     build_summary_message,
     build_summary_request,
@@ -56,6 +57,7 @@ class Summariser:
         gain = await run_step(clock, material, partial(self._saved_tokens, messages, material))
         if gain <= summary_token_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
             return 0
+        await flush_facts(ctx, material)
         summary = await self._summarise(material, window, model_id)
         if summary is None:
             return 0

@@ -1,0 +1,239 @@
+"""`sophon memory`: list, search, show, correct, forget, export and import what is remembered. A host may run."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import orjson
+import typer
+
+from sophon.clock import SystemClock
+from sophon.errors import InputError, NotFound
+from sophon.models.embeddings.factory import create_cached_embedder
+from sophon.principals import LOCAL_USER
+from sophon.private_files import open_new_private_file
+from sophon.stores.contract import Store
+from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.memories.exported_entry import entry_to_json
+from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
+from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.stdin_reader import StdinReader
+from sophon_hosting.cli.global_options import GlobalOptions
+
+T = TypeVar("T")
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 1000
+SHOWN_CHARACTERS = 80
+
+UserOption = Annotated[
+    str, typer.Option("--user", metavar="ID", help="Whose memory: a person or a chat, as `telegram:5`.")
+]
+LimitOption = Annotated[int, typer.Option(min=1, max=MAX_LIMIT, metavar="N", help="Entries at most.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of an entry; `sophon memory list` shows them.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def memory() -> None:
+    """List, search, show, correct, forget, export and import what is remembered of a person."""
+
+
+@app.command("list")
+def list_entries(
+    ctx: typer.Context, user: UserOption = LOCAL_USER, limit: LimitOption = DEFAULT_LIMIT, as_json: JsonOption = False
+) -> None:
+    """List the entries, the newest first."""
+    found = _run(ctx.obj, lambda memory, _: memory.search("", scope=user, limit=limit))
+    _write(found, as_json=as_json, none=f"Nothing is remembered of {user}.")
+
+
+@app.command()
+def search(
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(metavar="TEXT", help="What to look for.")],
+    user: UserOption = LOCAL_USER,
+    limit: LimitOption = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the entries by words and, with a model for embeddings, by similarity; the best first."""
+    found = _run(ctx.obj, lambda memory, _: memory.search(query, scope=user, limit=limit))
+    _write(found, as_json=as_json, none=f"Nothing that matches {query!r} is remembered of {user}.")
+
+
+@app.command()
+def show(ctx: typer.Context, entry: IdArgument, as_json: JsonOption = False) -> None:
+    """Show an entry: whose it is, where it comes from, which turns see it, and its text."""
+    found = _run(ctx.obj, lambda _, store: _find(store, entry))
+    if as_json:
+        write_json(entry_to_json(found))
+        return
+    facts = {
+        "entry": found.id,
+        "of": found.scope,
+        "category": found.category,
+        "seen by": found.reach if found.reach == "owner" else f"{found.reach} {found.agent or found.session_id}",
+        "written": _format_time(found),
+        "in": found.origin,
+        "trusted": "yes" if found.is_trusted else f"no, it may come from {', '.join(found.sources or ['unknown'])}",
+        "names": ", ".join(found.entities),
+    }
+    write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
+    write_lines(["", found.text])
+
+
+@app.command()
+def correct(
+    ctx: typer.Context, entry: IdArgument, text: Annotated[str, typer.Argument(metavar="TEXT", help="The right text.")]
+) -> None:
+    """Replace the text of an entry; it is trusted from then on."""
+
+    async def run(memory: LongTermMemory, store: Store) -> None:
+        await memory.correct(await _find(store, entry), text)
+
+    _run(ctx.obj, run)
+    write_lines([f"{entry} is corrected."])
+
+
+@app.command()
+def forget(
+    ctx: typer.Context,
+    entry: Annotated[str | None, typer.Argument(metavar="[ID]", help="Id of an entry.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Everything of --user.")] = False,
+    user: UserOption = LOCAL_USER,
+    yes: YesOption = False,
+) -> None:
+    """Delete an entry, or everything that is remembered of a person, for good."""
+    if (entry is None) is not everything:
+        raise InputError("give the id of an entry, or --all")
+    if entry is not None:
+        found = _run(ctx.obj, lambda _, store: _find(store, entry))
+        _confirm(f"Forget {_shorten(found.text)!r}?", yes=yes)
+        _run(ctx.obj, lambda memory, _: memory.forget(entry))
+        write_lines([f"{entry} is forgotten."])
+        return
+    count = _run(ctx.obj, lambda _, store: store.memories.count(scope=user))
+    _confirm(f"Forget all {count} entries of {user}?", yes=yes)
+    count = _run(ctx.obj, lambda memory, _: memory.forget_all(user))
+    write_lines([f"{count} entries of {user} are forgotten."])
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    user: UserOption = LOCAL_USER,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
+) -> None:
+    """Write everything that is remembered of a person as JSON lines, the oldest first."""
+    items = _run(ctx.obj, lambda memory, _: memory.export(user))
+    lines = "".join(f"{orjson.dumps(each).decode()}\n" for each in items)
+    if output is None:
+        sys.stdout.write(lines)
+        return
+    try:
+        with open_new_private_file(output) as file:
+            file.write(lines)
+    except FileExistsError:
+        raise InputError(f"{output} exists already; choose another name") from None
+    except OSError as error:
+        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+    write_notice(f"{len(items)} entries were written to {output}")
+
+
+@app.command("import")
+def import_file(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sophon memory export` has written.")],
+    user: UserOption = LOCAL_USER,
+) -> None:
+    """Read the entries of an export as those of a person; one with the same id is replaced."""
+    items = _read_lines(file)
+    count = _run(ctx.obj, lambda memory, _: memory.import_entries(user, items))
+    write_lines([f"{count} entries of {user} were imported."])
+
+
+@app.command()
+def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
+    """Make the vectors of the entries anew: after another embedder was set, or while one had failed."""
+    count = _run(ctx.obj, lambda memory, _: memory.reindex(user))
+    write_lines([f"{count} entries of {user} have a vector."])
+
+
+def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, Store], Awaitable[T]]) -> T:
+    settings, clock = load_cli_settings(options), SystemClock()
+    cached = create_cached_embedder(settings.embeddings, os.environ, clock)
+    embedder = choose_embedder(settings.memory.embedder, cached)
+
+    async def run(store: Store) -> T:
+        try:
+            return await operation(LongTermMemory(store, clock, embedder), store)
+        finally:
+            await cached.aclose()
+
+    return run_with_store(options, run)
+
+
+async def _find(store: Store, entry_id: str) -> MemoryEntry:
+    found = (await store.memories.find([entry_id])).get(entry_id)
+    if found is None:
+        raise NotFound("memory entry", entry_id)
+    return found
+
+
+def _write(found: Sequence[FoundMemory], *, as_json: bool, none: str) -> None:
+    if as_json:
+        write_json([_to_json(each) for each in found])
+    elif found:
+        write_table(("id", "time (UTC)", "category", "trusted", "text"), [_to_cells(each.entry) for each in found])
+    else:
+        write_lines([none])
+
+
+def _to_json(found: FoundMemory) -> dict[str, Any]:
+    return {**entry_to_json(found.entry), "score": round(found.score, 4), "found_by": found.source}
+
+
+def _to_cells(entry: MemoryEntry) -> list[str]:
+    trusted = "yes" if entry.is_trusted else "no"
+    return [entry.id, _format_time(entry), entry.category, trusted, _shorten(entry.text)]
+
+
+def _format_time(entry: MemoryEntry) -> str:
+    at = entry.created_at
+    return "" if at is None else at.astimezone(UTC).isoformat()[:19].replace("T", " ")
+
+
+def _shorten(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= SHOWN_CHARACTERS else f"{plain[: SHOWN_CHARACTERS - 1]}…"
+
+
+def _read_lines(file: Path) -> list[object]:
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no text in UTF-8") from error
+    items: list[object] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                items.append(orjson.loads(line))
+            except orjson.JSONDecodeError as error:
+                raise InputError(f"{file}, line {number}: not JSON: {error.msg}; nothing was imported") from None
+    return items
+
+
+def _confirm(question: str, *, yes: bool) -> None:
+    answer = "yes" if yes else StdinReader().read_line(f"{question} (yes/no) ")
+    if (answer or "").strip().casefold() not in {"y", "yes"}:
+        raise InputError("nothing was forgotten; answer yes, or use --yes")

@@ -1,0 +1,114 @@
+"""Memory: puts the workspace files, and what the long-term memory knows about a message, into each prompt."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.pipeline import Next, Pipeline
+from sophon.context import Context
+from sophon.errors import StoreError
+from sophon.events import MemoryRecalled
+from sophon.memory.workspace import WORKSPACE_FILES, WorkspaceReader
+from sophon.principals import files_folder, memory_scope
+from sophon.security.taint import UNTAINTED, Taint
+from sophon.stores.data_labels.contract import memory_key
+from sophon.stores.memories.contract import MemoryEntry, MemoryReader
+from sophon_middlewares.outer.memory_layer import MemoryLayer
+from sophon_middlewares.outer.window.fact_flush import HAS_MEMORY
+
+DailyLog = Callable[[Context], Awaitable[Sequence[str]]]
+"""Returns the lines of the last two days that a turn may see, oldest first."""
+
+RECALLED = 8
+"""Entries that are looked up for a message."""
+
+PRIVATE = Taint(1, is_private=True)
+"""What the owner's files and entries mean for the information flow: internal, and private data."""
+
+
+class Memory:
+    """Adds a call layer with two sections: the workspace files behind the system prompt, and before the last message
+    of the person the entries that match it, and the daily log if `Memory.DailyLog` is set.
+
+    Only entries without untrusted sources are recalled: others are found by memory.search, which fences them. A turn in
+    a group sees the files and entries of the group, never those of a person. What is recalled counts as private data
+    for InformationFlow. The sections take at most `Memory.FileTokens` and `Memory.PromptTokens`, and a quarter and an
+    eighth of the model's window. A store that cannot be read costs the turn its recollection, nothing else.
+
+    `folder` holds the workspace files, None for none. Source: reference/openparallax.md 2.3, clawdesk.md 1.7.
+    """
+
+    zone = "outer"
+    unique = True
+    calls_next = True
+    after = ("ContextWindow",)
+    before = ("ToolFilter", "PromptToolBridge", "Planning")
+    acts: ClassVar[Mapping[str, str]] = {
+        "turn": "reads the workspace files that have changed; looks up what is remembered about the message",
+        "model call": "adds both to the prompt, within their budgets",
+    }
+
+    def __init__(self, folder: Path | None = None, *, daily_log: DailyLog | None = None) -> None:
+        self._folder = folder
+        self._reader = None if folder is None else WorkspaceReader(folder)
+        self._daily_log = daily_log
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        ctx.put(HAS_MEMORY, True)
+        texts = await self._read_files(ctx)
+        entries, days = await self._recall(ctx)
+        if not (texts or entries or days):
+            await next(ctx)
+            return
+        if ctx.settings.guards.information_flow.enabled:
+            await _note_taint(ctx, texts, entries)
+        layer = MemoryLayer(ctx, texts, entries, days)
+        ctx.emit(MemoryRecalled(entry_ids=[each.id for each in entries], files=[*texts], tokens=layer.count_tokens()))
+        with ctx.call_layer(layer, overhead=layer.added_text):
+            await next(ctx)
+
+    async def _read_files(self, ctx: Context) -> Mapping[str, str]:
+        if self._reader is None or self._folder is None or not ctx.settings.memory.file_tokens:
+            return {}
+        reader, own_folder = self._reader, self._folder / files_folder(ctx.data_owner)
+        return await ctx.services.clock.run_in_thread(lambda: reader.read(own_folder))
+
+    async def _recall(self, ctx: Context) -> tuple[Sequence[MemoryEntry], Sequence[str]]:
+        if ctx.depth:
+            return (), ()  # a plan step is told what it needs
+        settings, memory, scope = ctx.settings.memory, ctx.services.memory, memory_scope(ctx.data_owner)
+        try:
+            days = await self._daily_log(ctx) if self._daily_log is not None and settings.daily_log else ()
+            if not settings.prompt_tokens or await memory.is_empty(scope):
+                return (), days
+            found = await memory.search(ctx.text, scope=scope, limit=RECALLED, reader=MemoryReader(ctx.session_id))
+        except StoreError:
+            return (), ()
+        return [each.entry for each in found if each.entry.is_trusted], days
+
+
+async def _note_taint(ctx: Context, texts: Mapping[str, str], entries: Sequence[MemoryEntry]) -> None:
+    """Note what the sections mean for the information flow, before anything of the turn is decided."""
+    is_private = bool(entries) or any(file.is_private and file.name in texts for file in WORKSPACE_FILES)
+    taint = PRIVATE if is_private else UNTAINTED
+    labels = ctx.services.store.data_labels
+    if entries:
+        for each in (await labels.find([memory_key(entry.id) for entry in entries])).values():
+            taint = taint.merge(each)
+    ctx.tally.taint = ctx.tally.taint.merge(taint)
+
+
+def add_memory(chain: Pipeline, folder: Path | None, daily_log: DailyLog | None = None) -> Pipeline:
+    """Return the chain with Memory in front of the first middleware that must come after it.
+
+    A chain that has Memory, or none of these middlewares, is returned as it is. Raises CompositionError.
+    """
+    names = [get_middleware_name(each) for each in chain]
+    places = [names.index(each) for each in (*Memory.before, "AgenticLoop", "LlmInvoker") if each in names]
+    if "Memory" in names or not places:
+        return chain
+    parts = list(chain)
+    parts.insert(min(places), Memory(folder, daily_log=daily_log))
+    # The chain may be of a class of its own.
+    return type(chain).compose(*parts)

@@ -1,0 +1,252 @@
+"""Long-term memory as turns and people use it: entries with their vectors, found by words and by similarity."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, Literal, Protocol
+
+from sophon.clock import Clock
+from sophon.errors import InputError, NotFound, SophonError
+from sophon.lazy_dataclass import dataclass
+from sophon.learning.contract import Embedder, Vector
+from sophon.learning.hashing_embedder import NAME_PREFIX as HASHING_PREFIX
+from sophon.learning.vectors import to_blob
+from sophon.memory.entities import find_entities
+from sophon.memory.fusion import choose_diverse, decayed, fuse
+from sophon.memory.statements import Statement, normalize_statement
+from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
+from sophon.stores.memories.vector_cache import MemoryVectorCache
+from sophon.stores.vectors.contract import VectorRow, VectorStore
+
+log = logging.getLogger("sophon")
+
+HALF_LIFE_DAYS: Final = 180
+MMR_LAMBDA: Final = 0.7
+MIN_SIMILARITY: Final = 0.25
+"""Cosine similarity from which an entry is found without sharing a word: unrelated texts have 0.0 to 0.2."""
+
+KNOWN_LOOKUPS: Final = 5
+"""Entries with the same words among which a statement that is already known is looked for."""
+
+EMBEDDED_AT_ONCE: Final = 64
+SECONDS_PER_DAY: Final = 86_400
+MAX_TEXT_CHARACTERS: Final = 20_000
+"""Characters of a corrected entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """Entry that a search has found, its score (0 to 1, the best without decay has 1), and by what it was found."""
+
+    entry: MemoryEntry
+    score: float
+    source: Literal["keyword", "vector", "hybrid", "newest"]
+
+
+class MemoryRepositories(Protocol):
+    """The repositories of a store that hold memory."""
+
+    @property
+    def memories(self) -> MemoryStore: ...
+    @property
+    def vectors(self) -> VectorStore: ...
+
+
+class LongTermMemory:
+    """Entries of a store, with vectors if there is an `embedder`. Without one, or while it fails, words find them.
+
+    Source of the ranking: reference/clawdesk.md 1.7.
+    """
+
+    def __init__(
+        self,
+        store: MemoryRepositories,
+        clock: Clock,
+        embedder: Embedder | None = None,
+        cache: MemoryVectorCache | None = None,
+    ) -> None:
+        self._store, self._clock, self._embedder = store, clock, embedder
+        self._cache = cache or MemoryVectorCache(clock)
+
+    async def is_empty(self, scope: str) -> bool:
+        """Return whether a scope has no entry; that it has none is asked again after `EMPTY_SECONDS`."""
+        known = self._cache.find_state(scope)
+        if known is not None:
+            return known
+        is_empty = not await self._store.memories.count(scope=scope)
+        self._cache.note_state(scope, is_empty=is_empty)
+        return is_empty
+
+    async def write(self, entry: MemoryEntry) -> None:
+        """Store an entry and its vector; replaces an entry with the same id. Raises StoreError."""
+        vectors = await self._embed([entry.text])
+        row = self._to_row(entry, vectors[0]) if vectors else None
+        self._cache.forget(entry.scope, entry.id)
+        self._cache.note_state(entry.scope, is_empty=False)
+        await self._store.memories.write(entry, row)
+
+    async def search(
+        self, query: str, *, scope: str, limit: int = 10, reader: MemoryReader | None = None
+    ) -> list[FoundMemory]:
+        """Return the best entries for a query, best first; an empty query returns the newest. Raises StoreError.
+
+        Twice as many as are asked for are found by words (BM25) and by vectors, fused by reciprocal rank, decayed with
+        a half-life of 180 days, and chosen by relevance and diversity (MMR, lambda 0.7).
+        """
+        memories = self._store.memories
+        if not query.strip():
+            newest = await memories.search("", scope=scope, limit=limit, reader=reader)
+            return [FoundMemory(each, 1.0, "newest") for each in newest]
+        by_words = await memories.search(query, scope=scope, limit=2 * limit, reader=reader)
+        entries = {each.id: each for each in by_words}
+        near = await self._find_near(query, scope, 2 * limit)
+        missing = [each for each in near if each not in entries]
+        for entry in (await memories.find(missing)).values() if missing else ():
+            if entry.scope == scope and (reader is None or reader.may_see(entry)):
+                entries[entry.id] = entry
+        near = [each for each in near if each in entries]
+        word_ids = [each.id for each in by_words]
+        now = self._clock.now()
+        scores = {
+            each: decayed(score, _age_days(entries[each], now), HALF_LIFE_DAYS)
+            for each, score in fuse([word_ids, near])
+        }
+        ranked = sorted(scores, key=lambda each: -scores[each])
+        if near:
+            name = self._embedder.name if self._embedder is not None else ""
+            vectors = [self._cache.find(scope, name, each) for each in ranked]
+            chosen = choose_diverse([scores[each] for each in ranked], vectors, limit, MMR_LAMBDA)
+            ranked = [ranked[index] for index in chosen]
+        by_both = {*word_ids} & {*near}
+        return [
+            FoundMemory(
+                entries[each],
+                scores[each],
+                "hybrid" if each in by_both else "vector" if each in near else "keyword",
+            )
+            for each in ranked[:limit]
+        ]
+
+    async def learn(self, statements: Sequence[Statement], *, scope: str, origin: str) -> list[MemoryEntry]:
+        """Store statements that a person made, without those that are known; return the new entries. Raises StoreError.
+
+        They are trusted: nothing but the person's own words may have been read for them.
+        """
+        stored: list[MemoryEntry] = []
+        for statement in statements:
+            similar = await self._store.memories.search(statement.text, scope=scope, limit=KNOWN_LOOKUPS)
+            wanted = normalize_statement(statement.text)
+            if any(normalize_statement(each.text) == wanted for each in similar):
+                continue
+            stored.append(
+                MemoryEntry(
+                    id=self._clock.new_id(),
+                    text=statement.text,
+                    category=statement.category,
+                    scope=scope,
+                    origin=origin,
+                    created_at=self._clock.now(),
+                    sources=(),
+                    entities=find_entities(statement.text),
+                )
+            )
+            await self.write(stored[-1])
+        return stored
+
+    async def forget(self, entry_id: str, *, scope: str | None = None) -> MemoryEntry:
+        """Delete an entry, of one scope only if that is given, and return it. Raises NotFound, StoreError."""
+        entry = (await self._store.memories.find([entry_id])).get(entry_id)
+        if entry is None or (scope is not None and entry.scope != scope):
+            raise NotFound("memory entry", entry_id)
+        self._cache.forget(entry.scope, entry_id)
+        await self._store.memories.delete(entry_id)
+        return entry
+
+    async def forget_all(self, scope: str) -> int:
+        """Delete everything of a scope; return the number of entries. Raises StoreError."""
+        self._cache.forget(scope)
+        return await self._store.memories.delete_all(scope=scope)
+
+    async def correct(self, entry: MemoryEntry, text: str) -> MemoryEntry:
+        """Replace the text of an entry by what a person says; it is trusted from then on. Raises InputError."""
+        corrected = replace(entry, text=check_text(text), sources=())
+        await self.write(corrected)
+        return corrected
+
+    async def reindex(self, scope: str) -> int:
+        """Make the vectors of a scope anew; return how many. Raises ModelError of the embedder, StoreError."""
+        if self._embedder is None:
+            raise InputError("there are no vectors: Memory.Embedder is null, or Auto with the embedder Hashing")
+        entries = await self._store.memories.list_all(scope=scope)
+        await self._store.vectors.delete(vector_namespace(scope))
+        self._cache.forget(scope)
+        for start in range(0, len(entries), EMBEDDED_AT_ONCE):
+            part = entries[start : start + EMBEDDED_AT_ONCE]
+            vectors = await self._embedder.embed([each.text for each in part])
+            await self._store.vectors.put([self._to_row(each, one) for each, one in zip(part, vectors, strict=True)])
+        return len(entries)
+
+    async def export(self, scope: str) -> list[dict[str, Any]]:
+        """Return everything of a scope as plain JSON values, oldest first: what `import_entries` takes."""
+        from sophon.stores.memories.exported_entry import entry_to_json  # lazy: it needs pydantic
+
+        return [entry_to_json(each) for each in await self._store.memories.list_all(scope=scope)]
+
+    async def import_entries(self, scope: str, items: Sequence[object]) -> int:
+        """Store exported entries as those of a scope; return how many. Nothing is stored if one is invalid.
+
+        An entry of the scope with the same id is replaced; one of another scope stays, and the imported one gets a new
+        id. Raises InputError with the number of the invalid one, StoreError.
+        """
+        from sophon.stores.memories.exported_entry import parse_entries  # lazy, as above
+
+        entries = parse_entries(items, scope)
+        known = await self._store.memories.find([each.id for each in entries])
+        for entry in entries:
+            is_foreign = entry.id in known and known[entry.id].scope != scope
+            await self.write(replace(entry, id=self._clock.new_id()) if is_foreign else entry)
+        return len(entries)
+
+    async def _find_near(self, query: str, scope: str, limit: int) -> list[str]:
+        """Return the ids of the entries with the most similar vectors, best first; none if the embedder fails."""
+        vectors = await self._embed([query])
+        if not vectors or self._embedder is None:
+            return []
+        found = await self._cache.search(self._store.vectors, scope, self._embedder.name, vectors[0], limit)
+        return [match.key for match in found if match.similarity >= MIN_SIMILARITY]
+
+    async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        if self._embedder is None:
+            return []
+        try:
+            return await self._embedder.embed(texts)
+        except SophonError as error:
+            log.debug("memory is searched by words only: %s", error)  # the embedder itself says so once
+            return []
+
+    def _to_row(self, entry: MemoryEntry, vector: Vector) -> VectorRow:
+        assert self._embedder is not None
+        at = entry.created_at or self._clock.now()
+        namespace = vector_namespace(entry.scope)
+        return VectorRow(namespace, entry.id, self._embedder.name, len(vector), to_blob(vector), {}, at)
+
+
+def choose_embedder(setting: str | None, embedder: Embedder | None) -> Embedder | None:
+    """Return the embedder of the memory by `Memory.Embedder`: with `Auto` none that knows spelling only."""
+    if setting is None or embedder is None:
+        return None
+    return None if setting == "Auto" and embedder.name.startswith(HASHING_PREFIX) else embedder
+
+
+def check_text(text: str) -> str:
+    """Return the text of an entry without white space around it. Raises InputError."""
+    if not text.strip():
+        raise InputError("there is nothing to remember: the text is empty")
+    if len(text) > MAX_TEXT_CHARACTERS:
+        raise InputError(f"the text has {len(text)} characters; {MAX_TEXT_CHARACTERS} are allowed")
+    return text.strip()
+
+
+def _age_days(entry: MemoryEntry, now: datetime) -> float:
+    return (now - entry.created_at).total_seconds() / SECONDS_PER_DAY if entry.created_at is not None else 0.0
