@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field
 
 from sophon.errors import InputError, NotFound
 from sophon.stores.memories.contract import MemoryEntry
@@ -13,6 +12,7 @@ from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.serialization import memory_to_json
 from sophon_hosting.http.json_io import (
+    RequestBody,
     RequestQuery,
     get_authorized_host,
     get_host,
@@ -30,26 +30,22 @@ class MemorySearchQuery(RequestQuery):
     everything: bool = False
 
 
-class MemoryCorrection(BaseModel):
+class MemoryCorrection(RequestBody):
     """Body of a correction: the right text of an entry."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+    text: Annotated[str, ValueRules(min_length=1, max_length=20_000)]
 
 
-class MemoryImport(BaseModel):
+class MemoryImport(RequestBody):
     """Body of an import: the `items` of an export."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    items: Annotated[list[Any], Field(max_length=10_000)]
+    items: Annotated[list[Any], ValueRules(max_length=10_000)]
 
 
 class MemoryDeletion(RequestQuery):
     """Query of a deletion: `ids`, separated by commas, such as those of one event `memory_learned`; or `all`."""
 
-    ids: Annotated[str, Field(max_length=10_000)] = ""
+    ids: Annotated[str, ValueRules(max_length=10_000)] = ""
     all: bool = False
 
 
