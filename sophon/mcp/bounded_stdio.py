@@ -6,7 +6,6 @@ child has only the given environment, and of a line over the limit nothing but i
 
 import logging
 import os
-import re
 import signal
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -19,6 +18,8 @@ from anyio.abc import Process
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
+from sophon.lazy_pattern import lazy_pattern
+
 log = logging.getLogger("sophon")
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
@@ -29,7 +30,7 @@ TOO_LARGE: Final = -32001
 """Code of the error that takes the place of an answer over the limit."""
 
 _HEAD_BYTES: Final = 512
-_ID = re.compile(rb'"id"\s*:\s*(\d{1,18})\b')
+_ID = lazy_pattern(rb'"id"\s*:\s*(\d{1,18})\b')
 
 
 class LineSplitter:

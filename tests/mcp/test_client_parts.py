@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,8 @@ from mcp.shared.exceptions import MCPError
 from sophon.mcp.bounded_stdio import TOO_LARGE, LineSplitter, open_stdio
 from sophon.mcp.crash_budget import MAX_CRASHES, WINDOW_SECONDS, CrashBudget
 from sophon.mcp.tool_pins import find_changed, hash_definition
+from sophon.mcp.tool_risk import choose_risk
+from sophon.risk import Risk
 
 SERVER = [sys.executable, "-I", str(Path(__file__).with_name("misbehaving_server.py"))]
 
@@ -51,7 +52,7 @@ async def test_the_server_gets_only_the_given_variables(monkeypatch: pytest.Monk
     async with connect() as client:
         names = json.loads(await ask(client, "environment"))
     assert "GIVEN" in names
-    assert not {"SOPHON_CANARY", "PATH", "HOME"} & set(names), os.environ.keys()
+    assert not {"SOPHON_CANARY", "PATH", "HOME"} & set(names)
 
 
 async def test_a_server_that_dies_ends_the_call() -> None:
@@ -85,3 +86,9 @@ def test_every_part_of_a_definition_is_pinned() -> None:
     for change in ({"description": "e"}, {"inputSchema": {"type": "object"}}, {"annotations": {"readOnlyHint": True}}):
         assert find_changed(accepted, {"a": hash_definition({**tool, **change})}) == {"a"}
     assert find_changed(accepted, {"b": accepted["a"]}) == {"b"}
+
+
+def test_annotations_raise_the_risk_and_never_lower_it() -> None:
+    assert choose_risk(None) is choose_risk({"readOnlyHint": True, "destructiveHint": False}) is Risk.MEDIUM
+    assert choose_risk({"destructiveHint": True, "readOnlyHint": True}) is Risk.HIGH
+    assert choose_risk({"destructiveHint": "no"}) is Risk.HIGH
