@@ -36,7 +36,8 @@ class Event:
     seq: int | None = None
 
     def __init_subclass__(cls) -> None:
-        cls.wire_name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        if "wire_name" not in vars(cls):
+            cls.wire_name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON-serialisable payload; `seq` is omitted when it is None."""
@@ -379,6 +380,25 @@ class StageCompleted(Event):
     stage: Stage
     model_call: int = 1
     data: Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class DecisionMade(Event):
+    """Rules decided what kind of work a message is, before a model was asked.
+
+    `strategy`: `direct`, `goal`, `scheduled_task`, `sub_agent` or `script`; `hits`: matching patterns by family.
+    `fast_path`: the tool whose result answers the message, empty if none does. `low_intent`: the message says too
+    little, and was answered with a question.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+    wire_name: ClassVar[str] = "decision"
+
+    strategy: str
+    fast_path: str = ""
+    low_intent: bool = False
+    hits: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(slots=True, kw_only=True)

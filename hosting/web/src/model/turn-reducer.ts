@@ -256,6 +256,9 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       markActive(turn, "Budget");
       addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", `${data.provider} is not used: ${data.reason}`);
       return;
+    case "decision":
+      if (data.fast_path) addNote(turn, "decision", "quiet", `Answered by ${data.fast_path}, without a model`);
+      return;
     case "route_chosen":
       markActive(turn, "CapabilityRouting");
       addNote(turn, `route:${turn.items.length}`, "quiet", `${data.model || "No model"}: ${data.reason}`);
