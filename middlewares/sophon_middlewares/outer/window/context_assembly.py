@@ -7,6 +7,7 @@ exceeds the budget.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+
 from sophon.messages import Message
 from sophon_middlewares.outer.window.conversation_truncation import (
     GAP_NOTE,

@@ -27,7 +27,7 @@ def next_recovery_step(done: RecoveryStep | None, *, shrinking_suffices: bool) -
 
 
 def shrink_results(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages with tool results of more than 2000 characters cut to 500; the others are the same objects."""
+    """Return the messages with tool results of more than 2000 characters cut to 500; the others are the same."""
     return [
         Message("tool", limit_result(each.content, SHRUNK_RESULT_CHARACTERS), [], each.tool_call_id, each.origin)
         if each.role == "tool" and len(each.content) > LARGE_RESULT_CHARACTERS

@@ -1,8 +1,8 @@
 """Stale tool results: those of old turns are replaced by a summary in the model's view; what is stored stays.
 
-Source: reference/openparallax.md 2.4. A turn begins with a message of the user. There a result is replaced as soon as it
-is four turns old, so that the beginning of each request is new and no prompt cache finds it. Here four turns are replaced
-at a time, when the newest of them is four turns old. A result that is replaced once stays so, because turns only grow.
+Source: reference/openparallax.md 2.4. A turn begins with a message of the user. There a result is replaced as soon as
+it is four turns old, so that no prompt cache finds what is behind it in any turn. Here four turns are replaced at once,
+when the newest of them is four turns old. A result that is replaced once stays so, because turns only grow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
