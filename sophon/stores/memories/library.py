@@ -12,10 +12,10 @@ from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.hashing_embedder import NAME_PREFIX as HASHING_PREFIX
 from sophon.learning.vectors import to_blob
-from sophon.memory.chunk_vectors import embed_long_texts
 from sophon.memory.entities import find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
+from sophon.stores.memories.chunk_vectors import embed_long_texts
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
 from sophon.stores.memories.vector_cache import MemoryVectorCache
 from sophon.stores.vectors.contract import VectorRow, VectorStore

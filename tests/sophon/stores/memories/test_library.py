@@ -26,13 +26,9 @@ class Topics:
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         if self.fails:
             raise ProviderUnavailable("down")
-        return [
-            [
-                float(any(word in text[: self.read_characters] for word in topic))
-                for topic in (("cat", "feline"), ("tea",), ("rain",))
-            ]
-            for text in texts
-        ]
+        topics = (("cat", "feline"), ("tea",), ("rain",))
+        read = [text[: self.read_characters] for text in texts]
+        return [[float(any(word in text for word in topic)) for topic in topics] for text in read]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ found.
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.vectors import normalize, to_unit_vector
@@ -28,4 +29,5 @@ def _mean(pieces: Sequence[str], vectors: Sequence[Vector]) -> Vector:
     import numpy as np  # lazy: few processes compare vectors
 
     weights = np.asarray([len(piece) for piece in pieces], dtype=np.float32)
-    return to_unit_vector(weights @ np.stack([normalize(vector) for vector in vectors]))
+    weighted = weights @ np.stack([normalize(vector) for vector in vectors])
+    return to_unit_vector(cast(Vector, weighted))
