@@ -14,7 +14,7 @@ from sophon.messages import Message
 from sophon.models.model import ModelRequest
 from sophon.tools.result_summary import summarise_result
 from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
-from sophon_middlewares.outer.window.worker_steps import run_step
+from sophon_middlewares.outer.window.worker_steps import MAX_INLINE_MESSAGES, run_step, split_into_pieces
 
 TURNS_FACT: Final = "stale_results.turns"
 """Key, in `ctx.prefix_cache`, of the number of turns that begin in the first n stored messages."""
@@ -43,6 +43,7 @@ class StaleResults:
         """Return the request with summaries in place of stale results; the request itself if there are none."""
         messages, prefix = request.messages, self._prefix
         if prefix is None or not self._is_continued_by(messages, prefix):
+            await self._summarise_in_steps()
             prefix = await run_step(self._ctx.services.clock, messages, partial(self._build_prefix, messages))
             self._prefix = prefix
         if not self._saved:
@@ -61,6 +62,18 @@ class StaleResults:
     def _is_continued_by(self, messages: Sequence[Message], prefix: Sequence[Message]) -> bool:
         end = len(prefix)
         return not end or (end <= len(messages) and messages[end - 1] is self._last)
+
+    async def _summarise_in_steps(self) -> None:
+        """Make the summaries of what became stale, which after a restart are those of a whole history, in steps."""
+        own, clock = self._ctx.messages, self._ctx.services.clock
+        first = count_leading_system_messages(own) + self._facts().get(f"{END_FACT}{self._turns}", (0, 0))[0]
+        if len(own) - first <= MAX_INLINE_MESSAGES:
+            return  # one step does it
+        stale = count_stale_turns(await run_step(clock, own, partial(count_turns, own, first, len(own))), self._turns)
+        end = await run_step(clock, own, partial(find_turn, own, first, stale)) if stale else first
+        names: dict[str, str] = {}
+        for piece in split_into_pieces(own[first:end]):
+            await run_step(clock, own, partial(_summarise_piece, piece, names))
 
     def _build_prefix(self, messages: Sequence[Message]) -> list[Message]:
         """Return the stale messages with summaries, and note the tokens that this saves.
@@ -144,6 +157,16 @@ def _shorten(message: Message, names: Mapping[str, str]) -> Message:
         shortened = Message("tool", text, tool_call_id=message.tool_call_id, origin=message.origin)
     object.__setattr__(message, "shortened", shortened)
     return shortened
+
+
+def _summarise_piece(piece: Sequence[Message], names: dict[str, str]) -> None:
+    """Make the summaries of a piece; `names` are those of the calls before it, and afterwards of its last ones."""
+    for message in piece:
+        if message.tool_calls:
+            names.clear()
+            names.update((call.id, call.name) for call in message.tool_calls)
+        elif message.role == "tool" and message.shortened is None:
+            _shorten(message, names)
 
 
 def _begins_turn(message: Message) -> bool:

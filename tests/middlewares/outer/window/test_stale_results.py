@@ -116,6 +116,21 @@ async def test_the_size_of_a_request_is_that_of_what_is_shown() -> None:
         assert request.input_tokens == sum(map(tokens.count_message, request.messages))
 
 
+async def test_a_long_history_of_an_earlier_process_is_summarised_in_steps() -> None:
+    async def look(request: ModelRequest) -> str:
+        return "done"
+
+    model = FunctionModel(look)
+    services = Services(models=[model], clock=VirtualClock())
+    ctx = services.turn("now?")
+    ctx.tools = ()
+    ctx.messages[:0] = talk(101)
+    await Pipeline.compose(ContextWindow(), LlmInvoker()).run(ctx)
+    (request,) = model.requests
+    assert shown(request) == [True] * 96 + [False] * 5
+    assert {each.content.split()[1] for each in request.messages if each.content.startswith("[Summary:")} == {"look"}
+
+
 async def test_without_the_setting_results_stay() -> None:
     model, _ = await run_turns(9, {"ContextWindow": {"StaleResultTurns": None}})
     assert not any(any(shown(request)) for request in model.requests)
