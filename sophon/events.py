@@ -437,9 +437,11 @@ class ModelFallback(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ContextCompacted(Event):
-    """Older messages were compacted in the model's context; `how` is `summary` or `truncation`."""
+    """Messages were compacted in the model's context; `how` is `summary`, `truncation` or `results` (large tool results
+    were cut, because the provider rejected the request as too large).
+    """
 
-    how: Literal["summary", "truncation"]
+    how: Literal["summary", "truncation", "results"]
     messages: int
     tokens_before: int
     tokens_after: int

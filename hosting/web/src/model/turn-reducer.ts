@@ -559,6 +559,7 @@ function describeBudgetAlert(data: {
 }
 
 function describeCompaction(data: { how: string; messages: number; tokens_before: number; tokens_after: number }): string {
+  if (data.how === "results") return `${data.messages} large tool results were cut, because the provider rejected the request`;
   const how = data.how === "summary" ? "were summarised" : "were left out";
   const tokens = `${data.tokens_before.toLocaleString("en")} → ${data.tokens_after.toLocaleString("en")} tokens`;
   return `${data.messages} older messages ${how} to fit the model's window (${tokens})`;
