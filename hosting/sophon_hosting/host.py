@@ -1,6 +1,7 @@
 """Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
 
 import asyncio
+import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Self
@@ -14,6 +15,7 @@ from sophon.services import Services
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
+from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
@@ -237,6 +239,11 @@ class Host:
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
         ]
+        key = find_signing_key(self.services.settings, os.environ)
+        if key is not None:
+            head_file = self.services.folder / self.services.settings.guards.audit.head_file
+            heads = AuditHeadWriter(store, clock, head_file, key)
+            self._background_tasks.append(asyncio.create_task(heads.run_forever()))
         self._worker.start()
         self.is_running = True
 
