@@ -223,7 +223,8 @@ class Host:
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
     async def start(self) -> None:
-        """Recover unfinished runs, then start the worker."""
+        """Recover unfinished runs, then start the worker. Raises InputError for a signing key that is not there."""
+        key = find_signing_key(self.services.settings, os.environ)
         await self.queue.open()
         await self._outcome_writer.record_kept_usage()
         self._worker.interrupted_run_ids |= await RunRecovery(
@@ -239,7 +240,6 @@ class Host:
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
         ]
-        key = find_signing_key(self.services.settings, os.environ)
         if key is not None:
             head_file = self.services.folder / self.services.settings.guards.audit.head_file
             heads = AuditHeadWriter(store, clock, head_file, key)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from sophon.clock import SystemClock
 from sophon.security.audit_head import HeadError, sign_head
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.sql_store import SqlStore
@@ -157,7 +158,7 @@ async def sign(folder: Path) -> None:
     store = SqlStore(SQLITE, folder=folder)
     await store.open()
     try:
-        await AuditHeadWriter(store, ManualClock(T0), folder / "data" / "audit-head.json", KEY).write()
+        await AuditHeadWriter(store, SystemClock(), folder / "data" / "audit-head.json", KEY).write()
     finally:
         await store.close()
 
@@ -209,7 +210,7 @@ def test_an_export_has_a_signed_head(signed: Path, folder: Path, sophon: Command
     ("key", "problem"), [({"$env": "NO_SUCH_KEY"}, "is not there"), ("short", "less than 32 bytes")]
 )
 def test_a_key_that_is_missing_or_short_is_an_error(
-    key: Any, problem: str, signed: Path, folder: Path, sophon: Command
+    key: Any, problem: str, log: Path, folder: Path, sophon: Command
 ) -> None:
     (folder / "appsettings.json").write_text(json.dumps({"Guards": {"Audit": {"SigningKey": key}}}))
     found = sophon("audit", "verify")
