@@ -148,7 +148,7 @@ TRUNCATE = (
 @pytest.fixture
 def signed(log: Path, folder: Path) -> Path:
     """The log, with a key and the head that a host has written."""
-    settings = {"Guards": {"Audit": {"SigningKey": KEY}}}
+    settings = {"Sophon": {"Guards": {"Audit": {"SigningKey": KEY}}}}
     (folder / "appsettings.json").write_text(json.dumps(settings))
     asyncio.run(sign(folder))
     return log
@@ -212,6 +212,6 @@ def test_an_export_has_a_signed_head(signed: Path, folder: Path, sophon: Command
 def test_a_key_that_is_missing_or_short_is_an_error(
     key: Any, problem: str, log: Path, folder: Path, sophon: Command
 ) -> None:
-    (folder / "appsettings.json").write_text(json.dumps({"Guards": {"Audit": {"SigningKey": key}}}))
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": {"Guards": {"Audit": {"SigningKey": key}}}}))
     found = sophon("audit", "verify")
     assert (found.code != 0, problem in found.err) == (True, True), found
