@@ -81,6 +81,7 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "waiting_for": list(run.waiting_for),
         "finish_reason": response.get("finish_reason"),
         "answer": response.get("text"),
+        "tool_outcome": (response.get("detail") or {}).get("tool_outcome"),
         "usage": response.get("usage") or Usage().to_json(),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
