@@ -9,6 +9,7 @@ import httpx
 from sophon.errors import SophonError
 
 TIMEOUT_SECONDS = 30.0
+EVENTS_PER_PAGE = 1000
 JsonRow = Mapping[str, Any]
 
 
@@ -70,9 +71,10 @@ class HostApi:
         """Return a task, with its answer or error once it is finished."""
         return await self._request("GET", f"/api/tasks/{_segment(task_id)}")
 
-    async def list_events(self, session_id: str, after: int) -> list[JsonRow]:
-        """Return stored events of a session after a seq."""
-        return _items(await self._request("GET", f"/api/sessions/{_segment(session_id)}/events?after={after}"))
+    async def list_events(self, session_id: str, after: int) -> JsonRow:
+        """Return a page of the stored events of a session after a seq."""
+        query = f"after={after}&limit={EVENTS_PER_PAGE}"
+        return await self._request("GET", f"/api/sessions/{_segment(session_id)}/events?{query}")
 
     async def cancel_task(self, task_id: str) -> None:
         """Cancel a task; a finished one does not change."""

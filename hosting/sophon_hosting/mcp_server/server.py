@@ -73,9 +73,8 @@ class _Handlers:
             async with self._open_api(ctx) as api:
                 me = await api.get_me()
                 tools = [_agent_tool()] if _may(me, "Chat") else []
-                if "Chat" in me["features"] or me["scopes"] is not None:
-                    rows = await api.list_tools() if _may(me, "CallTools") else []
-                    tools += [_to_tool(row) for row in rows if row["name"] not in TURN_TOOLS]
+                rows = await api.list_tools() if _may(me, "CallTools") else []
+                tools += [_to_tool(row) for row in rows if row["name"] not in TURN_TOOLS]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Request, params: Any) -> types.CallToolResult:

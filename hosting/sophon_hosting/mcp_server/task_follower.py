@@ -47,17 +47,20 @@ async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, c
     while True:
         try:
             task = await api.get_task(task_id)
-            rows = await api.list_events(session_id, seq)
-            answered_at = clock.monotonic()
+            page = await api.list_events(session_id, seq)
+            rows, answered_at = list(page["items"]), clock.monotonic()
         except HostUnreachable:
             if clock.monotonic() - answered_at >= LOST_SECONDS:
                 raise
-            rows, task = [], None
+            page, rows, task = {"more": False}, [], None
         for row in rows:
-            seq = max(seq, int(row["seq"]))
-            text = describe_progress(str(row["event"]), row["data"]) if row["data"].get("task_id") == task_id else None
+            data = row["data"]
+            seq = max(seq, int(data["seq"]))
+            text = describe_progress(str(row["event"]), data) if data.get("task_id") == task_id else None
             if text is not None:
                 await report(text)
+        if page["more"]:  # earlier turns of the session
+            continue
         if task is not None and task["finished_at"] is not None:
             return task
         pause = FIRST_POLL_SECONDS if rows else min(pause * 2, LONGEST_POLL_SECONDS)
