@@ -14,8 +14,9 @@ from sophon.clock import SystemClock
 from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
 from tests.hosting.http.conftest import Api, api, serve
+from tests.programs import program
 
-__all__ = ["api", "serve"]
+__all__ = ["api", "program", "serve"]
 
 PROGRAM = [sys.executable, "-m", "sophon_hosting.cli", "mcp", "serve"]
 

@@ -12,7 +12,6 @@ from mcp import MCPError
 from sophon.security.api_tokens import digest_api_token, generate_api_token
 from sophon.stores import ApiToken
 from sophon_hosting.client_api.authentication import User
-from sophon_hosting.mcp_server import task_follower
 from tests.hosting.http import conftest
 from tests.hosting.http.api.test_tools import LIMITED
 from tests.hosting.mcp_server.conftest import decide
@@ -119,18 +118,3 @@ async def test_a_token_that_is_revoked_ends_a_waiting_call_with_one_sentence(
     assert secret not in str(raised.value)
     with pytest.raises(MCPError):
         await client.list_tools()
-
-
-async def test_a_host_that_is_gone_is_one_clear_error(
-    api: Any, connect: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(task_follower, "LOST_SECONDS", 0.0)
-    client = await connect(api)
-    call = asyncio.create_task(client.call_tool("ask_agent", {"message": "wait"}))
-    ada = await api.open("ada")
-    async with asyncio.timeout(60):
-        while not (await ada.get("/api/tasks?status=running")).json()["items"]:
-            await asyncio.sleep(0)
-    await api.stop()
-    with pytest.raises(MCPError, match="^the Sophon host at .* does not answer$"):
-        await call
