@@ -41,9 +41,9 @@ from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
 from sophon_hosting.off_the_record.host import OffTheRecordHost, is_generated_id
 from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
+from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
-from sophon_hosting.runs.direct_calls import is_direct_call
 
 log = logging.getLogger("sophon")
 

@@ -11,7 +11,12 @@ from sophon.settings.sections.permissions import LevelsSettings, PermissionsSett
 Scope: TypeAlias = Literal["Read", "CallTools", "Operator"] | Feature
 """What an API token may be used for: to read, to call tools, for one feature, or for what operators may do."""
 
-SCOPES: Final[tuple[str, ...]] = ("Read", *(each for each in get_args(Feature) if each != FULL_HISTORY), "CallTools", "Operator")
+SCOPES: Final[tuple[str, ...]] = (
+    "Read",
+    *(each for each in get_args(Feature) if each != FULL_HISTORY),
+    "CallTools",
+    "Operator",
+)
 """Scopes of tokens. What a person sees of a history follows from the level alone: no token adds or takes it."""
 
 HUB_CHANNEL: Final = "hub"

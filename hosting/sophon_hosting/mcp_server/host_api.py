@@ -65,7 +65,9 @@ class HostApi:
     async def send_message(self, text: str, session_id: str | None, key: str) -> JsonRow:
         """Send a message to the agent as a task; the same `key` sends one."""
         body = {"content": text, "client_message_id": key, "stream": False}
-        return await self._request("POST", "/api/tasks", body if session_id is None else body | {"session_id": session_id})
+        return await self._request(
+            "POST", "/api/tasks", body if session_id is None else body | {"session_id": session_id}
+        )
 
     async def get_task(self, task_id: str) -> JsonRow:
         """Return a task, with its answer or error once it is finished."""

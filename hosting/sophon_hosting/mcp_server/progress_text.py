@@ -12,7 +12,7 @@ def describe_progress(event: str, data: Mapping[str, Any]) -> str | None:
     return None if text is None else " ".join(text.split())[:MAX_TEXT_CHARACTERS]
 
 
-def _describe(event: str, data: Mapping[str, Any]) -> str | None:  # noqa: C901 - one line for each event
+def _describe(event: str, data: Mapping[str, Any]) -> str | None:
     match event:
         case "task_queued":
             return "queued"
@@ -25,7 +25,8 @@ def _describe(event: str, data: Mapping[str, Any]) -> str | None:  # noqa: C901 
         case "approval_requested":
             who = "an operator" if data.get("needs_operator") else "a person"
             number = data.get("approval_id")
-            return f"{data.get('tool')} waits for {who}: decide it on the page, or with `sophon approvals approve {number}`"
+            how = f"decide it on the page, or with `sophon approvals approve {number}`"
+            return f"{data.get('tool')} waits for {who}: {how}"
         case "approval_resolved":
             return f"decided: {data.get('decision')}"
         case "plan_step_changed":

@@ -3,9 +3,8 @@
 import json
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import AbstractAsyncContextManager, contextmanager
-from collections.abc import Generator
 from typing import Any, cast
 from urllib.parse import quote, unquote
 
@@ -52,8 +51,8 @@ def create_server(open_api: OpenApi, clock: Clock) -> "Server[Any]":
         "sophon",
         version=__version__,
         instructions=(
-            "Tools and the agent of a Sophon host. A call may wait for the approval of a person; progress notifications "
-            f"say so. {ASK_AGENT} gives the agent a message and returns its answer."
+            "Tools and the agent of a Sophon host. A call may wait for the approval of a person; progress "
+            f"notifications say so. {ASK_AGENT} gives the agent a message and returns its answer."
         ),
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
@@ -148,7 +147,7 @@ def _may(me: JsonRow, scope: str) -> bool:
 
 
 def _may_chat(me: JsonRow) -> bool:
-    """Return whether the level allows to chat; with a token of few scopes the features do not say, and the host does."""
+    """Return whether the level allows to chat; with a token of few scopes only the host knows."""
     return me["scopes"] is not None or "Chat" in me["features"]
 
 

@@ -20,8 +20,7 @@ from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.run_audience import audience_of_run
-from sophon_hosting.run_authorship import own_text_of_run
-from sophon_hosting.runs.direct_calls import is_direct_call
+from sophon_hosting.run_authorship import is_direct_call, own_text_of_run
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
 

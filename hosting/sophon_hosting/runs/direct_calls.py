@@ -1,24 +1,20 @@
-"""Direct calls: runs that are one tool call of a client. They ask no model, and everything that guards a call applies."""
+"""Direct calls: runs that are one tool call of a client, behind everything that guards a call; no model is asked."""
 
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.context.provenance import note_untrusted_source
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
+from sophon_hosting.run_authorship import CALL
 from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
 
 CLIENT_SOURCE = "arguments of a client's tool call"
 """Untrusted source of such a turn: who made up the arguments, and from what, is not known to this host."""
 
 
-def is_direct_call(run: Run) -> bool:
-    """Return whether a run is a tool call of a client."""
-    return bool(run.options.get("call"))
-
-
 def put_direct_call(ctx: Context, run: Run) -> None:
-    """Prepare the turn of such a run. The id of the call follows from that of the run: a restart makes the same call."""
-    call = run.options["call"]
+    """Prepare the turn of such a run. The call's id follows from that of the run: a restart makes the same call."""
+    call = run.options[CALL]
     ctx.put(DIRECT_CALL, ToolCall(f"call_{run.id}", call["tool"], call["arguments"]))
     note_untrusted_source(ctx, CLIENT_SOURCE)
 

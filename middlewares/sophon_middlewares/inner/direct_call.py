@@ -1,4 +1,4 @@
-"""Direct call: a turn that is one tool call, made by a client instead of a model, with everything that guards a call."""
+"""Direct call: a turn that is one tool call of a client instead of a model, with everything that guards a call."""
 
 from collections.abc import Mapping
 from typing import Any

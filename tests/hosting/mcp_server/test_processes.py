@@ -26,7 +26,6 @@ HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "app
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
-
 async def test_over_stdio_a_call_runs_after_approval_and_stdout_is_protocol_only(api: Any, tmp_path: Path) -> None:
     process = StdioServerParameters(
         command=PROGRAM[0], args=[*PROGRAM[1:], "--url", api.url], env=environment("token-of-ada"), cwd=tmp_path
@@ -42,7 +41,7 @@ async def test_over_stdio_a_call_runs_after_approval_and_stdout_is_protocol_only
             call = asyncio.create_task(client.call_tool("pay", {"to": "Bob"}))
             await decide(api, "ada", "approve")
             assert (await call).content[0].text == "paid Bob"
-            with pytest.raises(MCPError, match="^there is no tool 'nothing'$"):
+            with pytest.raises(MCPError, match=r"^there is no tool 'nothing'$"):
                 await client.call_tool("nothing", {})
     assert not [each for each in seen if isinstance(each, Exception)]
     assert "Traceback" not in (tmp_path / "errors").read_text()
@@ -126,5 +125,5 @@ async def test_a_host_that_is_killed_is_one_clear_error(program: Any, monkeypatc
         call = asyncio.create_task(client.call_tool("ask_agent", {"message": "wait"}))
         await world.appears("waiting")
         await serving.ended(signal.SIGKILL)
-        with pytest.raises(MCPError, match="^the Sophon host at .* does not answer$"):
+        with pytest.raises(MCPError, match=r"^the Sophon host at .* does not answer$"):
             await call

@@ -38,7 +38,7 @@ async def test_a_user_sees_only_the_tools_that_they_may_use(serve: Any, connect:
     ada, bob = await connect(host), await connect(host, "token-of-bob")
     assert {"ask_agent", "pay", "datetime.now"} <= {each.name for each in (await ada.list_tools()).tools}
     assert {each.name for each in (await bob.list_tools()).tools} == {"ask_agent", "datetime.now"}
-    with pytest.raises(MCPError, match="^there is no tool 'pay'$"):
+    with pytest.raises(MCPError, match=r"^there is no tool 'pay'$"):
         await bob.call_tool("pay", {"to": "Bob"})
 
 
@@ -94,7 +94,7 @@ async def test_the_scope_decides_what_is_offered_and_what_runs(
     assert {each.name for each in (await client.list_tools()).tools} & {"ask_agent", "pay"} == offers
     for name, arguments in {"ask_agent": {"message": "hi"}, "stubborn": {}}.items():
         if not offers & ({"ask_agent"} if name == "ask_agent" else {"pay"}):
-            with pytest.raises(MCPError, match="^this needs a token with the scope"):
+            with pytest.raises(MCPError, match=r"^this needs a token with the scope"):
                 await client.call_tool(name, arguments)
 
 
@@ -103,9 +103,7 @@ async def test_a_token_that_is_revoked_ends_a_waiting_call_with_one_sentence(
 ) -> None:
     secret, tokens = generate_api_token(), api.host.services.store.api_tokens
     now = datetime.now(UTC)
-    await tokens.add(
-        ApiToken("t1", digest_api_token(secret), "ada", "", ("CallTools",), now, now + timedelta(days=1))
-    )
+    await tokens.add(ApiToken("t1", digest_api_token(secret), "ada", "", ("CallTools",), now, now + timedelta(days=1)))
     client, progress = await connect(api, secret), Progress()
     call = asyncio.create_task(client.call_tool("pay", {"to": "Bob"}, progress_callback=progress))
     async with asyncio.timeout(60):

@@ -11,7 +11,7 @@ from sophon_hosting.http.json_io import TRACE, RequestBody, get_authorized_host,
 
 
 class ToolCallBody(RequestBody):
-    """Body of a tool call; a repeated `client_message_id` returns the same task. Without `session_id`, a new session."""
+    """Body of a tool call; a repeated `client_message_id` returns the same task. No `session_id`: a new session."""
 
     arguments: dict[str, Any] = {}  # noqa: RUF012 - a payload copies its defaults
     session_id: str | None = None
