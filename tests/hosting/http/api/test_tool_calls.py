@@ -43,7 +43,7 @@ async def test_a_call_runs_without_a_model_and_its_result_is_the_answer(serve: C
     assert [each for each in events if each.startswith("task_")] == ["task_queued", "task_started", "task_completed"]
     assert {"tool_call_started", "tool_call_completed"} <= set(events)
     audited = await api.host.services.store.audit.list_entries()
-    assert {each.facts.tool for each in audited} == {"datetime.now"}
+    assert {each.fields["tool"] for each in audited} == {"datetime.now"}
 
 
 @pytest.mark.parametrize(("verdict", "outcome"), [("approve", "completed"), ("reject", "denied")])
