@@ -28,6 +28,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
@@ -107,6 +108,8 @@ class Host:
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(services, self.chain, self.queue, active_runs, outcome_writer)
+        self.direct_chains = DirectChains()
+        """Chain of direct calls, without the host's own middlewares; it says whether there can be one."""
         self._worker = Worker(
             services,
             self.pipelines.map(self._insert_checkpoints),
