@@ -36,7 +36,8 @@ class Event:
     seq: int | None = None
 
     def __init_subclass__(cls) -> None:
-        cls.wire_name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        if "wire_name" not in vars(cls):
+            cls.wire_name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def to_wire(self) -> dict[str, Any]:
         """Return the JSON-serialisable payload; `seq` is omitted when it is None."""
@@ -382,6 +383,25 @@ class StageCompleted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class DecisionMade(Event):
+    """Rules decided what kind of work a message is, before a model was asked.
+
+    `strategy`: `direct`, `goal`, `scheduled_task`, `sub_agent` or `script`; `hits`: matching patterns by family.
+    `fast_path`: the tool whose result answers the message, empty if none does. `low_intent`: the message says too
+    little, and was answered with a question.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+    wire_name: ClassVar[str] = "decision"
+
+    strategy: str
+    fast_path: str = ""
+    low_intent: bool = False
+    hits: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(slots=True, kw_only=True)
 class ModelAttempt(Event):
     """One attempt of the gateway at one model; `outcome` is `ok` or the error code."""
 
@@ -417,9 +437,11 @@ class ModelFallback(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ContextCompacted(Event):
-    """Older messages were compacted in the model's context; `how` is `summary` or `truncation`."""
+    """Messages were compacted in the model's context; `how` is `summary`, `truncation` or `results` (large tool results
+    were cut, because the provider rejected the request as too large).
+    """
 
-    how: Literal["summary", "truncation"]
+    how: Literal["summary", "truncation", "results"]
     messages: int
     tokens_before: int
     tokens_after: int

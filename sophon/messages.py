@@ -123,6 +123,7 @@ class Message:
     token count: (name of the counter, tokens). `wire` caches the message as provider JSON without images, for
     `sophon.models.providers.openai.request`, and `alternation` its class in `alternation.py` beside that. `redacted`
     caches what guard Redaction sends to models: (the known secrets, the other message, or None for this one).
+    `shortened` caches what a context window shows in place of an old tool result or of a long first message.
     """
 
     role: Role
@@ -136,6 +137,7 @@ class Message:
     wire: bytes | None = field(default=None, init=False, compare=False, repr=False)
     alternation: str | None = field(default=None, init=False, compare=False, repr=False)
     redacted: "tuple[object, Message | None] | None" = field(default=None, init=False, compare=False, repr=False)
+    shortened: "Message | None" = field(default=None, init=False, compare=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON-serialisable data; empty fields are omitted."""

@@ -122,3 +122,19 @@ def _results_by_call(messages: Sequence[Message], start: int) -> dict[tuple[int,
             if result is not None:
                 results[index, call.id] = result
     return results
+
+
+def is_internal(message: Message) -> bool:
+    """Return whether neither a person nor the model wrote a message: a note to the model, such as a correction."""
+    return message.origin == "hint" and not message.tool_calls and message.role != "tool"
+
+
+def is_clean_history(messages: Sequence[Message], start: int = 0) -> bool:
+    """Return whether a history is valid from `start` on, and has no internal message there."""
+    internal = any(is_internal(messages[at]) for at in range(start, len(messages)))
+    return not internal and is_valid_transcript(messages, start)
+
+
+def clean_history(messages: Sequence[Message]) -> list[Message]:
+    """Return a history without internal messages, which served their own turn only, and repaired."""
+    return repair_transcript([message for message in messages if not is_internal(message)])

@@ -1,6 +1,7 @@
 """Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
 
 import asyncio
+import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Self
@@ -14,6 +15,7 @@ from sophon.services import Services
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
+from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
@@ -26,6 +28,7 @@ from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
@@ -105,6 +108,8 @@ class Host:
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(services, self.chain, self.queue, active_runs, outcome_writer)
+        self.direct_chains = DirectChains()
+        """Chain of direct calls, without the host's own middlewares; it says whether there can be one."""
         self._worker = Worker(
             services,
             self.pipelines.map(self._insert_checkpoints),
@@ -221,7 +226,8 @@ class Host:
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
     async def start(self) -> None:
-        """Recover unfinished runs, then start the worker."""
+        """Recover unfinished runs, then start the worker. Raises InputError for a signing key that is not there."""
+        key = find_signing_key(self.services.settings, os.environ)
         await self.queue.open()
         await self._outcome_writer.record_kept_usage()
         self._worker.interrupted_run_ids |= await RunRecovery(
@@ -237,6 +243,10 @@ class Host:
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
         ]
+        if key is not None:
+            head_file = self.services.folder / self.services.settings.guards.audit.head_file
+            heads = AuditHeadWriter(store, clock, head_file, key)
+            self._background_tasks.append(asyncio.create_task(heads.run_forever()))
         self._worker.start()
         self.is_running = True
 

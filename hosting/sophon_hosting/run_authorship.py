@@ -12,6 +12,9 @@ OWN_TEXT = "own_text"
 FOREIGN_SOURCES = "foreign_sources"
 """Key, in `Run.origin`, of the sources of the text that others wrote; see `sophon.context.provenance`."""
 
+CALL = "call"
+"""Key, in `Run.options`, of the tool call of a client that the run is; missing for a message."""
+
 FORWARDED_MESSAGE = "forwarded message"
 """Source of a text that was forwarded."""
 
@@ -22,3 +25,8 @@ QUOTED_MESSAGE = "quoted message"
 def own_text_of_run(run: Run) -> str:
     """Return what the owner of the run wrote in it; "" if nothing."""
     return str(run.origin.get(OWN_TEXT, run.text))
+
+
+def is_direct_call(run: Run) -> bool:
+    """Return whether a run is a tool call of a client, and no message to the agent."""
+    return CALL in run.options

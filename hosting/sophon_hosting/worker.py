@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 from sophon.cancellation import Cancellation
+from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.context.usage_rows import usage_rows
@@ -22,10 +23,12 @@ from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
+from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
+from sophon_middlewares.inner.direct_call import DIRECT_CALL
 from sophon_middlewares.outer.session_events import SessionEvents
 
 log = logging.getLogger("sophon")
@@ -69,6 +72,7 @@ class Worker:
         self._accepted_runs = accepted_runs
         # The same for all of them.
         self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
+        self._direct_chains = DirectChains()
         self._consumers: list[asyncio.Task[None]] = []
         self.interrupted_run_ids: set[str] = set()
 
@@ -195,7 +199,7 @@ class Worker:
             async with self._services.clock.timeout(allowed.total_seconds() - ctx.stopwatch.seconds) as limit:
                 active_run.timeout = limit
                 try:
-                    response = await self.pipelines.run(ctx)
+                    response = await self._find_chain(ctx).run(ctx)
                 finally:
                     active_run.timeout, active_run.is_chain_over = None, True
         except Exception as error:
@@ -212,6 +216,9 @@ class Worker:
             await self._suspend(active_run, ctx)
         elif not active_run.is_concluded:
             await self._terminator.complete(active_run, response)
+
+    def _find_chain(self, ctx: Context) -> Pipeline | PipelineRegistry:
+        return self._direct_chains.find(self.pipelines.default) if ctx.get(DIRECT_CALL) else self.pipelines
 
     async def _suspend(self, active_run: ActiveRun, ctx: Context) -> None:
         """Store the suspended turn, then hold its lane; the caller acks the delivery afterwards."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.budget import Budget
     from sophon_middlewares.outer.capability_routing import CapabilityRouting
     from sophon_middlewares.outer.context_window import ContextWindow
+    from sophon_middlewares.outer.decision_layer import DecisionLayer
     from sophon_middlewares.outer.planning import Planning
     from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
     from sophon_middlewares.outer.session_events import SessionEvents
@@ -47,6 +48,7 @@ _HOMES = {
     "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
     "Classification": "sophon_middlewares.learners.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window",
+    "DecisionLayer": "sophon_middlewares.outer.decision_layer",
     "InformationFlow": "sophon_middlewares.guards.information_flow",
     "Integrity": "sophon_middlewares.guards.integrity",
     "Learning": "sophon_middlewares.learners.learning",
@@ -81,6 +83,7 @@ __all__ = [
     "CapabilityRouting",
     "Classification",
     "ContextWindow",
+    "DecisionLayer",
     "InformationFlow",
     "Integrity",
     "Learning",

@@ -45,8 +45,8 @@ class LinearPattern(Protocol):
         """Return the place of the first match from `start` on, in bytes of a text in UTF-8, or None."""
         ...
 
-    def match_end(self, data: bytes, /) -> int:
-        """Return the end of the match at the beginning, in bytes of a text in UTF-8; 0 without one."""
+    def match_end(self, data: bytes, start: int = 0, /) -> int:
+        """Return the end of the match that begins at `start`, in bytes of a text in UTF-8; 0 without one."""
         ...
 
 
@@ -95,9 +95,11 @@ class _Pattern:
         span: tuple[int, int] = self._find(self._anywhere, data, start, size)[0]
         return None if span == _NOTHING else span
 
-    def match_end(self, data: bytes, /) -> int:
-        span: tuple[int, int] = self._find(self._beginning, data, 0, len(data))[0]
-        return max(0, span[1])
+    def match_end(self, data: bytes, start: int = 0, /) -> int:
+        # RE2 takes the beginning of the data for the only one.
+        part = data[start:] if start else data
+        span: tuple[int, int] = self._find(self._beginning, part, 0, len(part))[0]
+        return start + span[1] if span != _NOTHING else 0
 
 
 @lru_cache(maxsize=4096)

@@ -95,7 +95,9 @@ def _find_unsafe_spans(text: str) -> list[tuple[int, int, bool]]:
             found = ((*match.span(), bool(match["footer"])) for match in key_spans_pattern().finditer(text))
         else:
             found = ((*match.span(), False) for match in BEGUN_HEADERS.finditer(text))
-    known = ((begin, end, False) for begin, end in KNOWN_SECRETS.find_begun(text))
+    known = [(begin, end, False) for begin, end in KNOWN_SECRETS.find_begun(text)]
+    if not found and not known:
+        return []
     merged: list[tuple[int, int, bool]] = []
     for begin, end, is_closed in sorted(chain(found, known)):
         if merged and begin < merged[-1][1]:

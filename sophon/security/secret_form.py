@@ -1,5 +1,6 @@
 """Form of a secret: its pattern, and a simpler expression in front of it that RE2 searches for."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -25,3 +26,40 @@ def at_least_with(wanted: str, count: int, other: str, character: str) -> str:
     for more in range(1, count):
         expression = f"(?:{wanted}{character}{{{more}}}|{other}{expression})"
     return expression
+
+
+def no_word_of(words: Iterable[str], count: int, character: str) -> str:
+    """Return the expression of at least `count` characters that are none of the words, whatever their case; it must be
+    followed by what is no `character`, a negated class. `words` are in small letters, none is shorter than `count`.
+    """
+    words = tuple(words)
+    firsts = sorted({word[0] for word in words if word})
+    cases = "".join(first + first.upper() for first in firsts)
+    other = f"(?-i:{character.replace('^', '^' + cases, 1)}){character}{{{max(0, count - 1)},}}"
+    deeper = [
+        f"(?-i:[{first}{first.upper()}])"
+        + no_word_of([word[1:] for word in words if word.startswith(first)], max(0, count - 1), character)
+        for first in firsts
+    ]
+    ends = [""] if not count and "" not in words else []
+    return f"(?:{'|'.join([other, *deeper, *ends])})"
+
+
+def no_end_of(words: Iterable[str], characters: str) -> str:
+    """Return the expression of one or more of the characters that end with none of the words, whatever their case."""
+    every = f"[{_escape(characters)}]"
+    lasts = {word[-1] for word in words}
+    alternatives = [f"{every}*[{_escape(_without(characters, lasts))}]"]
+    for word in words:
+        for length in range(1, len(word)):
+            other = _escape(_without(characters, {word[-length - 1]}))
+            alternatives.append(f"(?:{every}*[{other}])?{word[-length:]}")
+    return f"(?:{'|'.join(alternatives)})"
+
+
+def _without(characters: str, left_out: set[str]) -> str:
+    return "".join(each for each in characters if each.lower() not in left_out)
+
+
+def _escape(characters: str) -> str:
+    return characters.replace("-", r"\-")

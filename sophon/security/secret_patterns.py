@@ -12,12 +12,12 @@ private keys, so that what stands on both sides of another boundary can be redac
 import re
 from collections.abc import Sequence
 from functools import cache
-from string import ascii_lowercase, digits
+from string import ascii_letters, ascii_lowercase, digits
 from typing import Final
 
 from sophon.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
-from sophon.security.secret_form import SecretForm, at_least_with, at_least_with_digit
+from sophon.security.secret_form import SecretForm, at_least_with, at_least_with_digit, no_end_of, no_word_of
 
 STOP: Final = r"\s\x1c-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
 BOUNDARY: Final = lazy_pattern(f"[{STOP}]", re.ASCII)
@@ -42,6 +42,7 @@ _A_QUOTE = rf"(?:{_QUOTE})?"
 """For anchors; RE2's white space has no vertical tab."""
 _A_SPACES = r"[\s\x0b]{1,4}"
 _A_NO_NUMBER = at_least_with(_A_VALUE.replace("^", "^0-9"), 4, "[0-9]", _A_VALUE)
+_A_PLAIN = at_least_with_digit(8, "[A-Za-z_+/=.~-]", "[A-Za-z0-9_+/=.~-]")
 _A_DIGIT_6, _A_DIGIT_8 = (at_least_with_digit(count, _A_VALUE.replace("^", "^0-9"), _A_VALUE) for count in (6, 8))
 
 _WORDS_JOINED = r"(?-i:[a-z]{2,20}(?:[_-][a-z]{2,20}){1,8})(?![A-Za-z0-9_-])"
@@ -56,14 +57,26 @@ _PATH = (
     rf"/[\w.@+-]+(?:/[\w.@+-]+)*+/?(?![^{STOP}`&,;:()<>{{}}\[\]\\$*]))"
 )
 """A path on a disk: `PWD` is also the name of the current folder, and a password file has one."""
-_TYPE_NAME = r"(?!(?:string|integer|number|boolean|object|SecretStr)\\?[\"'])"
+_TYPES = ("string", "integer", "number", "boolean", "object", "secretstr")
+_TYPE_NAME = rf"(?!(?:{'|'.join(_TYPES)})\\?[\"'])"
 """A quoted name of a type, as in a JSON schema."""
+_A_NO_TYPE_NAME = no_word_of(_TYPES, 6, _A_VALUE)
 
 _WORDS = r"(?:password|passwd|passphrase|pwd|secret|(?<=[A-Za-z0-9][_-])pass)"
 _A_WORDS = r"(?:pass|pwd|secret)(?:word|wd|phrase)?"
 _KEY_NAME = (
     r"(?:(?:api|access|auth|secret|private|account|shared[_-]?access|service|master|bot|app|client|refresh|session|id"
     r"|verify|webhook|bearer|vault)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization)"
+)
+
+_PLACES = ("page", "next", "continuation", "sync")
+"""In front of `token` in the name of a query parameter: where a list goes on, which is no secret."""
+_C = "[A-Za-z0-9_.-]"
+_A_NO_PLACE = (
+    # The name in front of `token` in RE2's syntax: nothing, or not `([a-z]+[_-]?)?(page|next|...)[_-]?`.
+    rf"(?:|{_C}*[0-9.]{_C}*|[_-]{_C}*|{_C}*[_-]{_C}*[_-]{_C}+|{_C}*[_-][_-]|{_C}*[_-][a-z]+(?:{'|'.join(_PLACES)})[_-]?"
+    rf"|{no_end_of(_PLACES, ascii_letters + digits + '.')}[_-]?"
+    rf"|{_C}*[_-]{no_end_of(_PLACES, ascii_letters + digits + '.')}[_-]?)"
 )
 
 _URL: Final = (
@@ -81,9 +94,10 @@ _URL: Final = (
     SecretForm(("/b",), r"/bot[0-9]+:[^\s\x0b\"'/?\[\]]{4}", rf"(?P<kept_bot>/bot\d++:)[^{STOP}/?\[\]]{{4,}}+"),
     SecretForm(
         tuple(first + second for first in "?&" for second in f"{ascii_lowercase}{digits}_.-"),
-        r"[?&][A-Za-z0-9_.-]{0,48}(?:token|secret|passw|passphrase|pwd|signature|credential|key|sig|auth)[a-z]{0,3}="
-        f"{_A_VALUE}",
-        r"(?P<kept_query>[?&](?!(?:[a-z]+[_-]?)?(?:page|next|continuation|sync)[_-]?token=)(?:[A-Za-z0-9_.-]{0,32}"
+        r"[?&](?:[A-Za-z0-9_.-]{0,48}(?:secret|passw|passphrase|pwd|signature|credential|key|sig|auth)[a-z]{0,3}"
+        f"|{_A_NO_PLACE}token)={_A_VALUE}",
+        rf"(?P<kept_query>[?&](?!(?:[a-z]+[_-]?)?(?:{'|'.join(_PLACES)})[_-]?token=)"
+        r"(?:[A-Za-z0-9_.-]{0,32}"
         r"(?:token|secret|password|passwd|passphrase|pwd|signature|credential)"
         rf"|(?:[a-z]{{1,32}}[_-])?api[_-]?key|sig|auth)=){_VALUE}++"
         rf"|(?P<kept_key>[?&]key=){_VALUE}{{8,}}+",
@@ -110,7 +124,7 @@ _ASSIGNMENTS: Final = (
     # Passwords: in quotes, or after `=` without spaces, or anything with a digit.
     SecretForm(
         ("pa", "pw", "se"),
-        f"{_A_WORDS}(?:{_A_ASSIGN}(?:{_QUOTE}{_A_VALUE}{{6,}}{_QUOTE}|{_A_DIGIT_8})|={_A_VALUE}{{8}})",
+        f"{_A_WORDS}(?:{_A_ASSIGN}(?:{_QUOTE}{_A_NO_TYPE_NAME}{_QUOTE}|{_A_DIGIT_8})|={_A_VALUE}{{8}})",
         rf"(?P<kept_quoted_password>{_WORDS}{_ASSIGN}{_QUOTE}){_TYPE_NAME}{_PATH}{_VALUE}{{6,}}+(?=\\?[\"'])"
         rf"|(?P<kept_password>{_WORDS}=){_CODE}{_PATH}{_VALUE}{{8,}}+{_CALL}"
         rf"|(?P<kept_digit_password>{_WORDS}{_ASSIGN}){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
@@ -126,7 +140,7 @@ _ASSIGNMENTS: Final = (
     # excepted.
     SecretForm(
         ("ke", "to"),
-        f"(?:key|token){_A_ASSIGN}{_A_QUOTE}{_A_DIGIT_8}",
+        f"(?-i:KEY|TOKEN){_A_ASSIGN}{_A_QUOTE}{_A_DIGIT_8}|(?:key|token){_A_ASSIGN}{_A_QUOTE}{_A_PLAIN}",
         rf"(?P<kept_environment>(?-i:(?<=[A-Z0-9]_)(?:KEY|TOKEN)){_ASSIGN}(?:{_QUOTE})?){_CODE}{_PATH}"
         rf"(?!(?:\d++|0x\w++)(?!{_VALUE})){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}"
         rf"|(?P<kept_plain>\b(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}[A-Za-z0-9_+/=.~-]{{32,}}+{_CALL}",
@@ -185,6 +199,17 @@ _OPTIONS: Final = (
         rf"(?:-a|--pass)\s{{1,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
     ),
 )
+
+_CODE_NAME = r"(?-i:[A-Za-z_][A-Za-z0-9_]{0,9})"
+ASSIGNED_ATTRIBUTES: Final = (
+    rf"(?:(?:password|passwd|passphrase|pwd|secret)(?:{_OPERATOR}|\s{{0,4}}{_OPERATOR}\s{{1,4}})(?:{_CODE_NAME}\.){{1,4}}"
+    r"(?-i:[A-Za-z_][A-Za-z0-9_]{0,8}[0-9])[ \t\r\n]+)*"
+)
+"""Assignments of attributes, such as `password = settings.password1`, one behind the other, in RE2's syntax.
+
+They are no secrets, and none begins in one: no form has two operators, each key of a provider has a part of more than
+10 characters, and every name that stands in front of a secret and a space ends with a letter, which these do not.
+"""
 
 SECRET_FORMS: Final[Sequence[SecretForm]] = (*KEY_FAMILIES, *_URL, *_HEADERS, *_ASSIGNMENTS, *_OPTIONS)
 """Every form, in the order in which they are tried at a place."""

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sophon.security.known_secrets import MARKER
-from sophon.security.secret_patterns import SECRET_FORMS
+from sophon.security.secret_patterns import ASSIGNED_ATTRIBUTES, SECRET_FORMS
 
 if TYPE_CHECKING:
     from sophon.security.linear_patterns import LinearPattern
@@ -31,10 +31,15 @@ def find_secrets(text: str) -> Iterator[re.Match[str]]:
     """Yield the matches of `secret_pattern` in the text, in order."""
     data = text.encode("utf-8", "replace")
     anchors, patterns, heads = _anchors(), patterns_by_head(), _heads()
+    skip = _assigned_attributes()
     is_ascii = len(data) == len(text)
     end = at = known_byte = known_place = 0
     while (span := anchors.find_span(data, at)) is not None:
         start, stop = span
+        excepted = skip.match_end(data, start)
+        if excepted > start:  # code may have many of these, and each would be tried
+            at = excepted
+            continue
         if is_ascii:
             place, last = max(start, end), stop
         else:
@@ -65,6 +70,13 @@ def _anchors() -> "LinearPattern":
     from sophon.security.linear_patterns import compile_linear
 
     return compile_linear("|".join(dict.fromkeys(form.anchor for form in SECRET_FORMS)), ignore_case=True)
+
+
+@cache
+def _assigned_attributes() -> "LinearPattern":
+    from sophon.security.linear_patterns import compile_linear  # lazy: as above
+
+    return compile_linear(ASSIGNED_ATTRIBUTES, ignore_case=True)
 
 
 @cache

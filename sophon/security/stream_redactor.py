@@ -67,6 +67,9 @@ class StreamRedactor:
             released.append(redact_piece(held[start : start + cut]))
             start += cut
             self._floor = 0
+            # The last safe place of all that is held: only in front of the end of a key may another one be left.
+            if len(held) - start + cut <= MAX_PIECE and "-----" not in held:
+                break
         self._held = held[start:]
         length = len(self._held)
         self._next_search = min(length + length // 2, MAX_PIECE) if length > SEARCHED_ALWAYS else 0

@@ -187,7 +187,8 @@ async def test_a_summary_stands_once_behind_the_system_prompt_and_is_stored_for_
     assert compacted
     for view in compacted:
         assert [m.role for m in view].count("system") == 1
-        assert "SUMMARY" in view[1].content
+        assert view[1].content == texts[0]  # the first message is pinned
+        assert "SUMMARY" in view[2].content
         assert sum("SUMMARY" in m.content for m in view) == 1
     history = [m for m in await services.history("s") if m.role == "user"]
     assert [m.content for m in history] == texts

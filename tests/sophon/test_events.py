@@ -85,7 +85,7 @@ def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
     live = {"agent_status", "reasoning_chunk", "stream_chunk", "stream_completed", "stream_reset"}
     traces = {kind.wire_name for kind in CLASSES if kind.is_trace}
     assert transient == live | traces | {"session_deleted"}
-    assert traces == {"model_attempt", "model_fallback", "route_chosen", "stage_completed"}
+    assert traces == {"decision", "model_attempt", "model_fallback", "route_chosen", "stage_completed"}
 
 
 def test_an_event_of_ones_own_is_named_as_its_class() -> None:

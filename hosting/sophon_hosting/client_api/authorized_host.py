@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from sophon.approvals import Decision
-from sophon.errors import InputError, NotFound, SessionTaken
+from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.learning.feedback import Feedback
+from sophon.messages import ToolCall
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -29,7 +30,7 @@ from sophon_hosting.client_api.conversation_mode import (
     by_task,
 )
 from sophon_hosting.client_api.history_view import HistoryView, find_own_text
-from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.rights import CALL_SCOPE, HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
 from sophon_hosting.events.event_bus import EventBus
@@ -40,6 +41,7 @@ from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.observability.trace_id import new_trace_id
 from sophon_hosting.off_the_record.host import OffTheRecordHost, is_generated_id
 from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
+from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
 
@@ -106,7 +108,10 @@ class AuthorizedHost:
         host is shutting down; it may name another session. Otherwise `before_accept` is awaited with the stored session
         id, after the permission check and before anything is written.
         """
-        self.rights.require("Chat")
+        if message.call is None:
+            self.rights.require("Chat")
+        else:
+            self.check_call(message.call)
         if message.model is not None:
             self.rights.require("ChooseModel")
         validate_id("client_message_id", message.client_message_id)
@@ -124,6 +129,22 @@ class AuthorizedHost:
             with suppress(SessionTaken):  # the session was deleted meanwhile, and its id is somebody else's by now
                 return await self._accept_into_session(message, before_accept)
         return await self._accept_into_session(message, before_accept)
+
+    def check_call(self, call: ToolCall) -> None:
+        """Check a tool call that is no part of a turn, before it becomes a run.
+
+        Raises LevelNeeded, ScopeNeeded, NotFound for a tool that the user may not use like for one that does not exist,
+        InvalidArguments, and InputError if the chain of this host runs no tools.
+        """
+        self.rights.require_calls()
+        tool = next((each for each in self.list_tools() if each.name == call.name), None)
+        if tool is None:
+            raise NotFound("tool", call.name)
+        tool.schema.validate(tool.name, call.arguments)
+        try:
+            self._host.direct_chains.find(self._host.chain)
+        except CompositionError as error:
+            raise InputError(f"this host runs no tools outside of a turn: {error}") from error
 
     async def is_off_the_record(self, message: ClientMessage) -> bool:
         """Return whether a message is for the host off the record. Raises OtherMode, OffTheRecordLost."""
@@ -184,6 +205,7 @@ class AuthorizedHost:
                 trace=message.trace or new_trace_id(),
                 instructions=message.instructions,
                 images=message.images,
+                call=message.call,
                 session_owner=self.user.id,
             )
         )
@@ -191,8 +213,10 @@ class AuthorizedHost:
     @by_task
     async def cancel_task(self, task_id: str) -> Run:
         """Cancel a task; a finished task stays unchanged. Raises NotFound."""
-        self.rights.require("Chat")
-        await self.get_task(task_id)
+        self.rights.require_scope("Read")
+        self.rights.require_level("Chat")
+        run = await self.get_task(task_id)
+        self.rights.require_scope(CALL_SCOPE if is_direct_call(run) else "Chat")
         return self._to_client_run(await self._host.cancel(task_id))
 
     @by_task

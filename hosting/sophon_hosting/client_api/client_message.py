@@ -7,6 +7,7 @@ from sophon.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sophon.images import Image
+    from sophon.messages import ToolCall
 
 MAX_CONTENT_CHARACTERS = 200_000
 """Maximum length of one message; longer texts belong in files."""
@@ -21,7 +22,7 @@ class ClientMessage:
 
     `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
     hexadecimal digits). `instructions` apply to this turn only and follow those of the host. `mode` must be that of the
-    session. `images` belong to the text.
+    session. `images` belong to the text. With `call` the turn is that tool call, and asks no model.
     """
 
     content: str
@@ -35,3 +36,4 @@ class ClientMessage:
     instructions: str | None = None
     mode: Mode = "normal"
     images: "Sequence[Image]" = ()
+    call: "ToolCall | None" = None

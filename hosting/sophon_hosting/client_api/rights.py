@@ -8,10 +8,15 @@ from sophon.lazy_dataclass import dataclass
 from sophon.security.permission_levels import FULL_HISTORY, Feature, Level
 from sophon.settings.sections.permissions import LevelsSettings, PermissionsSettings
 
-Scope: TypeAlias = Literal["Read", "Operator"] | Feature
-"""What an API token may be used for: to read, for one feature, or for what operators may do."""
+Scope: TypeAlias = Literal["Read", "CallTools", "Operator"] | Feature
+"""What an API token may be used for: to read, to call tools, for one feature, or for what operators may do."""
 
-SCOPES: Final[tuple[str, ...]] = ("Read", *(each for each in get_args(Feature) if each != FULL_HISTORY), "Operator")
+SCOPES: Final[tuple[str, ...]] = (
+    "Read",
+    *(each for each in get_args(Feature) if each != FULL_HISTORY),
+    "CallTools",
+    "Operator",
+)
 """Scopes of tokens. What a person sees of a history follows from the level alone: no token adds or takes it."""
 
 HUB_CHANNEL: Final = "hub"
@@ -19,11 +24,15 @@ HUB_CHANNEL: Final = "hub"
 
 OPERATOR_SCOPE: Final = "Operator"
 
+CALL_SCOPE: Final = "CallTools"
+"""Scope of tool calls outside of a turn. `Chat` does not contain it: there a model chooses the calls."""
+
 IMPLIED_SCOPES: Final[Mapping[str, Collection[str]]] = {
     "Chat": ("Read",),
     "Approvals": ("Read",),
     "Export": ("Read",),
     "OpenAiApi": ("Chat", "Read"),
+    "CallTools": ("Read",),
     "Operator": ("Read",),
 }
 """Scopes that another one contains, because it is of no use without them."""
@@ -95,9 +104,18 @@ class ClientRights:
 
     def require(self, feature: Feature) -> None:
         """Raise LevelNeeded, or ScopeNeeded, if the client may not use a feature."""
+        self.require_level(feature)
+        self.require_scope(feature)
+
+    def require_level(self, feature: Feature) -> None:
+        """Raise LevelNeeded if the level of the user may not use a feature, whatever the scopes of the token are."""
         if not self.levels.allows(self.level, feature):
             raise LevelNeeded(feature, self.levels.find_needed_level(feature), self.level)
-        self.require_scope(feature)
+
+    def require_calls(self) -> None:
+        """Raise LevelNeeded or ScopeNeeded if the client may not call tools: only who may chat can call any."""
+        self.require_level("Chat")
+        self.require_scope(CALL_SCOPE)
 
 
 def expand_scopes(scopes: Collection[str]) -> frozenset[str]:

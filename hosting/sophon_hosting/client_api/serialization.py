@@ -81,9 +81,15 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "waiting_for": list(run.waiting_for),
         "finish_reason": response.get("finish_reason"),
         "answer": response.get("text"),
+        "tool_outcome": _find_tool_outcome(response),
         "usage": response.get("usage") or Usage().to_json(),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
+
+
+def _find_tool_outcome(response: Mapping[str, Any]) -> str | None:
+    detail: Mapping[str, Any] = response.get("detail") or {}
+    return detail.get("tool_outcome")
 
 
 def listed_task_to_json(run: Run) -> dict[str, Any]:

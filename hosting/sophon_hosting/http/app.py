@@ -23,6 +23,7 @@ from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.routing import routing_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
+from sophon_hosting.http.api.tool_calls import tool_call_routes
 from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
@@ -47,6 +48,7 @@ from sophon_hosting.http.web_page import BUILT_FOLDER, is_page_built, web_page_r
 API_ROUTES = (
     session_routes,
     task_routes,
+    tool_call_routes,
     approval_routes,
     queue_routes,
     provider_routes,

@@ -40,7 +40,7 @@ OUTCOMES = frozenset[str](get_args(ToolCallOutcome))
 PURPOSES = frozenset[str](get_args(Purpose))
 LOOP_WARNING_LEVELS = frozenset({"warning", "critical", "breaker"})
 UNDELIVERED_REASONS = frozenset({"expired", "ambiguous", "chat_gone", "recipient_changed", "rejected"})
-COMPACTION_METHODS = frozenset({"summary", "truncation"})
+COMPACTION_METHODS = frozenset({"summary", "truncation", "results"})
 REFUSAL_REASONS = frozenset({"total", "address", "replaced", "files"})
 QUEUE_GAUGE_TEXTS: Mapping[str, str] = {
     "waiting": "Waiting tasks.",

@@ -20,7 +20,7 @@ from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.run_audience import audience_of_run
-from sophon_hosting.run_authorship import own_text_of_run
+from sophon_hosting.run_authorship import is_direct_call, own_text_of_run
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
 
@@ -119,9 +119,11 @@ class PostTurnRunner:
             async with self._services.clock.timeout(TIMEOUT_SECONDS):
                 run = await self._services.store.runs.get(task_id)
                 self._job_session = run.session_id
-                await self._extract_memories(run)
+                if not is_direct_call(run):  # it says nothing about the user, and its text is its title
+                    await self._extract_memories(run)
                 await self._generate_title(run)
-                await self._summarize(run)
+                if not is_direct_call(run):
+                    await self._summarize(run)
             self._done += 1
         except NotFound:
             log.debug("task %s was deleted", task_id)
@@ -143,9 +145,11 @@ class PostTurnRunner:
         sessions = self._services.store.sessions
         if not self._services.settings.agent_execution.titles or (await sessions.get(run.session_id)).title:
             return
-        response = await self._run_chain(self._title_chain, run, run.text)
-        # A refusal, which Budget gives before any call, is no title.
-        title = response.text if response.finish_reason == "stop" else fallback_title(run.text)
+        title = fallback_title(run.text)
+        if not is_direct_call(run):
+            response = await self._run_chain(self._title_chain, run, run.text)
+            # A refusal, which Budget gives before any call, is no title.
+            title = response.text if response.finish_reason == "stop" else title
         await self._services.store.runs.get(run.id)  # deleted with its session: that id may be another session's by now
         if not (await sessions.get(run.session_id)).title:  # still untitled: a user may have set a title meanwhile
             await sessions.rename(run.session_id, title)

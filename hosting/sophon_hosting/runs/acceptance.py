@@ -24,6 +24,7 @@ from sophon_hosting.runs.session_gate import SessionGate
 
 if TYPE_CHECKING:
     from sophon.images import Image
+    from sophon.messages import ToolCall
 
 MAX_RESERVATION_ATTEMPTS = 20
 """Attempts to get a slot while other messages are being stored; a full queue must refuse soon."""
@@ -39,7 +40,8 @@ class RunRequest:
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
-    `sent_at` is the time at which a platform got the message. `images` belong to the text.
+    `sent_at` is the time at which a platform got the message. `images` belong to the text. With `call` the run is that
+    tool call, and asks no model; its id is chosen with that of the run.
     """
 
     text: str
@@ -58,6 +60,7 @@ class RunRequest:
     session_owner: str | None = None
     sent_at: datetime | None = None
     images: "Sequence[Image]" = ()
+    call: "ToolCall | None" = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -221,6 +224,7 @@ class MessageAcceptance:
             "trace": message.trace,
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
+            **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }
         return Run(
             id=self._services.clock.new_id(),

@@ -7,8 +7,9 @@ from sophon.messages import Message, images_from_json
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
-from sophon_hosting.run_authorship import FOREIGN_SOURCES
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, is_direct_call
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
+from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_middlewares.outer.turn_start import RECORDED_SEQ
 
 
@@ -40,6 +41,8 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     )
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
+    if is_direct_call(run):
+        put_direct_call(ctx, run)
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
     if not is_first_start and (seq := await _find_message_seq(services, run)):

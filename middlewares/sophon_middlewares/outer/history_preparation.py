@@ -5,7 +5,7 @@ from functools import partial
 from sophon.context import Context
 from sophon.models.gateway.message_preparation import PIECE_MESSAGES, is_worth_a_thread
 from sophon.stores.sessions.contract import History
-from sophon.transcript_validation import is_valid_transcript
+from sophon.transcript_validation import is_clean_history
 from sophon_middlewares.outer.window.context_view import CACHED_COUNT_PREFIX
 
 VALIDATED_PREFIX = "sound"
@@ -27,7 +27,7 @@ async def _validate(ctx: Context, history: History) -> None:
     known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
     if len(messages) - known <= PIECE_MESSAGES:
         return  # the turn does it
-    if await ctx.services.clock.run_in_thread(partial(is_valid_transcript, messages, known)):
+    if await ctx.services.clock.run_in_thread(partial(is_clean_history, messages, known)):
         history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
 
 

@@ -5,15 +5,17 @@ from pathlib import Path
 from typing import ClassVar
 
 from sophon.chain.order_constraints import get_middleware_name
-from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline import Middleware, Next, Pipeline
 from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
+from sophon.extensions import Key
 from sophon.memory.workspace import WORKSPACE_FILES, WorkspaceReader
 from sophon.principals import files_folder, memory_scope
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import memory_key
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
+from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.memory_layer import MemoryLayer
 from sophon_middlewares.outer.window.fact_flush import HAS_MEMORY
 
@@ -22,6 +24,8 @@ DailyLog = Callable[[Context], Awaitable[Sequence[str]]]
 
 RECALLED = 8
 """Entries that are looked up for a message."""
+
+_LAYER: Key[MemoryLayer] = Key("memory.layer")
 
 PRIVATE = Taint(1, is_private=True)
 """What the owner's files and entries mean for the information flow: internal, and private data."""
@@ -44,6 +48,7 @@ class Memory:
     calls_next = True
     after = ("ContextWindow",)
     before = ("ToolFilter", "PromptToolBridge", "Planning")
+    repeats_after = ("ToolExecution",)
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "reads the workspace files that have changed; looks up what is remembered about the message",
         "model call": "adds both to the prompt, within their budgets",
@@ -55,18 +60,26 @@ class Memory:
         self._daily_log = daily_log
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        ctx.put(HAS_MEMORY, True)
+        if not ctx.get(HAS_MEMORY):  # behind the tools it runs again for each model call
+            ctx.put(HAS_MEMORY, True)
+            await self._prepare(ctx)
+        layer = ctx.get(_LAYER)
+        if layer is None:
+            await next(ctx)
+            return
+        with ctx.call_layer(layer, overhead=layer.added_text):
+            await next(ctx)
+
+    async def _prepare(self, ctx: Context) -> None:
         texts = await self._read_files(ctx)
         entries, days = await self._recall(ctx)
         if not (texts or entries or days):
-            await next(ctx)
             return
         if ctx.settings.guards.information_flow.enabled:
             await _note_taint(ctx, texts, entries)
         layer = MemoryLayer(ctx, texts, entries, days)
+        ctx.put(_LAYER, layer)
         ctx.emit(MemoryRecalled(entry_ids=[each.id for each in entries], files=[*texts], tokens=layer.count_tokens()))
-        with ctx.call_layer(layer, overhead=layer.added_text):
-            await next(ctx)
 
     async def _read_files(self, ctx: Context) -> Mapping[str, str]:
         if self._reader is None or self._folder is None or not ctx.settings.memory.file_tokens:
@@ -100,15 +113,21 @@ async def _note_taint(ctx: Context, texts: Mapping[str, str], entries: Sequence[
 
 
 def add_memory(chain: Pipeline, folder: Path | None, daily_log: DailyLog | None = None) -> Pipeline:
-    """Return the chain with Memory in front of the first middleware that must come after it.
+    """Return the chain with Memory directly behind the context window, which counts what Memory adds.
 
-    A chain that has Memory, or none of these middlewares, is returned as it is. Raises CompositionError.
+    Without a context window it stands in front of the first middleware that must come after it. A chain that has
+    Memory, or none of these middlewares, is returned as it is. Raises CompositionError.
     """
     names = [get_middleware_name(each) for each in chain]
+    windows = [at for at, each in enumerate(chain) if _is_window(each)]
     places = [names.index(each) for each in (*Memory.before, "AgenticLoop", "LlmInvoker") if each in names]
-    if "Memory" in names or not places:
+    if "Memory" in names or not (windows or places):
         return chain
     parts = list(chain)
-    parts.insert(min(places), Memory(folder, daily_log=daily_log))
+    parts.insert(windows[0] + 1 if windows else min(places), Memory(folder, daily_log=daily_log))
     # The chain may be of a class of its own.
     return type(chain).compose(*parts)
+
+
+def _is_window(middleware: Middleware) -> bool:
+    return isinstance(middleware, ContextWindow) or "ContextWindow" in getattr(middleware, "provides", ())

@@ -10,7 +10,7 @@ from sophon.extensions import Key
 from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
 from sophon.stores.sessions.contract import History, SessionRecord
-from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon.transcript_validation import clean_history, is_clean_history
 from sophon.turn_permissions import may_read_full_history
 from sophon_middlewares.outer.history_preparation import VALIDATED_PREFIX, prepare_history
 
@@ -110,21 +110,22 @@ def _message_events(ctx: Context, user: Message, recorded_seq: int, last_record_
 
 
 def _insert_history(ctx: Context, history: History) -> None:
-    """Insert the history after the system prompt; an invalid one, which another program may have written, is repaired.
+    """Insert the history after the system prompt; an invalid one, which another program may have written, is repaired,
+    and internal messages of earlier turns are dropped.
 
-    A compaction's `covers` counts the repaired messages, because it was made from them.
+    A compaction's `covers` counts these messages, because it was made from them.
     """
     ctx.model = ctx.model or history.model
     messages = history.messages
     if not messages:
         return
     known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
-    if is_valid_transcript(messages, known):
+    if is_clean_history(messages, known):
         history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
         if not ctx.get(REDACTED_HISTORY):  # a checkpoint refers to the stored messages, which are the whole ones
             ctx.history = messages
     else:
-        messages = repair_transcript(messages)
+        messages = clean_history(messages)
         history.prefix_cache.clear()
     ctx.prefix_cache = history.prefix_cache
     front = ctx.recorded

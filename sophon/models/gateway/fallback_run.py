@@ -38,7 +38,7 @@ class FallbackRun:
 
     def succeed(self, emit: Emit | None, purpose: str, attempts: int) -> None:
         """Record that a candidate answered, and send the states to the trace, unless it was the first attempt."""
-        if attempts == 1 and self._position is IDLE:
+        if attempts <= 1 and self._position is IDLE:  # none: a call layer has answered
             return
         self._try_candidate(attempts - self._told - 1, FallbackEvent.PROVIDER_SUCCESS)
         self._tell(emit, purpose)

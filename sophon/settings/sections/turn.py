@@ -148,6 +148,18 @@ class ContextWindowSettings(SettingsSection):
         le=1,
         description="Share that is kept when the summary fails and the oldest messages are dropped.",
     )
+    stale_result_turns: WholeNumber | None = Field(
+        default=4,
+        ge=1,
+        description="Age in turns from which the model sees a tool result as a summary of its size and type; that many "
+        "turns are replaced at a time. What is stored stays. null: never.",
+    )
+    history_messages: WholeNumber | None = Field(
+        default=None, ge=1, description="Messages of earlier turns that the model sees at most: the newest; null: all."
+    )
+    history_tokens: WholeNumber | None = Field(
+        default=None, ge=1, description="Tokens of earlier turns that the model sees at most, as HistoryMessages."
+    )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield each key of TaskTokens that is no task type."""

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from sophon.lazy_dataclass import dataclass
 from sophon.security.audit_chain import AuditEntry
+from sophon.security.audit_head import AuditHead
 from sophon.slotted_dataclass import new_dict, slotted_dataclass
 
 AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked"]
@@ -124,8 +125,11 @@ class AuditStore(Protocol):
         """Return the entries after a number, the oldest first: the pages of an export."""
         ...
 
-    async def verify(self) -> AuditVerification:
-        """Check every hash, every text, and that no entry is missing between the two ends of the chain."""
+    async def verify(self, head: AuditHead | None = None) -> AuditVerification:
+        """Check every hash, every text, and that no entry is missing between the two ends of the chain.
+
+        With a head that was signed, the chain must contain its entry, too.
+        """
         ...
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:

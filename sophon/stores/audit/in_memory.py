@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry
+from sophon.security.audit_head import AuditHead
 from sophon.stores.audit.contract import ALL_ENTRIES, AuditChainState, AuditEvent, AuditFilter, AuditVerification
 from sophon.stores.audit.verification import verify_entries
 
@@ -61,11 +62,11 @@ class InMemoryAuditStore:
         """See `AuditStore.list_after`."""
         return [entry for entry in self._entries if entry.number > number][: max(limit, 0)]
 
-    async def verify(self) -> AuditVerification:
+    async def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """See `AuditStore.verify`."""
         entries = self._entries
         newest = (self._last.number, self._last.hash) if self._last is not None else (0, GENESIS)
-        return verify_entries(entries, AuditChainState(*newest, *self._anchor))
+        return verify_entries(entries, AuditChainState(*newest, *self._anchor), head)
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
         """See `AuditStore.blank_texts`."""

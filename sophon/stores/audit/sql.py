@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, update
 
 from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry
+from sophon.security.audit_head import AuditHead
 from sophon.stores.audit.contract import (
     ALL_ENTRIES,
     COLUMNS,
@@ -83,9 +84,9 @@ class SqlAuditStore:
             lambda connection: [_entry(row) for row in connection.execute(query).mappings()]
         )
 
-    async def verify(self) -> AuditVerification:
+    async def verify(self, head: AuditHead | None = None) -> AuditVerification:
         """See `AuditStore.verify`. Reads one snapshot, so that a host may append meanwhile."""
-        return await self._database.read(_verify)
+        return await self._database.read(partial(_verify, head=head))
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
         """See `AuditStore.blank_texts`. Uses a transaction per batch."""
@@ -157,11 +158,11 @@ def _read_state(connection: Connection) -> AuditChainState:
     return AuditChainState(*found)
 
 
-def _verify(connection: Connection) -> AuditVerification:
+def _verify(connection: Connection, head: AuditHead | None) -> AuditVerification:
     found = connection.execute(_STATE).one_or_none()
     state = AuditChainState(*found) if found is not None else _EMPTY
     rows = connection.execution_options(yield_per=EXPIRE_BATCH_SIZE).execute(select(audit).order_by(audit.c.number))
-    return verify_entries((_entry(row) for row in rows.mappings()), state)
+    return verify_entries((_entry(row) for row in rows.mappings()), state, head)
 
 
 def _blank_batch(connection: Connection, condition: ColumnElement[bool]) -> int:

@@ -15,6 +15,7 @@ from sophon.learning.vectors import to_blob
 from sophon.memory.entities import find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
+from sophon.stores.memories.chunk_vectors import embed_long_texts
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
 from sophon.stores.memories.vector_cache import MemoryVectorCache
 from sophon.stores.vectors.contract import VectorRow, VectorStore
@@ -183,7 +184,7 @@ class LongTermMemory:
         self._cache.forget(scope)
         for start in range(0, len(entries), EMBEDDED_AT_ONCE):
             part = entries[start : start + EMBEDDED_AT_ONCE]
-            vectors = await self._embedder.embed([each.text for each in part])
+            vectors = await embed_long_texts(self._embedder, [each.text for each in part])
             await self._store.vectors.put([self._to_row(each, one) for each, one in zip(part, vectors, strict=True)])
         return len(entries)
 
@@ -220,7 +221,7 @@ class LongTermMemory:
         if self._embedder is None:
             return []
         try:
-            return await self._embedder.embed(texts)
+            return await embed_long_texts(self._embedder, texts)
         except SophonError as error:
             log.debug("memory is searched by words only: %s", error)  # the embedder itself says so once
             return []

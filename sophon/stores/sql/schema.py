@@ -166,12 +166,12 @@ memories = Table(
     Column("origin", SafeText, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("sources", JsonText, nullable=True),
-    Column("reach", Text, nullable=False),
-    Column("agent", SafeText, nullable=False),
-    Column("session_id", SafeText, nullable=False),
-    Column("entities", JsonText, nullable=True),
+    Column("reach", Text, nullable=False, server_default="owner"),
+    Column("agent", SafeText, nullable=False, server_default=""),
+    Column("session_id", SafeText, nullable=False, server_default=""),
     # What the index finds. SQLite's is a virtual table: `sophon.stores.memories.sqlite_index`.
-    Column("words", Text, nullable=False),
+    Column("words", Text, nullable=False, server_default=""),
+    Column("entities", JsonText, nullable=True),
     Index("memories_by_scope", "scope"),
     Index("memories_by_session", "session_id"),
 )

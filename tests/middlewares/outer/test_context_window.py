@@ -91,7 +91,7 @@ async def test_the_oldest_sixty_percent_become_one_message_behind_the_system_pro
     await chain().run(ctx)
     (reply,) = asked(model)
     assert ctx.compaction == Compaction(build_summary_message("they talked"), covers=12)
-    assert reply.messages == [before[0], ctx.compaction.summary, *before[13:]]
+    assert reply.messages == [before[0], before[1], ctx.compaction.summary, *before[13:]]
 
 
 async def test_the_turns_own_messages_are_untouched() -> None:
@@ -148,8 +148,8 @@ async def test_without_a_summary_the_oldest_rounds_are_left_out_until_seventy_pe
     own = list(ctx.messages)
     await chain().run(ctx)
     (reply,) = asked(made)
-    assert reply.messages[:2] == [own[0], GAP_NOTE]
-    assert reply.messages[2:] == own[-len(reply.messages) + 2 :]
+    assert reply.messages[:3] == [own[0], own[1], GAP_NOTE]  # the first message is pinned
+    assert reply.messages[3:] == own[-len(reply.messages) + 3 :]
     assert 600 < size(reply) <= 700
     assert ctx.compaction is None
 
@@ -168,7 +168,7 @@ async def test_a_summary_that_is_not_enough_is_followed_by_truncation() -> None:
     (reply,) = asked(model)
     assert [event.how for event in recorder.of(ContextCompacted)] == ["summary", "truncation"]
     assert ctx.compaction is not None
-    assert reply.messages[1] is ctx.compaction.summary
+    assert reply.messages[1:3] == [ctx.messages[1], ctx.compaction.summary]
     assert size(reply) <= 700
 
 
@@ -211,7 +211,7 @@ async def test_a_conversation_that_was_compacted_before_starts_from_its_summary(
     ctx.compaction = Compaction(build_summary_message("earlier"), covers=6)
     own = list(ctx.messages)
     await chain().run(ctx)
-    assert model.requests[0].messages == [own[0], ctx.compaction.summary, *own[7:]]
+    assert model.requests[0].messages == [own[0], own[1], ctx.compaction.summary, *own[7:]]
 
 
 async def test_an_earlier_summary_counts_among_the_oldest_sixty_percent() -> None:
@@ -353,7 +353,7 @@ async def test_a_compaction_for_one_model_serves_the_others_of_the_turn() -> Non
 
     await Pipeline.compose(ContextWindow(), twice, LlmInvoker()).run(ctx)
     assert large.requests[0].messages == layered
-    assert large.requests[1].messages[:2] == [layered[0], ctx.compaction.summary]
+    assert large.requests[1].messages[:3] == [*layered[:2], ctx.compaction.summary]
 
 
 async def test_a_tokenizer_that_was_loaded_in_between_counts_anew() -> None:
@@ -551,7 +551,7 @@ async def test_a_calibrated_estimate_decides() -> None:
 
 async def test_options_of_ones_own_win_over_the_settings() -> None:
     model = FunctionModel(answer, context_window=2000)
-    await chain(options=ContextWindowSettings(trigger=0.2)).run(turn(services(model), talk(10)))
+    await chain(options=ContextWindowSettings(trigger=0.2)).run(turn(services(model), talk(12)))
     assert len(asked(model, "compaction")) == 1
 
 

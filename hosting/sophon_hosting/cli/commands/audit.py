@@ -1,8 +1,9 @@
 """`sophon audit`: list, verify and export the audit log of tool calls, and audit the settings. A host may run."""
 
+import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +16,11 @@ from sophon.private_files import open_new_private_file
 from sophon.risk import Risk
 from sophon.security import verify_audit
 from sophon.security.audit_chain import AuditEntry
+from sophon.security.audit_head import AuditHead, HeadError, sign_head
 from sophon.settings import DangerousSetting
 from sophon.stores.audit.contract import AUDIT_KINDS, AuditFilter
 from sophon.stores.contract import Store
+from sophon_hosting.audit_heads import find_signing_key, load_head
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
@@ -94,15 +97,15 @@ def verify(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="An export; the store by default.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check the hash chain; name the first broken entry and exit 1 if there is one."""
-    count, broken, problem = _verify_file(file) if file is not None else _verify_store(ctx)
+    """Check the hash chain, and its signed head; name the first broken entry and exit 1 if there is one."""
+    count, broken, problem = _verify_file(ctx, file) if file is not None else _verify_store(ctx)
     if as_json:
         write_json({"entries": count, "broken": broken, "problem": problem})
-    elif broken is None:
+    elif not problem:
         write_lines([f"The chain is intact: {count} entries."])
     else:
         write_lines([f"The chain is broken: {problem}."])
-    raise typer.Exit(0 if broken is None else 1)
+    raise typer.Exit(1 if problem else 0)
 
 
 @app.command()
@@ -111,13 +114,20 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Accepted and ignored.")] = False,
 ) -> None:
-    """Write all entries as JSON lines, the oldest first; `sophon audit verify FILE` checks them."""
+    """Write all entries as JSON lines, the oldest first; `sophon audit verify FILE` checks them.
+
+    With `Guards.Audit.SigningKey` the signed head of what was written is in FILE.head.
+    """
+    key = find_signing_key(load_cli_settings(ctx.obj), os.environ)
     if output is None:
         run_with_store(ctx.obj, lambda store: _export(store, sys.stdout.write))
         return
     try:
         with open_new_private_file(output) as file:
-            run_with_store(ctx.obj, lambda store: _export(store, file.write))
+            last = run_with_store(ctx.obj, lambda store: _export(store, file.write))
+        if key is not None and last is not None:
+            with open_new_private_file(_head_file(output)) as head:
+                head.write(sign_head(last.number, last.hash, datetime.now(UTC), key))
     except FileExistsError:
         raise InputError(f"{output} exists already; choose another name") from None
     except OSError as error:
@@ -174,20 +184,54 @@ def _table_row(entry: AuditEntry) -> list[str]:
     return [str(entry.number), fields["at"][:19].replace("T", " "), *cells]
 
 
-async def _export(store: Store, write: Callable[[str], object]) -> None:
+async def _export(store: Store, write: Callable[[str], object]) -> AuditEntry | None:
+    """Write all entries; return the newest one."""
     number = 0
+    last: AuditEntry | None = None
     while page := await store.audit.list_after(number, EXPORT_PAGE):
         for entry in page:
             write(entry.to_line() + "\n")
-        number = page[-1].number
+        last = page[-1]
+        number = last.number
+    return last
 
 
 def _verify_store(ctx: typer.Context) -> tuple[int, int | None, str]:
-    found = run_with_store(ctx.obj, lambda store: store.audit.verify())
+    settings = load_cli_settings(ctx.obj)
+    key = find_signing_key(settings, os.environ)
+    file = ctx.obj.settings_folder / settings.guards.audit.head_file
+    head: AuditHead | None = None
+    if key is not None:
+        try:
+            head = load_head(file, key)
+        except HeadError as error:
+            return 0, None, f"{file}: {error}"
+    found = run_with_store(ctx.obj, lambda store: store.audit.verify(head))
+    if key is not None and head is None and found.count and not found.problem:
+        return found.count, None, f"there is no signed head {file}"
     return found.count, found.broken, found.problem
 
 
-def _verify_file(file: Path) -> tuple[int, int | None, str]:
+def _head_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}.head")
+
+
+def _check_head_of_export(file: Path, lines: Sequence[str], key: str) -> str:
+    """Return what is wrong about the signed head of an intact export; empty if it ends with the entry of its head."""
+    last = next((line for line in reversed(lines) if line.strip()), None)
+    try:
+        head = load_head(_head_file(file), key)
+    except HeadError as error:
+        return f"{_head_file(file)}: {error}"
+    if head is None:
+        return f"there is no signed head {_head_file(file)}" if last is not None else ""
+    entry = json.loads(last) if last is not None else {"number": 0, "hash": ""}
+    if (entry["number"], entry["hash"]) != (head.number, head.hash):
+        return f"it ends with the entry {entry['number']}, and {head.number} was signed as the last one"
+    return ""
+
+
+def _verify_file(ctx: typer.Context, file: Path) -> tuple[int, int | None, str]:
     try:
         lines = file.read_text(encoding="utf-8").split("\n")
     except OSError as error:
@@ -195,4 +239,8 @@ def _verify_file(file: Path) -> tuple[int, int | None, str]:
     except UnicodeDecodeError as error:
         raise InputError(f"{file} is no export: it is not UTF-8") from error
     broken = verify_audit(lines)
-    return sum(bool(line.strip()) for line in lines), broken, "" if broken is None else f"line {broken} of {file}"
+    problem = "" if broken is None else f"line {broken} of {file}"
+    key = find_signing_key(load_cli_settings(ctx.obj), os.environ)
+    if key is not None and not problem:
+        problem = _check_head_of_export(file, lines, key)
+    return sum(bool(line.strip()) for line in lines), broken, problem

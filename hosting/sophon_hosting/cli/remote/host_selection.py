@@ -11,7 +11,7 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_client import HostClient
+from sophon_hosting.cli.remote.host_client import HostClient, HostError
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient, probe_host
 from sophon_hosting.cli.remote.store_host_client import StoreHostClient
 from sophon_hosting.instance_id import compute_instance_id
@@ -35,6 +35,20 @@ def open_host_client(options: GlobalOptions, url: str | None = None) -> HostClie
         _check_instance(options, settings, address, instance)
         return HttpHostClient(address, find_access_token(settings, address))
     return StoreHostClient(options, settings, f"no host runs at {address}; using the store")
+
+
+def find_running_host(options: GlobalOptions, settings: Settings, url: str | None = None) -> str:
+    """Return the URL of a running host: `url`, by default that of the settings.
+
+    Raises HostError if none answers, InputError for another project's host at the address of the settings.
+    """
+    address = local_host_url(settings) if url is None else validate_host_url(url)
+    instance = probe_host(address)
+    if instance is None:
+        raise HostError("no_host", f"no host runs at {address}; start it with `sophon serve`, or give --url")
+    if url is None:
+        _check_instance(options, settings, address, instance)
+    return address
 
 
 def default_session_id(url: str, token: str | None, session_id: str) -> str:

@@ -3,15 +3,15 @@
 from typing import Annotated
 
 from aiohttp import web
-from pydantic import Field
 
+from sophon.value_rules import ValueRules
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
 
 
 class RouteExplanationQuery(RequestQuery):
     """Query of the explanation: the message."""
 
-    text: Annotated[str, Field(min_length=1, max_length=8000)]
+    text: Annotated[str, ValueRules(min_length=1, max_length=8000)]
 
 
 def routing_routes() -> list[web.RouteDef]:

@@ -256,6 +256,9 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       markActive(turn, "Budget");
       addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", `${data.provider} is not used: ${data.reason}`);
       return;
+    case "decision":
+      if (data.fast_path) addNote(turn, "decision", "quiet", `Answered by ${data.fast_path}, without a model`);
+      return;
     case "route_chosen":
       markActive(turn, "CapabilityRouting");
       addNote(turn, `route:${turn.items.length}`, "quiet", `${data.model || "No model"}: ${data.reason}`);
@@ -556,6 +559,7 @@ function describeBudgetAlert(data: {
 }
 
 function describeCompaction(data: { how: string; messages: number; tokens_before: number; tokens_after: number }): string {
+  if (data.how === "results") return `${data.messages} large tool results were cut, because the provider rejected the request`;
   const how = data.how === "summary" ? "were summarised" : "were left out";
   const tokens = `${data.tokens_before.toLocaleString("en")} → ${data.tokens_after.toLocaleString("en")} tokens`;
   return `${data.messages} older messages ${how} to fit the model's window (${tokens})`;

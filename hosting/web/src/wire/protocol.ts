@@ -93,6 +93,12 @@ export interface Payloads {
   approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string; arguments?: Arguments | null };
   message: { message_id: string; role: string; content: string };
   budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean; principal?: string };
+  decision: {
+    strategy: string;
+    fast_path?: string;
+    low_intent?: boolean;
+    hits?: Record<string, number>;
+  };
   route_chosen: {
     model: string;
     strategy: string;

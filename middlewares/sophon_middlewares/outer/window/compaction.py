@@ -14,7 +14,7 @@ from sophon.settings import ContextWindowSettings
 from sophon.stores.sessions.contract import Compaction
 from sophon.visible_text import is_blank
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
-from sophon_middlewares.outer.window.compaction_mapping import first_uncovered_index, map_index
+from sophon_middlewares.outer.window.compaction_mapping import first_uncovered_index, map_index, pin_first_message
 from sophon_middlewares.outer.window.cut_points import (
     count_leading_system_messages,
     find_cut_index,
@@ -82,11 +82,14 @@ class Summariser:
         return [compaction.summary, *messages[start:cut]] if cut > start else [], cut
 
     def _saved_tokens(self, messages: Sequence[Message], material: Sequence[Message]) -> int:
-        """Return the tokens that the view loses with the material; the last user message stays in the view."""
+        """Return the tokens that the view loses with the material; first and last user message stay in the view."""
         index = find_last_user_message(messages)
         kept = messages[index] if index is not None else None
         count = self._ctx.services.gateway.tokens.count_message
-        return sum(count(message) for message in material if message is not kept)
+        lost = sum(count(message) for message in material if message is not kept)
+        front = count_leading_system_messages(messages)
+        is_pinned = material and front < len(messages) and material[0] is messages[front] is not kept
+        return lost - sum(map(count, pin_first_message(messages, len(messages)))) if is_pinned else lost
 
     async def _summarise(self, material: Sequence[Message], window: int, model_id: str) -> Message | None:
         ctx = self._ctx

@@ -3,19 +3,40 @@
 from collections.abc import Sequence
 
 from sophon.messages import Message
+from sophon.tools.result_limit import limit_result
 from sophon_middlewares.outer.window.cut_points import (
     count_leading_system_messages,
     find_last_user_message,
 )
 
+MAX_PINNED_CHARACTERS = 2000
+"""Characters that are shown of the first message once it is covered by a summary: its beginning."""
+
 
 def build_compacted_prefix(messages: Sequence[Message], start: int, summary: Message) -> list[Message]:
-    """Return the view's prefix when `summary` replaces all before `start`; the last user message stays visible."""
-    prefix = [*messages[: count_leading_system_messages(messages)], summary]
+    """Return the view's prefix when `summary` replaces all before `start`; first and last user message stay visible."""
     user = find_last_user_message(messages)
+    pinned = pin_first_message(messages, start if user is None else min(start, user))
+    prefix = [*messages[: count_leading_system_messages(messages)], *pinned, summary]
     if user is not None and user < start:
         prefix.append(messages[user])
     return prefix
+
+
+def pin_first_message(messages: Sequence[Message], end: int) -> list[Message]:
+    """Return the first message of the conversation, shortened if it is long: what a person wrote before `end`; [] if
+    something else comes first.
+    """
+    front = count_leading_system_messages(messages)
+    if front >= end or messages[front].role != "user" or messages[front].origin:
+        return []
+    first = messages[front]
+    if len(first.content) <= MAX_PINNED_CHARACTERS:
+        return [first]
+    if first.shortened is None:
+        text = limit_result(first.content, MAX_PINNED_CHARACTERS)
+        object.__setattr__(first, "shortened", Message(first.role, text, images=first.images))
+    return [first.shortened or first]
 
 
 def first_uncovered_index(messages: Sequence[Message], own: Sequence[Message], covers: int) -> int:

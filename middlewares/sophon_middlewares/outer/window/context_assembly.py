@@ -6,23 +6,19 @@ which is the question of the turn and never dropped here. A pinned first message
 exceeds the budget.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
 
 from sophon.messages import Message
-from sophon.tools.result_limit import limit_result
 from sophon_middlewares.outer.window.conversation_truncation import (
     GAP_NOTE,
     CountTokens,
+    cut_first_round,
     join_rounds,
     required_rounds,
     slice_round,
     truncate_tool_results,
 )
 from sophon_middlewares.outer.window.cut_points import split_rounds
-
-MIN_FIRST_CHARACTERS: Final = 100
-"""Characters that are kept of the pinned first message at least, where the budget has room for them."""
 
 
 def drop_middle(
@@ -83,7 +79,7 @@ def _assemble(
 
     left = budget - count(GAP_NOTE) - sum(map(size, kept.values()))
     others = [at for at in range(len(pieces)) if at not in kept and messages[pieces[at].start] is not GAP_NOTE]
-    for pinned, shorten in ((len(pieces) - 1, truncate_tool_results), (others[0] if others else -1, _cut_first)):
+    for pinned, shorten in ((len(pieces) - 1, truncate_tool_results), (others[0] if others else -1, cut_first_round)):
         if pinned in others:
             piece = shorten(slice_round(messages, pieces[pinned]), left, count)
             if size(piece) <= left:
@@ -99,14 +95,3 @@ def _assemble(
         elif similarities is None:
             break
     return join_rounds(kept, len(pieces))
-
-
-def _cut_first(piece: Sequence[Message], max_tokens: int, count: Callable[[Message], int]) -> Sequence[Message]:
-    """Return the pinned first round, a message of text cut to the tokens that are left."""
-    if len(piece) > 1 or piece[0].tool_calls:
-        return truncate_tool_results(piece, max_tokens, count)
-    message, limit = piece[0], len(piece[0].content)
-    while count(message) > max_tokens and limit > MIN_FIRST_CHARACTERS:
-        limit = max(limit * 3 // 4, MIN_FIRST_CHARACTERS)
-        message = Message(message.role, limit_result(piece[0].content, limit), origin=message.origin)
-    return [message]

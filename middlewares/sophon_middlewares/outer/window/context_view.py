@@ -9,6 +9,7 @@ from sophon.models.token_counter import TokenCounter
 from sophon.stores.sessions.contract import Compaction
 from sophon_middlewares.outer.window.compaction_mapping import build_compacted_prefix, first_uncovered_index
 from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
+from sophon_middlewares.outer.window.stale_results import StaleResults
 
 CACHED_COUNT_PREFIX = "context_window.tokens."
 """Prefix, followed by the counter's name, of the keys in `ctx.prefix_cache` that hold the token count of stored
@@ -54,11 +55,15 @@ class ContextView:
         return [*self.prefix, *messages[self.start :]] if self.prefix else messages
 
 
-def create_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """Return a view without omissions, except for what the turn's compaction covers."""
+def create_view(
+    ctx: Context, messages: Sequence[Message], tokens: TokenCounter, stale: StaleResults | None = None
+) -> ContextView:
+    """Return a view without omissions, except for what the turn's compaction covers. `stale`: what was replaced in
+    `messages`.
+    """
     compaction = ctx.compaction
     if compaction is None:
-        return _create_full_view(ctx, messages, tokens)
+        return _create_full_view(ctx, messages, tokens, stale)
     start = first_uncovered_index(messages, ctx.messages, compaction.covers)
     opening = build_compacted_prefix(messages, start, compaction.summary)
     view = ContextView(tokens.name, compaction, opening, start, total_tokens=_size(opening, tokens))
@@ -74,20 +79,23 @@ def create_truncated_view(view: ContextView, prefix: Sequence[Message], tokens: 
     )
 
 
-def _create_full_view(ctx: Context, messages: Sequence[Message], tokens: TokenCounter) -> ContextView:
-    """Create a view of all messages; the stored history's token count is cached for later turns."""
+def _create_full_view(
+    ctx: Context, messages: Sequence[Message], tokens: TokenCounter, stale: StaleResults | None
+) -> ContextView:
+    """Create a view of all messages; the stored history's token count is cached for later turns, as it is stored."""
     view = ContextView(tokens.name)
     name = CACHED_COUNT_PREFIX + tokens.name
     front = count_leading_system_messages(messages) if messages and messages[0].role == "system" else 0
     system = _size(messages[:front], tokens) if front else 0
-    if ctx.prefix_cache:
+    replaced, saved = (stale.end, stale.saved_tokens(tokens.name)) if stale is not None else (0, 0)
+    if ctx.prefix_cache and saved is not None:
         stored, total = ctx.prefix_cache.get(name, (0, 0))
-        if stored and _is_same(messages, ctx.messages, front + stored - 1):
-            view.total_tokens, view.counted = system + total, front + stored
+        if stored and front + stored >= replaced and _is_same(messages, ctx.messages, front + stored - 1):
+            view.total_tokens, view.counted = system + total - saved, front + stored
     view.count_appended(messages, tokens)
     stored = ctx.stored_count
-    if front + stored == len(messages) and _is_same(messages, ctx.messages, len(messages) - 1):
-        ctx.prefix_cache[name] = (stored, view.total_tokens - system)
+    if saved is not None and front + stored == len(messages) and _is_same(messages, ctx.messages, len(messages) - 1):
+        ctx.prefix_cache[name] = (stored, view.total_tokens - system + saved)
     return view
 
 

@@ -15,6 +15,9 @@ RESULT_DIVISOR = 4
 MIN_RESULT_CHARACTERS = 200
 """Minimum characters kept of a tool result."""
 
+MIN_FIRST_CHARACTERS = 100
+"""Characters that are kept of the pinned first message at least, where the budget has room for them."""
+
 CountTokens = Callable[[Message], int]
 
 
@@ -49,7 +52,14 @@ def truncate_conversation(
         piece = truncate_tool_results(slice_round(messages, pieces[newest]), target_tokens - used, count)
         if used + (size := _size(piece, count)) <= max_tokens:
             kept[newest], used = piece, used + size
-    for at in _by_priority(messages, pieces, set(kept)):
+    first = find_first_round(messages, pieces, kept)
+    for at in _by_priority(messages, pieces, set(kept), first):
+        if at == first:
+            left = min(target_tokens - used, target_tokens // RESULT_DIVISOR)
+            piece = cut_first_round(slice_round(messages, pieces[at]), left, count)
+            if (size := _size(piece, count)) <= left:
+                kept[at], used = piece, used + size
+            continue
         piece = truncate_tool_results(
             slice_round(messages, pieces[at]),
             target_tokens - used,
@@ -115,13 +125,39 @@ def required_rounds(messages: Sequence[Message], pieces: Sequence[range], waitin
     ]
 
 
-def _by_priority(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> Iterator[int]:
-    """Yield the other rounds in order of priority: a summary first, then newest to oldest."""
+def find_first_round(messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int]) -> int | None:
+    """Return the position of the first message of the conversation, which is pinned; None if it is kept anyway, or no
+    person wrote it.
+    """
+    for at, piece in enumerate(pieces):
+        first = messages[piece.start]
+        if first.role != "system":
+            return at if at not in kept and first.role == "user" and not first.origin else None
+    return None
+
+
+def cut_first_round(piece: Sequence[Message], max_tokens: int, count: CountTokens) -> Sequence[Message]:
+    """Return the pinned first round, a message of text cut to `max_tokens` if possible."""
+    if len(piece) > 1 or piece[0].tool_calls:
+        return truncate_tool_results(piece, max_tokens, count)
+    message, limit = piece[0], len(piece[0].content)
+    while count(message) > max_tokens and limit > MIN_FIRST_CHARACTERS:
+        limit = max(limit * 3 // 4, MIN_FIRST_CHARACTERS)
+        message = Message(message.role, limit_result(piece[0].content, limit), origin=message.origin)
+    return [message]
+
+
+def _by_priority(
+    messages: Sequence[Message], pieces: Sequence[range], kept: Collection[int], pinned: int | None
+) -> Iterator[int]:
+    """Yield the other rounds in order of priority: a summary, the pinned first message, then newest to oldest."""
     summaries = [at for at in range(len(pieces) - 1, -1, -1) if is_summary(messages[pieces[at].start])]
     yield from (at for at in summaries if at not in kept)
+    if pinned is not None:
+        yield pinned
     for at in range(len(pieces) - 1, -1, -1):  # the caller stops at the first that does not fit
         first = messages[pieces[at].start]
-        if at not in kept and first is not GAP_NOTE and not is_summary(first):
+        if at not in kept and at != pinned and first is not GAP_NOTE and not is_summary(first):
             yield at
 
 

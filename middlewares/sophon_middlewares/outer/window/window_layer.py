@@ -16,15 +16,18 @@ from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.window.context_view import ContextView, create_truncated_view, create_view
 from sophon_middlewares.outer.window.conversation_truncation import minimum_tokens, truncate_conversation
 from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
+from sophon_middlewares.outer.window.history_limits import limit_history
+from sophon_middlewares.outer.window.overflow_recovery import RecoveryStep, next_recovery_step, shrink_results
 from sophon_middlewares.outer.window.request_overhead import RequestOverhead
+from sophon_middlewares.outer.window.stale_results import StaleResults
 from sophon_middlewares.outer.window.task_budget import find_task_budget
 from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
 from sophon_middlewares.outer.window.worker_steps import run_step
 
-CompactionMethod: TypeAlias = Literal["summary", "truncation"]
+CompactionMethod: TypeAlias = Literal["summary", "truncation", "results"]
 
 OVERFLOW_SHARE = 0.5
-"""Share of the size that a provider rejected, for the one retry. Source: reference/features.md 60."""
+"""Share of the size that a provider rejected, to which the conversation is compacted after it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +46,7 @@ class ContextWindowLayer:
     Raises MessageTooLarge before any model call. The turn's own messages stay unchanged.
     """
 
-    __slots__ = ("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_tokens", "_windows")
+    __slots__ = ("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_stale", "_tokens", "_windows")
 
     def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
         self._ctx = ctx
@@ -54,22 +57,34 @@ class ContextWindowLayer:
         self._current: ModelWindow | None = None
         self._windows: dict[str, ModelWindow] = {}
         self._budget = find_task_budget(ctx, options)
+        turns = options.stale_result_turns
+        self._stale = StaleResults(ctx, turns) if turns is not None else None
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
+        if self._stale is not None:
+            request = await self._stale.replace(request)
         frame = self._update_window(request)
         fixed = self._overhead.count_tokens(request)
         used = self._tokens.calibrate(frame.view.total_tokens + fixed, frame.model.id)
         if used > frame.token_limit:
             used = await self._shorten(request, frame, fixed, self._options.trigger)
-        try:
-            return await call(_apply(request, frame, fixed, used))
-        except ContextOverflow as overflow:
-            if overflow.visible:
-                raise
-            frame.window = min(frame.window, used)
-            frame.token_limit = self._find_limit(frame.window)
-            used = await self._retry_shorter(request, frame, fixed, overflow)
-        return await call(_apply(request, frame, fixed, used))
+        step: RecoveryStep | None = None
+        while True:
+            try:
+                return await call(_apply(request, frame, fixed, used))
+            except ContextOverflow as overflow:
+                if overflow.visible:
+                    raise
+                frame.window = min(frame.window, used)
+                frame.token_limit = self._find_limit(frame.window)
+                shrunk = await self._shrink_results(request, frame, fixed) if step is None else None
+                step = next_recovery_step(step, shrinking_suffices=shrunk is not None)
+                if step == "give_up":
+                    raise
+                if step == "compact":
+                    used = await self._retry_shorter(request, frame, fixed, overflow)
+                elif shrunk is not None:
+                    used = self._tokens.calibrate(shrunk + fixed, frame.model.id)
 
     def _update_window(self, request: ModelRequest) -> ModelWindow:
         """Return the state of the request's model, with the newest messages counted."""
@@ -85,12 +100,21 @@ class ContextWindowLayer:
         if current and view.is_continued_by(messages):
             view.count_appended(messages, tokens)
         else:
-            frame.view = create_view(self._ctx, messages, tokens)
+            frame.view = self._create_view(messages)
         return frame
 
     def _create_window(self, model: ModelInfo, messages: Sequence[Message]) -> ModelWindow:
-        view, window = create_view(self._ctx, messages, self._tokens), model.context_window
+        view, window = self._create_view(messages), model.context_window
         return ModelWindow(model, window, self._find_limit(window), view)
+
+    def _create_view(self, messages: Sequence[Message]) -> ContextView:
+        """Return a view of the messages, with what the limits on the history leave of it."""
+        view = create_view(self._ctx, messages, self._tokens, self._stale)
+        most, tokens = self._options.history_messages, self._options.history_tokens
+        if most is None and tokens is None:
+            return view
+        kept = limit_history(view.visible_messages(list(messages)), most, tokens, self._tokens.count_message)
+        return view if kept is None else create_truncated_view(view, kept, self._tokens)
 
     def _find_limit(self, window: int) -> float:
         limit = shortening_threshold(window, self._options.trigger)
@@ -109,12 +133,26 @@ class ContextWindowLayer:
         if self._options.strategy == "Summary":
             summariser = Summariser(self._ctx, self._options, self._breaker)
             if summarised := await summariser.compact(request, frame.window):
-                create = partial(create_view, self._ctx, request.messages, self._tokens)
+                create = partial(self._create_view, request.messages)
                 frame.view = await run_step(self._ctx.services.clock, request.messages, create)
                 self._emit_compacted("summary", summarised, capacity, before, frame.view)
         if frame.view.total_tokens > self._find_target(capacity, trigger):
             await self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
         return capacity.request_tokens(frame.view.total_tokens)
+
+    async def _shrink_results(self, request: ModelRequest, frame: ModelWindow, fixed: int) -> int | None:
+        """Cut large tool results if that brings the request below the threshold; return the tokens of its messages."""
+        shown, before = frame.view.visible_messages(request.messages), frame.view.total_tokens
+        clock = self._ctx.services.clock
+        kept = await run_step(clock, shown, partial(shrink_results, shown))
+        view = await run_step(clock, kept, partial(create_truncated_view, frame.view, kept, self._tokens))
+        capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
+        if view.total_tokens >= before or capacity.request_tokens(view.total_tokens) > frame.token_limit:
+            return None
+        frame.view = view
+        cut = await run_step(clock, shown, partial(_count_gone, shown, kept))
+        self._emit_compacted("results", cut, capacity, before, view)
+        return view.total_tokens
 
     async def _retry_shorter(
         self, request: ModelRequest, frame: ModelWindow, fixed: int, overflow: ContextOverflow

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from sophon.clock import SystemClock
+from sophon.security.audit_head import HeadError, sign_head
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.sql_store import SqlStore
+from sophon_hosting.audit_heads import AuditHeadWriter
 from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
@@ -133,3 +136,82 @@ async def test_a_store_that_a_host_has_open_is_read(log: Path, folder: Path, pro
     listed = await asyncio.to_thread(process, "audit", "list", "--json", "--limit", "1")
     await store.close()
     assert (verified.code, [each["number"] for each in listed.json]) == (0, [4])
+
+
+KEY = "k" * 32
+TRUNCATE = (
+    "DELETE FROM audit WHERE number = 3",
+    "UPDATE audit_chain SET last_number = 2, last_hash = (SELECT hash FROM audit WHERE number = 2)",
+)
+
+
+@pytest.fixture
+def signed(log: Path, folder: Path) -> Path:
+    """The log, with a key and the head that a host has written."""
+    settings = {"Sophon": {"Guards": {"Audit": {"SigningKey": KEY}}}}
+    (folder / "appsettings.json").write_text(json.dumps(settings))
+    asyncio.run(sign(folder))
+    return log
+
+
+async def sign(folder: Path) -> None:
+    store = SqlStore(SQLITE, folder=folder)
+    await store.open()
+    try:
+        await AuditHeadWriter(store, SystemClock(), folder / "data" / "audit-head.json", KEY).write()
+    finally:
+        await store.close()
+
+
+def test_a_truncated_log_is_found_by_its_signed_head_alone(signed: Path, folder: Path, sophon: Command) -> None:
+    assert sophon("audit", "verify").code == 0
+    for statement in TRUNCATE:
+        change(signed, statement)
+    found = sophon("audit", "verify")
+    assert (found.code, found.out) == (1, "The chain is broken: the entry 3 is missing: the signed head is 3.\n")
+    with pytest.raises(HeadError, match="ends at 2, and 3 was signed"):
+        asyncio.run(sign(folder))  # a host does not sign what is left
+    (folder / "appsettings.json").write_text("{}")
+    assert sophon("audit", "verify").code == 0  # without a head nothing shows it
+
+
+@pytest.mark.parametrize(
+    ("head", "problem"),
+    [
+        (None, "there is no signed head"),
+        ("{}", "the signed head cannot be read"),
+        (sign_head(3, "0" * 64, T0, "w" * 32), "was not signed with the key"),
+        (sign_head(3, "0" * 64, T0, KEY), "the entry 3 is not the one that was signed"),
+        (sign_head(4, "0" * 64, T0, KEY), "the entry 4 is missing"),
+    ],
+    ids=("missing", "unreadable", "wrong key", "other chain", "later entry"),
+)
+def test_a_head_that_does_not_fit_breaks_the_chain(
+    head: str | None, problem: str, signed: Path, folder: Path, sophon: Command
+) -> None:
+    file = folder / "data" / "audit-head.json"
+    file.unlink()
+    if head is not None:
+        file.write_text(head)
+    found = sophon("audit", "verify")
+    assert (found.code, problem in found.out) == (1, True), found.out
+
+
+def test_an_export_has_a_signed_head(signed: Path, folder: Path, sophon: Command) -> None:
+    assert sophon("audit", "export", "--output", "log.jsonl").code == 0
+    assert sophon("audit", "verify", "log.jsonl").code == 0
+    file = folder / "log.jsonl"
+    file.write_text("\n".join(file.read_text().splitlines()[:2]))
+    found = sophon("audit", "verify", "log.jsonl")
+    assert (found.code, "ends with the entry 2, and 3 was signed" in found.out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"), [({"$env": "NO_SUCH_KEY"}, "is not there"), ("short", "less than 32 bytes")]
+)
+def test_a_key_that_is_missing_or_short_is_an_error(
+    key: Any, problem: str, log: Path, folder: Path, sophon: Command
+) -> None:
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": {"Guards": {"Audit": {"SigningKey": key}}}}))
+    found = sophon("audit", "verify")
+    assert (found.code != 0, problem in found.err) == (True, True), found

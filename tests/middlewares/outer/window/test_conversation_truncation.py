@@ -46,8 +46,8 @@ def talk(turns: int, length: int = 20) -> list[Message]:
 def test_the_oldest_rounds_go_first_and_the_model_is_told() -> None:
     messages = talk(10)
     kept = truncate_conversation(messages, size(messages) // 2, 10_000, count=COUNT)
-    assert kept[:2] == [SYSTEM, GAP_NOTE]
-    assert kept[2:] == messages[-len(kept[2:]) :]
+    assert kept[:3] == [SYSTEM, messages[1], GAP_NOTE]  # the first message is pinned
+    assert kept[3:] == messages[-len(kept[3:]) :]
     assert size(kept) <= size(messages) // 2
 
 

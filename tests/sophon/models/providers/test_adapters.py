@@ -406,6 +406,24 @@ async def test_other_models_never_get_the_reasoning(adapters: Any, server: Any, 
     assert b"secret thoughts" not in server.seen[0].raw
 
 
+@pytest.mark.parametrize("has_calls", [True, False])
+async def test_reasoning_of_earlier_turns_and_of_last_replies_is_never_sent(
+    adapters: Any, server: Any, kit: Any, has_calls: bool
+) -> None:
+    server.says("Noon.")
+    model = await adapters.at(server)
+    blocks = [{"type": "thinking", "thinking": "secret thoughts", "signature": "sig"}]
+    fields = {"reasoning_content": None, "thinking": None, "thinking_blocks": blocks}
+    reasoning = Reasoning("secret thoughts", model.info.id, fields)
+    calls = [ToolCall("c", "time.now")] if has_calls else []
+    messages = [Message("user", "How late?"), Message("assistant", "I look.", calls, reasoning=reasoning)]
+    messages += [Message("tool", "12", tool_call_id="c"), Message("assistant", "Noon.")] if has_calls else []
+    messages.append(Message("user", "And now?"))
+    await model.complete(kit.request(model, messages=messages, tools=[kit.clock_tool()]))
+    assert b"secret thoughts" not in server.seen[0].raw
+    assert b"And now?" in server.seen[0].raw
+
+
 async def test_two_messages_of_the_user_arrive_as_one(adapters: Any, server: Any, kit: Any) -> None:
     server.says("Noon.")
     model = await adapters.at(server)

@@ -14,7 +14,9 @@ from sophon.testing import VirtualClock
 
 
 class Topics:
-    """Embedder with a number per topic, which knows that a feline is a cat."""
+    """Embedder with a number per topic, which knows that a feline is a cat, and reads the beginning of a text only."""
+
+    read_characters = 2000
 
     name, dimensions = "topics", 3
 
@@ -24,10 +26,9 @@ class Topics:
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         if self.fails:
             raise ProviderUnavailable("down")
-        return [
-            [float(any(word in text for word in topic)) for topic in (("cat", "feline"), ("tea",), ("rain",))]
-            for text in texts
-        ]
+        topics = (("cat", "feline"), ("tea",), ("rain",))
+        read = [text[: self.read_characters] for text in texts]
+        return [[float(any(word in text for word in topic)) for topic in topics] for text in read]
 
 
 @pytest.fixture
@@ -68,6 +69,11 @@ async def test_without_an_embedder_that_answers_words_find(memory: LongTermMemor
     topics.fails = False
     assert await memory.reindex("ada") == 2
     assert {source for _, source in await found(memory, "cat")} == {"hybrid"}
+
+
+async def test_the_end_of_a_long_entry_is_found_by_its_vector(memory: LongTermMemory):
+    await memory.write(entry("long", "rain " * 600 + "a feline " * 200))
+    assert await found(memory, "cat") == [("long", "vector")]
 
 
 async def test_an_old_entry_gives_way_to_a_new_one(memory: LongTermMemory, clock: VirtualClock):

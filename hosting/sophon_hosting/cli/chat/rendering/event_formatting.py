@@ -99,9 +99,10 @@ def format_decision(event: ApprovalResolved) -> str:
 
 def format_compaction(event: ContextCompacted) -> str:
     """Format a compaction: how many messages were summarised or left out, and the tokens before and after."""
-    how = "summarised" if event.how == "summary" else "left out"
+    nouns = {"summary": ("older message", "summarised"), "results": ("tool result", "cut")}
+    noun, how = nouns.get(event.how, ("older message", "left out"))
     size = f"{event.tokens_before:,} to {event.tokens_after:,} tokens"
-    return f"· context compacted: {format_count(event.messages, 'older message')} {how} ({size})"
+    return f"· context compacted: {format_count(event.messages, noun)} {how} ({size})"
 
 
 def format_loop_warning(event: LoopWarning) -> str:

@@ -109,6 +109,8 @@ def test_rare_happenings_have_a_line_each() -> None:
     assert "40 older messages summarised (9,000 to 3,000 tokens)" in format_compaction(compacted)
     warning = LoopWarning(level="warning", pattern="generic_repeat", tool="t", count=10, detail="10 times the same")
     assert format_loop_warning(warning) == "· loop warning: 10 times the same"
+    cut = ContextCompacted(how="results", messages=1, tokens_before=9000, tokens_after=3000)
+    assert format_compaction(cut) == "· context compacted: 1 tool result cut (9,000 to 3,000 tokens)"
 
 
 @pytest.mark.parametrize(

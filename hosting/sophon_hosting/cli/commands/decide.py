@@ -1,0 +1,60 @@
+"""`sophon decide`: what the rules before a model decide about a message."""
+
+from typing import Annotated
+
+import typer
+
+from sophon.decisions import decide as decide_strategy
+from sophon.decisions import is_low_intent
+from sophon.decisions.compaction import compact_for_routing
+from sophon.decisions.fast_paths import find_family
+from sophon.services import Services
+from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.global_options import GlobalOptions
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def decide(
+    ctx: typer.Context,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A message.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show strategy, matching families of patterns, parameters, and the tool call that would answer the message."""
+    options: GlobalOptions = ctx.obj
+    registry = Services(settings=load_cli_settings(options), folder=options.settings_folder).registry
+    decided, found = decide_strategy(text), find_family(text)
+    if as_json:
+        write_json(
+            {
+                "strategy": decided.strategy,
+                "hits": decided.hits,
+                "parameters": decided.parameters,
+                "low_intent": is_low_intent(text),
+                "fast_path": None
+                if found is None
+                else {
+                    "family": found[0].name,
+                    "tool": found[0].tool,
+                    "arguments": found[1],
+                    "available": found[0].tool in registry,
+                },
+            }
+        )
+        return
+    lines = [f"strategy: {decided.strategy}"]
+    if decided.hits:
+        lines.append("patterns: " + ", ".join(f"{name} ({count})" for name, count in decided.hits.items()))
+    lines += [f"{name}: {value}" for name, value in decided.parameters.items()]
+    if (compact := compact_for_routing(text)) != text.strip():
+        lines.append(f"decided by: {compact}")
+    if is_low_intent(text):
+        lines.append("as a first message it says too little: the person is asked back")
+    if found is not None:
+        family, arguments = found
+        lacks = "" if family.tool in registry else f"; off: there is no tool {family.tool}"
+        lines.append(f"fast path: {family.name}, {family.tool} {dict(arguments)}{lacks}")
+    write_lines(lines)

@@ -1,0 +1,214 @@
+"""The MCP server: what a client may list, call and read is what the host gives the user of its token."""
+
+import json
+import logging
+import secrets
+from collections.abc import Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, cast
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.lowlevel import Server
+
+from sophon._version import __version__
+from sophon.clock import Clock
+from sophon.errors import SophonError
+from sophon.security import describe_error, redact
+from sophon_hosting.mcp_server.host_api import HostApi, HostRefused, JsonRow
+from sophon_hosting.mcp_server.results import (
+    ASK_AGENT,
+    ASK_AGENT_INPUT,
+    ASK_AGENT_OUTPUT,
+    TURN_TOOLS,
+    CallResult,
+    result_of_call,
+    result_of_turn,
+)
+from sophon_hosting.mcp_server.task_follower import follow_task
+
+log = logging.getLogger("sophon.mcp")
+
+Request = Any
+"""mcp's ServerRequestContext, whose type parameters differ by transport."""
+
+OpenApi = Callable[[Request], AbstractAsyncContextManager[HostApi]]
+"""Returns the host's API with the token of who made a request."""
+
+SESSIONS_URI = "sophon://sessions"
+INVALID_CODES = frozenset({"not_found", "invalid_arguments", "input", "too_large"})
+"""Error codes of the host that mean that the client asked for what there is not."""
+
+MAX_TRANSCRIPT_BYTES = 1_000_000
+"""A transcript is cut here, with a line that says so; the host's export has all of it."""
+
+
+def create_server(open_api: OpenApi, clock: Clock) -> "Server[Any]":
+    """Return the MCP server; `open_api` gives the API of the host for each request."""
+    handlers = _Handlers(open_api, clock)
+    return Server(
+        "sophon",
+        version=__version__,
+        instructions=(
+            "Tools and the agent of a Sophon host. A call may wait for the approval of a person; progress "
+            f"notifications say so. {ASK_AGENT} gives the agent a message and returns its answer."
+        ),
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_read_resource=handlers.read_resource,
+    )
+
+
+class _Handlers:
+    """Handlers of the requests. Each opens the API with the token of its own request: a revoked one ends at once."""
+
+    def __init__(self, open_api: OpenApi, clock: Clock) -> None:
+        self._open_api, self._clock = open_api, clock
+
+    async def list_tools(self, ctx: Request, params: Any) -> types.ListToolsResult:
+        with _one_sentence():
+            async with self._open_api(ctx) as api:
+                me = await api.get_me()
+                tools = [_agent_tool()] if _may(me, "Chat") else []
+                rows = await api.list_tools() if _may(me, "CallTools") else []
+                tools += [_to_tool(row) for row in rows if row["name"] not in TURN_TOOLS]
+        return types.ListToolsResult(tools=tools)
+
+    async def call_tool(self, ctx: Request, params: Any) -> types.CallToolResult:
+        arguments: dict[str, Any] = dict(params.arguments or {})
+        key, steps = secrets.token_hex(10), 0
+
+        async def report(text: str) -> None:
+            nonlocal steps
+            steps += 1
+            await ctx.session.report_progress(float(steps), None, text)
+
+        with _one_sentence():
+            async with self._open_api(ctx) as api:
+                if params.name == ASK_AGENT:
+                    message, session_id = _read_question(arguments)
+                    accepted = await api.send_message(message, session_id, key)
+                    return _to_result(result_of_turn(await follow_task(api, accepted, report, self._clock)))
+                if params.name in TURN_TOOLS:
+                    raise HostRefused("not_found", f"there is no tool {params.name!r}")
+                accepted = await api.call_tool(params.name, arguments, key)
+                return _to_result(result_of_call(await follow_task(api, accepted, report, self._clock)))
+
+    async def list_resources(self, ctx: Request, params: Any) -> types.ListResourcesResult:
+        cursor = params.cursor if params is not None else None
+        with _one_sentence():
+            async with self._open_api(ctx) as api:
+                if not _may(await api.get_me(), "Read"):
+                    return types.ListResourcesResult(resources=[])
+                page = await api.list_sessions(cursor)
+        own = [] if cursor else [types.Resource(uri=SESSIONS_URI, name="sessions", mime_type="application/json")]
+        shown = [_to_resource(row) for row in page["items"]]
+        return types.ListResourcesResult(resources=own + shown, next_cursor=page.get("next_cursor"))
+
+    async def read_resource(self, ctx: Request, params: Any) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        with _one_sentence():
+            async with self._open_api(ctx) as api:
+                if uri == SESSIONS_URI:
+                    data: Any = (await api.list_sessions(None))["items"]
+                elif uri.startswith(f"{SESSIONS_URI}/"):
+                    data = await _read_transcript(api, unquote(uri.removeprefix(f"{SESSIONS_URI}/")))
+                else:
+                    raise HostRefused("not_found", f"there is no resource {uri!r}")
+        text = json.dumps(data, ensure_ascii=False, indent=1)
+        contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+
+@contextmanager
+def _one_sentence() -> Generator[None]:
+    """Turn every error into an MCP error with one sentence, without a traceback and without secrets."""
+    try:
+        yield
+    except MCPError:
+        raise
+    except SophonError as error:
+        code = types.INVALID_PARAMS if error.code in INVALID_CODES else types.INVALID_REQUEST
+        code = types.INTERNAL_ERROR if error.code == "no_host" else code
+        raise MCPError(code, redact(" ".join(str(error).split())), {"code": error.code}) from None
+    except Exception as error:
+        log.exception("a request failed")
+        sentence = f"the request failed: {type(error).__name__}: {describe_error(error)}"
+        raise MCPError(types.INTERNAL_ERROR, redact(sentence)) from None
+
+
+def _may(me: JsonRow, scope: str) -> bool:
+    """Return whether the token has a scope and, for what needs it, the user's level allows to chat."""
+    scopes = me["scopes"]
+    allowed = scope == "Read" or scope in me["features"] or (scope == "CallTools" and _may_chat(me))
+    return allowed and (scopes is None or scope in scopes)
+
+
+def _may_chat(me: JsonRow) -> bool:
+    """Return whether the level allows to chat; with a token of few scopes only the host knows."""
+    return me["scopes"] is not None or "Chat" in me["features"]
+
+
+def _read_question(arguments: dict[str, Any]) -> tuple[str, str | None]:
+    message, session_id = arguments.pop("message", None), arguments.pop("session", None)
+    if arguments:
+        raise HostRefused("invalid_arguments", f"{ASK_AGENT} has no argument {next(iter(arguments))!r}")
+    if not isinstance(message, str) or not message.strip():
+        raise HostRefused("invalid_arguments", f"{ASK_AGENT} needs `message`, a text that is not empty")
+    if session_id is not None and (not isinstance(session_id, str) or not session_id):
+        raise HostRefused("invalid_arguments", "`session` must be the id of a session")
+    return message, session_id
+
+
+def _agent_tool() -> types.Tool:
+    return types.Tool(
+        name=ASK_AGENT,
+        description="Ask the Sophon agent, which uses its own tools, memory and skills. Returns its answer.",
+        input_schema=dict(ASK_AGENT_INPUT),
+        output_schema=dict(ASK_AGENT_OUTPUT),
+    )
+
+
+def _to_tool(row: JsonRow) -> types.Tool:
+    return types.Tool(
+        name=row["name"],
+        description=row["description"],
+        input_schema={"type": "object", **row["parameters"]},
+        annotations=types.ToolAnnotations(read_only_hint=row["risk"] == "none"),
+        _meta={"sophon/group": row["group"], "sophon/risk": row["risk"]},
+    )
+
+
+def _to_result(result: CallResult) -> types.CallToolResult:
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
+    structured = None if result.structured is None else dict(result.structured)
+    return types.CallToolResult(content=content, structured_content=structured, is_error=result.is_error)
+
+
+def _to_resource(row: JsonRow) -> types.Resource:
+    session_id = str(row["session_id"])
+    return types.Resource(
+        uri=f"{SESSIONS_URI}/{quote(session_id, safe='')}",
+        name=session_id,
+        title=row.get("title") or None,
+        mime_type="application/json",
+    )
+
+
+async def _read_transcript(api: HostApi, session_id: str) -> list[JsonRow]:
+    """Return the messages of a session, oldest first, up to `MAX_TRANSCRIPT_BYTES`."""
+    found: list[JsonRow] = []
+    after, size, more = 0, 0, True
+    while more:
+        page = await api.list_messages(session_id, after)
+        rows, more = cast("list[JsonRow]", page["items"]), bool(page["more"])
+        for row in rows:
+            size += len(json.dumps(row))
+            if size > MAX_TRANSCRIPT_BYTES:
+                return [*found, {"cut": f"the messages from {row['seq']} on are left out; export the session instead"}]
+            found.append(row)
+        after = int(rows[-1]["seq"]) if rows else after
+        more = more and bool(rows)
+    return found

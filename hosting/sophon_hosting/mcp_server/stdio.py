@@ -1,0 +1,25 @@
+"""MCP over stdin and stdout, for a client that starts this process; stdout carries the protocol only."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.stdio import stdio_server
+
+from sophon.clock import SystemClock
+from sophon_hosting.mcp_server.host_api import HostApi
+from sophon_hosting.mcp_server.server import create_server
+
+
+async def serve_stdio(url: str, token: str | None) -> None:
+    """Serve one client until it closes stdin. Raises HostRefused, HostUnreachable before that."""
+    async with HostApi(url, token) as api:
+        await api.get_me()
+
+        @asynccontextmanager
+        async def open_api(_: Any) -> AsyncGenerator[HostApi]:
+            yield api
+
+        server = create_server(open_api, SystemClock())
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,72 @@
+"""Limits on the history of a request, and internal messages of earlier turns."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sophon import Message, ModelRequest, Pipeline, Services, ToolCall
+from sophon.stores.sessions.contract import SessionRecord
+from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
+from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.window.conversation_truncation import GAP_NOTE
+from sophon_middlewares.outer.window.history_limits import limit_history
+
+SYSTEM = Message("system", "Be brief.")
+
+
+def history(kinds: list[int]) -> list[Message]:
+    """Rounds: 0 is a question and an answer, n > 0 a reply with n calls and their results."""
+    messages: list[Message] = []
+    for number, kind in enumerate(kinds):
+        messages.append(Message("user", f"q{number}"))
+        calls = [ToolCall(f"c{number}.{n}", "look") for n in range(kind)]
+        if calls:
+            messages.append(Message("assistant", "", calls))
+        messages += [Message("tool", "seen", tool_call_id=call.id) for call in calls]
+        messages.append(Message("assistant", f"a{number}"))
+    return messages
+
+
+@given(st.lists(st.integers(0, 3), max_size=12), st.integers(1, 20), st.none() | st.integers(1, 60))
+def test_the_newest_whole_rounds_stay_in_order_within_both_limits(
+    kinds: list[int], most: int, tokens: int | None
+) -> None:
+    earlier, question = history(kinds), Message("user", "and now?")
+    shown = [SYSTEM, *earlier, question]
+    kept = limit_history(shown, most, tokens, lambda message: 4)
+    if kept is None:
+        assert len(earlier) - 1 <= most  # the pinned first one does not count
+        return
+    assert_valid_transcript(kept)
+    assert kept[:3] == [SYSTEM, earlier[0], GAP_NOTE]
+    rest = kept[3:-1]
+    assert kept[-1] is question
+    assert rest == (earlier[-len(rest) :] if rest else [])
+    assert len(rest) <= most
+    assert tokens is None or 4 * len(rest) <= tokens
+
+
+@pytest.mark.parametrize(("settings", "texts"), [({}, 11), ({"HistoryMessages": 4}, 6), ({"HistoryTokens": 12}, 5)])
+async def test_a_request_has_the_history_within_the_limits_and_no_internal_message(
+    settings: dict[str, Any], texts: int
+) -> None:
+    async def answer(request: ModelRequest) -> str:
+        return "done"
+
+    model = FunctionModel(answer)
+    services = Services(models=[model], clock=VirtualClock(), settings={"ContextWindow": settings})
+    stored = history([0, 0, 1, 0])
+    stored.insert(2, Message("user", "[Your last reply was wrong]", origin="hint"))
+    await services.store.sessions.append("s", [SessionRecord("message", "r", each) for each in stored])
+    ctx = services.turn("and now?", session_id="s")
+    ctx.tools = ()
+    await Pipeline.compose(SessionEvents(), ContextWindow(), LlmInvoker()).run(ctx)
+    (request,) = model.requests
+    assert_valid_transcript(request.messages)
+    assert "[Your last reply was wrong]" not in [each.content for each in request.messages]
+    assert len(request.messages) == texts
+    assert request.messages[-1].content == "and now?"
