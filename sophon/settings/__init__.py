@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         WhatsAppSettings,
     )
     from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
+    from sophon.settings.sections.mcp import McpServerSettings, McpSettings
     from sophon.settings.sections.permissions import PermissionsSettings
     from sophon.settings.sections.providers import PriceSettings, ProviderSettings
     from sophon.settings.sections.routing import RoutingSettings, TierSettings
@@ -71,6 +72,8 @@ _HOMES = {
     "HubUserSettings": "sophon.settings.sections.host",
     "LoggingSettings": "sophon.settings.sections.host",
     "LoopDetectionSettings": "sophon.settings.sections.turn",
+    "McpServerSettings": "sophon.settings.sections.mcp",
+    "McpSettings": "sophon.settings.sections.mcp",
     "MemorySettings": "sophon.settings.sections.turn",
     "PermissionsSettings": "sophon.settings.sections.permissions",
     "PlanningSettings": "sophon.settings.sections.turn",
@@ -121,6 +124,8 @@ __all__ = [
     "LearningSettings",
     "LoggingSettings",
     "LoopDetectionSettings",
+    "McpServerSettings",
+    "McpSettings",
     "MemorySettings",
     "PermissionsSettings",
     "PlanningSettings",
