@@ -1,1 +1,1 @@
-"""Client side of the Model Context Protocol: parts that need the extra `mcp` import it in `bounded_stdio` only."""
+"""Client of the Model Context Protocol. The SDK is imported by its transports and `server_connection` only."""

@@ -7,7 +7,7 @@ child has only the given environment, and of a line over the limit nothing but i
 import logging
 import os
 import signal
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL
@@ -88,10 +88,11 @@ async def open_stdio(
     *,
     folder: Path | None = None,
     max_message_bytes: int = MAX_MESSAGE_BYTES,
+    on_end: Callable[[], None] = lambda: None,
 ) -> AsyncGenerator[Any]:
     """Start a server and yield its streams, for `mcp.Client`; the process and its children end with the block.
 
-    Raises OSError if the program cannot be started.
+    `on_end` is called when the server writes no more. Raises OSError if the program cannot be started.
     """
     process = await anyio.open_process(
         list(command), env=dict(environment), stderr=DEVNULL, cwd=folder, start_new_session=True
@@ -108,6 +109,7 @@ async def open_stdio(
                     for line, cut in splitter.feed(chunk):
                         if line.strip():
                             await to_session.send(parse_line(line, cut=cut))
+        on_end()
 
     async def write() -> None:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
