@@ -1,5 +1,6 @@
 """State of the configured MCP servers and their tools, for people."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
@@ -13,7 +14,10 @@ ToolState: TypeAlias = Literal["offered", "changed", "disabled", "unusable"]
 
 @dataclass(frozen=True, slots=True)
 class ToolStatus:
-    """A tool of a server: `digest` is that of its definition, `reason` says why it is unusable."""
+    """A tool of a server: `digest` is that of its definition, `reason` says why it is unusable.
+
+    `parameters` is the JSON Schema of the arguments of a tool that waits for acceptance, else None.
+    """
 
     name: str
     state: ToolState
@@ -21,11 +25,12 @@ class ToolStatus:
     description: str
     digest: str
     reason: str = ""
+    parameters: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the row of the HTTP API."""
         row = {"name": self.name, "state": self.state, "risk": self.risk, "description": self.description}
-        return {**row, "digest": self.digest, "reason": self.reason}
+        return {**row, "digest": self.digest, "reason": self.reason, "parameters": self.parameters}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Final
+
+import anyio
 
 from sophon.clock import Clock
 from sophon.errors import InputError, SophonError, ToolError
@@ -70,9 +72,26 @@ class SupervisedServer:
         self._tools: dict[str, tuple[str, Tool]] = {}
         self._has_more = False
         self._lock = asyncio.Lock()
+        self._scope: anyio.CancelScope | None = None
+        self._is_stopped = False
 
     async def run_forever(self) -> None:
-        """Keep the server connected until cancelled, or until it is given up."""
+        """Keep the server connected until `stop`, or until it is given up."""
+        with anyio.CancelScope() as self._scope:
+            if not self._is_stopped:
+                await self._supervise()
+
+    def stop(self) -> None:
+        """End `run_forever`, which then ends the program of the server.
+
+        By a scope of anyio, whose cancellation holds until the task has ended: one of asyncio that comes while the SDK
+        connects is lost in it.
+        """
+        self._is_stopped = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _supervise(self) -> None:
         if not self._settings.enabled:
             self.settled.set()
             return None
@@ -120,21 +139,22 @@ class SupervisedServer:
         from sophon.mcp.server_connection import connect  # lazy: it needs the extra
 
         address = self._resolve(self._settings)
-        async with AsyncExitStack() as stack:
-            async with self._clock.timeout(START_SECONDS):
-                self._wake.clear()
-                connection = await stack.enter_async_context(connect(address, self._wake.set))
+        # Scopes of anyio, not of the clock, for the reason that `stop` gives.
+        with anyio.fail_after(START_SECONDS) as start:
+            self._wake.clear()
+            async with connect(address, self._wake.set) as connection:
                 await self._refresh(connection)
-            self._connection = connection
-            self._set_ready()
-            self.settled.set()
-            while True:
-                await self._wake.wait()
-                self._wake.clear()
-                async with self._clock.timeout(LIST_SECONDS):
-                    await self._refresh(connection)
+                start.deadline = math.inf
+                self._connection = connection
                 self._set_ready()
-                await self._clock.sleep(MIN_PAUSE_SECONDS)
+                self.settled.set()
+                while True:
+                    await self._wake.wait()
+                    self._wake.clear()
+                    with anyio.fail_after(LIST_SECONDS):
+                        await self._refresh(connection)
+                    self._set_ready()
+                    await self._clock.sleep(MIN_PAUSE_SECONDS)
 
     async def _refresh(self, connection: "ServerConnection") -> None:
         definitions, has_more = await connection.list_tools()
@@ -175,6 +195,7 @@ class SupervisedServer:
             definition.description,
             definition.digest,
             fault or "",
+            definition.schema if state == "changed" and fault is None else None,
         )
 
     def _check_registered(self, row: ToolStatus, registered: Tool | None) -> ToolStatus:

@@ -71,8 +71,8 @@ class McpSupervisor:
 
     async def stop(self) -> None:
         """Disconnect; programs and their children have ended on return."""
-        for task in self._tasks:
-            task.cancel()
+        for each in self.servers.values():
+            each.stop()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = []
 

@@ -44,6 +44,8 @@ for line in sys.stdin:
     if method == "initialize":
         if FILE is not None and FILE.exists() and FILE.read_text() == "never start":
             os._exit(4)
+        if FILE is not None and FILE.exists() and FILE.read_text() == "never answer":
+            continue
         version = asked["params"]["protocolVersion"]
         about = {"name": "misbehaving", "version": "1"}
         send(

@@ -131,11 +131,11 @@ async def test_the_tools_are_called_fenced_and_approved_by_their_risk() -> None:
 
 async def test_a_server_that_hangs_floods_lies_or_dies_costs_only_its_own_tools(caplog: Any) -> None:
     caplog.set_level(logging.CRITICAL)
-    async with running(bad(Timeout="00:00:00.2"), bad("good")) as site:
+    async with running(bad(), bad("slow", Timeout="00:00:00.2"), bad("good")) as site:
         results = await site.call(
-            call("bad.hang"), call("bad.flood"), call("bad.lie"), call("bad.die"), call("good.echo", text="fine")
+            call("slow.hang"), call("bad.flood"), call("bad.lie"), call("bad.die"), call("good.echo", text="fine")
         )
-        assert "timed out" in results[0] or "time" in results[0]
+        assert "did not finish within 0.2 seconds" in results[0]
         assert "over the size limit" in results[1]
         assert "lie" in results[2]
         assert "Connection closed" in results[3]
@@ -156,6 +156,21 @@ async def test_a_server_that_keeps_failing_is_given_up_and_its_tools_are_gone(tm
         assert "5 failures" in site.status().error
         assert "bad.echo" not in site.services.registry
         assert "good.echo" in site.services.registry
+
+
+async def test_a_server_that_never_answers_is_ended_and_started_again(
+    tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    monkeypatch.setattr("sophon.mcp.supervised_server.START_SECONDS", 0.2)
+    about = tmp_path / "about"
+    about.write_text("never answer")
+    async with running(bad("bad", str(about))) as site:
+        assert (site.status().state, site.status().error) == ("starting", "the MCP server does not answer")
+        about.write_text("better")
+        monkeypatch.setattr("sophon.mcp.supervised_server.START_SECONDS", 30)
+        await site.until(lambda: site.status().state == "ready")
+        assert site.status().error == ""
 
 
 async def test_a_changed_definition_is_not_offered_until_it_is_accepted_as_shown(tmp_path: Path) -> None:

@@ -107,6 +107,14 @@ class HttpHostClient:
         """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
         return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
 
+    def list_mcp_servers(self) -> Sequence[JsonRow]:
+        """Return the MCP servers, with state, last error and tools."""
+        return self._get_items("/api/mcp", {})
+
+    def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
+        """Accept definitions of tools, by name and digest, and return the server."""
+        return self._request("POST", f"/api/mcp/{_path_segment(server)}/accept", {"tools": dict(digests)})
+
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 
