@@ -117,7 +117,7 @@ class HostServer:
         )
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
-        self.mcp = self.host.mcp = create_mcp_supervisor(services, environment)
+        self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sophon.events import McpServerChanged
+from sophon.events import EventSink, McpServerChanged, NullEventSink
 from sophon.services import Services
 
 if TYPE_CHECKING:
@@ -11,15 +11,19 @@ if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
 
 
-def create_mcp_supervisor(services: Services, environment: Mapping[str, str]) -> "McpSupervisor | None":
+def create_mcp_supervisor(
+    services: Services, environment: Mapping[str, str], events: EventSink | None = None
+) -> "McpSupervisor | None":
     """Return the supervisor of `Mcp.Servers`, not started; None without any, and then nothing of MCP is imported."""
     if not services.settings.mcp.servers:
         return None
     from sophon.mcp.supervisor import McpSupervisor  # lazy: see above
 
+    listener = NullEventSink() if events is None else events
+
     def announce(status: "ServerStatus") -> None:
         states = [each.state for each in status.tools]
-        services.events.emit(
+        listener.emit(
             McpServerChanged(
                 server=status.id,
                 state=status.state,

@@ -40,7 +40,7 @@ COMMANDS = {
     "trajectories": "List, show and export what is kept of finished turns.",
     "memory": "List, search, correct, forget and export what is remembered.",
     "skills": "List, show, check, install and switch skills.",
-    "mcp": "Offer the host to MCP clients; list the MCP servers whose tools it uses, and accept their tools.",
+    "mcp": "Offer the host to MCP clients; list MCP servers and accept their tools.",
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",
