@@ -11,8 +11,11 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from sophon.errors import InvalidArguments
 from sophon.mcp.bounded_stdio import TOO_LARGE, LineSplitter, open_stdio
 from sophon.mcp.crash_budget import MAX_CRASHES, WINDOW_SECONDS, CrashBudget
+from sophon.mcp.result_text import result_to_text
+from sophon.mcp.tool_definition import MAX_DEFINITION_BYTES, ToolDefinition
 from sophon.mcp.tool_pins import find_changed, hash_definition
 from sophon.mcp.tool_risk import choose_risk
 from sophon.risk import Risk
@@ -92,3 +95,59 @@ def test_annotations_raise_the_risk_and_never_lower_it() -> None:
     assert choose_risk(None) is choose_risk({"readOnlyHint": True, "destructiveHint": False}) is Risk.MEDIUM
     assert choose_risk({"destructiveHint": True, "readOnlyHint": True}) is Risk.HIGH
     assert choose_risk({"destructiveHint": "no"}) is Risk.HIGH
+
+
+def define(**given: object) -> ToolDefinition:
+    return ToolDefinition.from_json({"name": "a", "inputSchema": {"type": "object"}, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({}, None),
+        ({"name": "two words"}, "its name is not made of"),
+        ({"name": "a\u202eb"}, "its name is not made of"),
+        ({"name": "a" * 61}, "its name is too long"),
+        ({"inputSchema": {"type": "array"}}, "not described as an object"),
+        ({"description": "x" * MAX_DEFINITION_BYTES}, "its definition has"),
+    ],
+    ids=["good", "words", "invisible", "long", "array", "large"],
+)
+def test_a_definition_that_cannot_be_used_says_why(given: dict[str, object], fault: str | None) -> None:
+    found = define(**given).find_fault("srv")
+    assert found is None if fault is None else found is not None and fault in found
+
+
+def test_what_nobody_is_shown_is_not_pinned_and_invisible_text_is_shown() -> None:
+    assert define(_meta={"time": 1}, icons=[{"src": "x"}]).digest == define().digest
+    assert define(title="other").digest != define().digest
+    assert "U+202E" in define(description="a\u202eb").description
+
+
+def test_arguments_are_checked_without_evaluating_the_schema() -> None:
+    slow = {"type": "string", "pattern": "^(a+)+$"}
+    schema = {"type": "object", "properties": {"text": slow}, "required": ["text"], "additionalProperties": False}
+    definition = define(inputSchema=schema)
+    definition.check_arguments("srv.a", {"text": "a" * 40 + "!"})  # evaluated, the pattern would take hours
+    with pytest.raises(InvalidArguments, match="text: field required") as error:
+        definition.check_arguments("srv.a", {"other": 1})
+    assert "other: there is no such argument" in str(error.value)
+
+
+def test_every_kind_of_content_becomes_text() -> None:
+    content = [
+        {"type": "text", "text": "one"},
+        {"type": "resource", "resource": {"uri": "file:///a", "text": "two"}},
+        {"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAA", "mimeType": "x/y"}},
+        {"type": "resource_link", "uri": "file:///c", "name": "three"},
+        {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
+    ]
+    text = result_to_text(content)
+    assert "one" in text
+    assert "[resource file:///a]\ntwo" in text
+    assert "file:///b, x/y, about 3 bytes" in text
+    assert "link to the resource file:///c: three" in text
+    assert "[audio, audio/wav, about 3 bytes" in text
+    assert "AAAA" not in text
+    assert result_to_text([], {"a": 1}) == '{"a":1}'
+    assert result_to_text([]) == ""

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = [str(ROOT / folder) for folder in (".", "middlewares", "hosting", "channels")]
 HOST_UNUSED = [
     *("rich", "pygments", "markdown_it", "alembic", "litellm", "openai", "httpx", "networkx", "tiktoken", "aiogram"),
-    *("requests", "urllib3", "charset_normalizer", "psycopg", "opentelemetry"),
+    *("requests", "urllib3", "charset_normalizer", "psycopg", "opentelemetry", "mcp", "mcp_types", "httpx2"),
 ]
 """Packages that a host with the offline model and an SQLite store has no use for, not even after a turn."""
 READY_HOST_UNUSED = frozenset({"pydantic", "pydantic_core", "typer", "yaml", "re2", "jsonschema", "certifi"})
@@ -168,7 +168,8 @@ asyncio.run(main())
     modules_loaded_by(code)  # the first start creates the store, for which it needs alembic
     loaded = modules_loaded_by(code)
     assert {name.partition(".")[0] for name in loaded}.isdisjoint(HOST_UNUSED)
-    assert not [name for name in loaded if name.startswith(("sqlalchemy.orm", "sqlalchemy.dialects.postgresql"))]
+    unused = ("sqlalchemy.orm", "sqlalchemy.dialects.postgresql", "sophon.mcp")
+    assert not [name for name in loaded if name.startswith(unused)]
 
 
 def test_a_turn_in_the_terminal_loads_no_server(tmp_path: Path) -> None:
