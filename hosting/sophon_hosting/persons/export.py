@@ -4,6 +4,7 @@ import base64
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Any, Final
 
 from sophon.clock import Clock
@@ -106,6 +107,8 @@ def to_json(value: Any) -> Any:
         return {str(key): to_json(part) for key, part in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     if isinstance(value, list | tuple | set | frozenset):
         return [to_json(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Enum):
+        return value.name.lower()
     if hasattr(value, "__dataclass_fields__"):
         return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
     return value

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall
-from sophon.approvals import ApprovalRequest
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import InputError
 from sophon.learning.feedback import Feedback
 from sophon.learning.hashing_embedder import HashingEmbedder
@@ -100,7 +100,7 @@ async def place(url: str, tmp_path: Path) -> AsyncIterator[Place]:
 
 async def answer(request: ModelRequest) -> ModelResponse:
     last = request.messages[-1]
-    if last.role == "user" and request.purpose == "answer":
+    if last.role == "user" and request.purpose == "reply":
         word = last.content.split()[-1]
         return ModelResponse("", [ToolCall("c", "files.write", {"path": "notes.txt", "content": f"{word} again"})])
     return ModelResponse(f"{last.content[-40:]} noted")
@@ -116,9 +116,12 @@ async def run_turn(place: Place, person: str, word: str) -> str:
     )
     host = Host(services, build_configured_chain(services))
     await host.start()
-    receipt = await host.accept(RunRequest(f"s-{person}", f"I am the {word}", owner=person, session_owner=person))
+    receipt = await host.accept(RunRequest(f"I am the {word}", f"s-{person}", owner=person, session_owner=person))
     async with asyncio.timeout(30):
         while not (await place.store.runs.get(receipt.task_id)).is_finished:
+            for asked in await place.store.approvals.list():
+                if asked.request.run_id.startswith(receipt.task_id):
+                    await host.approvals.decide(asked.request.id, Decision.approve(), "local:store")
             await asyncio.sleep(0)
     await host.shutdown()
     return receipt.task_id
