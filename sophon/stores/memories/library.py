@@ -1,6 +1,7 @@
 """Long-term memory as turns and people use it: entries with their vectors, found by words and by similarity."""
 
 import logging
+from asyncio import gather
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -98,9 +99,12 @@ class LongTermMemory:
         if not query.strip():
             newest = await memories.search("", scope=scope, limit=limit, reader=reader)
             return [FoundMemory(each, 1.0, "newest") for each in newest]
-        by_words = await memories.search(query, scope=scope, limit=2 * limit, reader=reader)
+        words = memories.search(query, scope=scope, limit=2 * limit, reader=reader)
+        # At the same time: the database looks for the words while this thread compares vectors.
+        by_words, near = (
+            (await words, ()) if self._embedder is None else await gather(words, self._find_near(query, scope, 2 * limit))
+        )
         entries = {each.id: each for each in by_words}
-        near = await self._find_near(query, scope, 2 * limit)
         missing = [each for each in near if each not in entries]
         for entry in (await memories.find(missing)).values() if missing else ():
             if entry.scope == scope and (reader is None or reader.may_see(entry)):
