@@ -16,6 +16,7 @@ from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
 from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep
@@ -236,6 +237,7 @@ class Host:
             asyncio.create_task(
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
+            asyncio.create_task(MemoryVectors(self.services).run_forever()),
         ]
         self._worker.start()
         self.is_running = True
