@@ -27,7 +27,15 @@ class MemoryVectors:
     async def run_forever(self) -> None:
         """Make vectors until cancelled; returns at once if memory is searched by words only."""
         services, retry = self._services, FIRST_RETRY_SECONDS
-        if not services.settings.memory.enabled or not services.memory.has_vectors:
+        memory, embeddings = services.settings.memory, services.settings.embeddings
+        # Asked of the settings first: a host without vectors makes no embedder at its start.
+        if (
+            not memory.enabled
+            or memory.embedder is None
+            or (memory.embedder, embeddings.provider) == ("Auto", "Hashing")
+        ):
+            return
+        if not services.memory.has_vectors:
             return
         while True:
             try:

@@ -10,7 +10,6 @@ from typing import Any, Final
 from sophon.clock import Clock
 from sophon.stores.audit.contract import AuditFilter
 from sophon.stores.contract import Store
-from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.snapshots.contract import StoredSnapshot
 from sophon.stores.usage.contract import Period
 from sophon_hosting.persons.channel_notes import find_notes
@@ -41,6 +40,8 @@ class PersonExport:
                 yield item
 
     async def _read_sessions(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        from sophon.stores.memories.exported_entry import entry_to_json  # lazy: it needs pydantic
+
         store = self._store
         for session in await store.sessions.list(person):
             records = await store.sessions.list_records(session.id)
