@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 from sophon.clock import Clock
@@ -83,9 +84,8 @@ class PersonExport:
     async def _read_files(self, person: str) -> AsyncIterator[dict[str, Any]]:
         files = PersonFiles(self._folders, person)
         for snapshot in await self._store.snapshots.list(person, limit=ALL):
-            yield await self._clock.run_in_thread(
-                lambda each=snapshot: _snapshot_to_json(each, files.read_copies(each))
-            )
+            contents = await self._clock.run_in_thread(partial(files.read_copies, snapshot))
+            yield _snapshot_to_json(snapshot, contents)
         for name, text in (await self._clock.run_in_thread(files.read_workspace)).items():
             yield {"kind": "workspace", "name": name, "text": text}
 
