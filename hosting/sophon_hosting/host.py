@@ -18,6 +18,7 @@ from sophon.task_types import TaskType
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep
@@ -242,6 +243,7 @@ class Host:
             asyncio.create_task(
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
+            asyncio.create_task(MemoryVectors(self.services).run_forever()),
         ]
         if key is not None:
             head_file = self.services.folder / self.services.settings.guards.audit.head_file

@@ -17,6 +17,7 @@ from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
 from sophon_hosting.http.api.memory import memory_routes
+from sophon_hosting.http.api.persons import person_routes
 from sophon_hosting.http.api.policy import policy_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
@@ -54,6 +55,7 @@ API_ROUTES = (
     provider_routes,
     grant_routes,
     memory_routes,
+    person_routes,
     usage_routes,
     trajectory_routes,
     host_info_routes,

@@ -15,6 +15,7 @@ from sophon.stores.usage.contract import (
     Spending,
     UsageRow,
     UsageTotal,
+    payer_account,
 )
 
 _TotalKey: TypeAlias = tuple[str, str, str]
@@ -135,6 +136,16 @@ class InMemoryUsageStore:
     def forget_session(self, session_id: str) -> None:
         """Keep the usage of a deleted session in the totals only."""
         self._by_session.pop(session_id, None)
+
+    def forget_payer(self, payer: str, current: Period) -> int:
+        """Delete the accounts of a payer but those of the current day and month, and its alerts; return how many."""
+        kept = (current.day, current.month)
+        accounts = [key for key in self._payer_micros if key[0] == payer and key[1] not in kept]
+        for key in accounts:
+            del self._payer_micros[key]
+        alerts = {key for key in self._alerts if key[0] == payer_account(payer) and key[1] not in kept}
+        self._alerts -= alerts
+        return len(accounts) + len(alerts)
 
     def _add(self, row: UsageRow) -> None:
         provider, usage, period = row.provider, row.usage, row.period

@@ -107,6 +107,10 @@ class HttpHostClient:
         """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
         return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
 
+    def forget_person(self, person: str) -> JsonRow:
+        """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
+        return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
+
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 
