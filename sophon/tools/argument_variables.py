@@ -4,11 +4,10 @@ Nothing is substituted in what was substituted. `\\{{name}}` stands for the text
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
-from sophon.settings.types.json_types import is_list, is_mapping
 
 MAX_EXPANDED_CHARACTERS: Final = 200_000
 """Characters that the variables of one call may add to its arguments."""
@@ -17,6 +16,16 @@ MAX_DEPTH: Final = 100
 """Nesting of arguments that is looked at."""
 
 _VARIABLE = lazy_pattern(r"(\\)?\{\{([A-Za-z_][A-Za-z0-9_]{0,63})\}\}")
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Return whether a value of a call's arguments, which are JSON, is an object."""
+    return isinstance(value, Mapping)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Return whether a value of a call's arguments is a list."""
+    return isinstance(value, list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from sophon.lazy_pattern import lazy_pattern
-from sophon.settings.types.json_types import is_list, is_mapping
+from sophon.tools.argument_variables import is_list, is_mapping
 
 PLACEHOLDER_WORDS: Final = frozenset(
     {
@@ -121,12 +121,12 @@ def _find_target(text: str) -> str:
 
 def _list_texts(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield path and text of each text in the arguments, in their order, without recursion."""
-    stack: list[tuple[str, object]] = [(name, value) for name, value in reversed(arguments.items())]
+    stack: list[tuple[str, object]] = [(name, value) for name, value in reversed([*arguments.items()])]
     while stack:
         path, value = stack.pop()
         if isinstance(value, str):
             yield path, value
         elif is_mapping(value):
-            stack += [(f"{path}.{name}", each) for name, each in reversed(value.items())]
+            stack += [(f"{path}.{name}", each) for name, each in reversed([*value.items()])]
         elif is_list(value):
             stack += [(f"{path}.{index}", value[index]) for index in reversed(range(len(value)))]

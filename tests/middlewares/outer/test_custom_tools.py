@@ -9,6 +9,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.events import CustomToolChanged
 from sophon.processes.sandbox_probe import probe_sandbox
@@ -38,14 +39,14 @@ class Gate:
 class Host:
     """Runs turns of several users over one folder."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, *, runs_programs: bool = False, **settings: Any) -> None:
         self.gate, self.clock, self.events = Gate(), VirtualClock(), EventRecorder()
         self.calls: list[ToolCall] = []
         self.requests: list[ModelRequest] = []
         self.services = Services(
             models=FunctionModel(self.answer),
             approvals=self.gate,
-            clock=self.clock,
+            clock=SystemClock() if runs_programs else self.clock,  # a real process knows no virtual time
             events=self.events,
             folder=folder,
             settings={"CustomTools": {"Enabled": True}, **settings},
@@ -217,7 +218,7 @@ async def test_without_a_sandbox_and_its_guard_nothing_runs(tmp_path: Path) -> N
 
 
 async def test_without_a_sandbox_each_call_asks(tmp_path: Path) -> None:
-    host = Host(tmp_path, Guards={"Sandbox": {"Enabled": True, "Program": "no-such-sandbox"}})
+    host = Host(tmp_path, runs_programs=True, Guards={"Sandbox": {"Enabled": True, "Program": "no-such-sandbox"}})
     await host.create(risk="low")
     for count in (2, 3):
         [result] = await host.run(use())
@@ -241,7 +242,7 @@ async def test_a_hostile_program_reaches_nothing(tmp_path: Path, attack: str) ->
     if not await has_sandbox():
         pytest.skip("the sandbox cannot start here")
     (tmp_path / "settings-secret.txt").write_text("s3cret")
-    host = Host(tmp_path, Guards={"Sandbox": {"Enabled": True, "Seconds": 1, "Processes": 16}})
+    host = Host(tmp_path, runs_programs=True, Guards={"Sandbox": {"Enabled": True, "Seconds": 1, "Processes": 16}})
     program = ATTACKS[attack].replace("SECRET", json.dumps(str(tmp_path / "settings-secret.txt")))
     await host.create(program=program, risk="low")
     [result] = await host.run(use())
@@ -254,7 +255,7 @@ async def test_a_hostile_program_reaches_nothing(tmp_path: Path, attack: str) ->
 async def test_it_runs_in_the_sandbox_and_its_result_is_fenced(tmp_path: Path) -> None:
     if not await has_sandbox():
         pytest.skip("the sandbox cannot start here")
-    host = Host(tmp_path)
+    host = Host(tmp_path, runs_programs=True)
     await host.create(risk="low")
     [result] = await host.run(use(21))
     assert "42" in result
