@@ -548,7 +548,7 @@ class AuthorizedHost:
     async def _act_on_custom_tool(
         self, name: str, change: str, act: Callable[[CustomToolStore, str | None], CustomTool]
     ) -> CustomTool:
-        self.rights.require_scope("Write")
+        self.rights.require_scope("Approvals")
         services = self._host.services
         store = services.custom_tools
         if store is None:

@@ -7,14 +7,7 @@ from aiohttp import web
 from sophon.skills.skill_package import SkillPackage
 from sophon.tools.tool import Tool
 from sophon_hosting.client_api.serialization import custom_tool_to_json
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, get_host, json_response, parse_body
-
-
-class CustomToolChange(RequestBody):
-    """Body of a change of a custom tool; `shared` is for operators."""
-
-    enabled: bool | None = None
-    shared: bool | None = None
+from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
 
 
 def tool_routes() -> list[web.RouteDef]:
@@ -53,6 +46,8 @@ async def list_groups(request: web.Request) -> web.Response:
 
 async def change_custom_tool(request: web.Request) -> web.Response:
     """Switch a custom tool on or off, or share it."""
+    from sophon_hosting.http.api.tool_bodies import CustomToolChange  # lazy: it needs pydantic
+
     body = await parse_body(request, CustomToolChange)
     changed = await get_authorized_host(request).change_custom_tool(
         request.match_info["name"], enabled=body.enabled, shared=body.shared
