@@ -172,6 +172,14 @@ class SkillLoaded(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class CustomToolChanged(Event):
+    """A custom tool of the user was created, updated, enabled, disabled or deleted (`change`)."""
+
+    tool: str
+    change: str
+
+
+@dataclass(slots=True, kw_only=True)
 class MemoryRecalled(Event):
     """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens."""
 

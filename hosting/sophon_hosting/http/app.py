@@ -25,6 +25,7 @@ from sophon_hosting.http.api.routing import routing_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.tool_calls import tool_call_routes
+from sophon_hosting.http.api.tools import tool_routes
 from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
@@ -59,6 +60,7 @@ API_ROUTES = (
     usage_routes,
     trajectory_routes,
     host_info_routes,
+    tool_routes,
     policy_routes,
     routing_routes,
 )
