@@ -250,7 +250,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return addMessage(turn, data);
     case "budget_alert":
       markActive(turn, "Budget");
-      addNote(turn, `budget:${data.provider}:${data.name}:${data.share}`, "warning", describeBudgetAlert(data));
+      addNote(turn, `budget:${data.provider}${data.task_type ?? ""}:${data.name}:${data.share}`, "warning", describeBudgetAlert(data));
       return;
     case "provider_excluded":
       markActive(turn, "Budget");
@@ -549,9 +549,10 @@ function describeBudgetAlert(data: {
   share: number;
   refused?: boolean;
   principal?: string;
+  task_type?: string;
 }): string {
   const share = Math.round(data.share * 100);
-  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
+  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : data.task_type ? `for ${data.task_type}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
   return `${share >= 100 ? "The limit is reached" : `${share}% of a limit is used`}: ${data.name}, ${data.used} of ${data.limit}`;
 }
 
