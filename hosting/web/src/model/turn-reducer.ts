@@ -265,6 +265,8 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
     case "model_fallback":
       addNote(turn, `fallback:${turn.items.length}`, "quiet", `Model call: ${data.states.join(", ")}`);
       return;
+    case "stage_completed":
+      return addStage(turn, data);
     case "context_compacted":
       markActive(turn, "ContextWindow");
       addNote(turn, `compacted:${data.seq ?? turn.items.length}`, "quiet", describeCompaction(data));
@@ -539,6 +541,29 @@ function describeUndelivered(data: { channel: string; parts: number; may_have_ar
   const what = data.parts === 1 ? "The answer" : `The answer (${data.parts} messages)`;
   const doubt = data.may_have_arrived ? " It may have arrived." : "";
   return `${what} was not delivered on ${data.channel}.${doubt} ${data.detail}`;
+}
+
+const MIDDLEWARE_BY_STAGE: Record<string, string> = {
+  classifier: "Classification",
+  assembler: "Assembler",
+  transport: "Transport",
+  scorer: "Scoring",
+  learner: "Learning",
+};
+
+/** Marks the stage's middleware; a note says what the classifier and the scorer found, of which nothing else tells. */
+function addStage(turn: Turn, { stage, model_call, data }: { stage: string; model_call: number; data: Record<string, unknown> }): void {
+  const middleware = MIDDLEWARE_BY_STAGE[stage];
+  if (middleware !== undefined) markActive(turn, middleware);
+  if (stage === "classifier" && model_call === 1) {
+    addNote(turn, `stage:${stage}`, "quiet", `Classified as ${data.task_type}, complexity ${toHundredths(data.complexity)}, tier ${data.tier}`);
+  } else if (stage === "scorer" && data.overall !== undefined) {
+    addNote(turn, `stage:${stage}`, "quiet", `Answer scored ${toHundredths(data.overall)}`);
+  }
+}
+
+function toHundredths(value: unknown): string {
+  return typeof value === "number" ? value.toFixed(2) : "unknown";
 }
 
 function describeBudgetAlert(data: {
