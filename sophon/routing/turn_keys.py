@@ -25,7 +25,7 @@ SCORE: Key[Fitness] = Key("routing.score")
 """Scores of the reply; set by a scoring middleware on its way out, and read by those around it."""
 
 SCORER: Key[Scorer] = Key("routing.scorer")
-"""The scorer of a chain that scores this turn; set by a scoring middleware on its way in. Then routing scores nothing."""
+"""The scorer of the turn; set by a scoring middleware on its way in. Routing then scores nothing."""
 
 OBSERVE_QUALITY: Key[Callable[[float], Awaitable[None]]] = Key("routing.observe_quality")
 """Adds the quality of the answer, 0 to 1, to the averages of the model that gave it; set by CapabilityRouting where

@@ -14,7 +14,8 @@ class Scoring:
     """Scores the answer on its way out and leaves the `Fitness` under `SCORE`.
 
     `scorer` is by default the one of Learning.Scorer. A plan step, a turn off the record and one without an answer get
-    no score. Routing takes the score for the quality of the answer. Behind ToolExecution it runs for each model call; a reply that asks for tools is no answer.
+    no score. Routing takes the score for the quality of the answer. Behind ToolExecution it runs for each model call;
+    a reply that asks for tools is no answer.
     Source: reference/clawft.md 3.6.
     """
 

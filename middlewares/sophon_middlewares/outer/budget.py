@@ -41,7 +41,8 @@ class Budget:
     are those whose models have an unknown price while a cost is limited; if none is left, the turn ends as
     `budget_exceeded` before any call. Each exclusion is a ProviderExcluded event. The meter on the context reserves the
     worst case before each attempt and settles with the real usage. `DailyCost` and `MonthlyCost` of the person
-    (`Permissions`) and of a task type (`Budget.TaskTypes`) are reserved and settled with it; if they are spent, only free
+    (`Permissions`) and of a task type (`Budget.TaskTypes`) are reserved and settled with it; if they are spent, only
+    free
     models are asked. `Budget.Turn`
     (1,000,000 tokens, 5 USD, 500 tool calls, 30 minutes of active time) limits the turn, its plan steps included, and
     `Budget.TaskTypes` has values of its own for the task types of messages. A plan step shares the turn's meter.

@@ -59,7 +59,8 @@ class TurnMeter:
     """Enforces `Budget.Turn` and `Budget.Providers` for one turn; shared with the turn's plan steps.
 
     An attempt with a provider that has a limit, and one that costs something of which `payers` have a limit, the person
-    and the task type, is reserved and settled in the store. The others are only counted, and handed over together at the end of the turn
+    and the task type, is reserved and settled in the store. The others are only counted, and handed over together at
+    the end of the turn
     (usage_recording.py); until then the counts are part of its state.
 
     Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset; PriceUnknown for a model

@@ -26,7 +26,8 @@ async def observe_calls(ctx: Context, routed: Routed) -> AsyncGenerator[None]:
     """Observe the model calls made within the block, and afterwards store what was observed.
 
     The quality of the answer is that of the chain's scoring middleware, which tells it by `OBSERVE_QUALITY`; without
-    one it is the published fitness. Replies are limited to the tokens of the person's permissions. A turn that fails or suspends is not scored. What
+    one it is the published fitness. Replies are limited to the tokens of the person's permissions. A turn that fails
+    or suspends is not scored. What
     cannot be stored is logged; it never fails the turn.
     """
     observer = _CallObserver(ctx, routed)

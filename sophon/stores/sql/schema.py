@@ -70,8 +70,8 @@ texts = Table(
 )
 
 # One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
-# a reservation is compared with one row, however many attempts are stored. The accounts of a payer, `payer:NAME`, and of
-# a task type, `task_type:NAME`, are in micro-USD in both rows.
+# a reservation is compared with one row, however many attempts are stored. The accounts of a payer, `payer:NAME`, and
+# of a task type, `task_type:NAME`, are in micro-USD in both rows.
 spending = Table(
     "spending",
     metadata,

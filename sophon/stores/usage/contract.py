@@ -27,7 +27,7 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class PayerLimits:
-    """Cost limits of a person or of a task type, whatever the provider: micro-USD per day and month. None: unlimited."""
+    """Cost limits of a person or of a task type, whatever the provider: micro-USD per day and month. None: no limit."""
 
     payer: str
     daily_micros: int | None = None
