@@ -325,7 +325,8 @@ class Message(Event):
 class BudgetAlert(Event):
     """Budget use reached a `share` of a limit; `used` and `limit` are in the unit of the setting `name`.
 
-    The limit is that of a provider or, with a `principal`, of a person. `refused`: a call was refused because the rest
+    The limit is that of a provider or, with a `principal`, of a person, or with a `task_type` of that. `refused`: a
+    call was refused because the rest
     of the limit is too small for it; `share` is then 1.0. Emitted once per limit, share and day or month.
     """
 
@@ -336,6 +337,7 @@ class BudgetAlert(Event):
     share: float
     refused: bool = False
     principal: str = ""
+    task_type: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
