@@ -93,7 +93,8 @@ def _route_chosen(data: EventData) -> str:
 
 
 def _stage_completed(data: EventData) -> str:
-    found = ", ".join(f"{key} {value}" for key, value in data["data"].items() if not isinstance(value, dict | list))
+    shown = {key: f"{value:.2f}" if isinstance(value, float) else value for key, value in data["data"].items()}
+    found = ", ".join(f"{key} {value}" for key, value in shown.items() if not isinstance(value, dict | list))
     return f"stage    {data['stage']} of call {data['model_call']}{': ' if found else ''}{found}"
 
 
