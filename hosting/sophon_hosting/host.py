@@ -243,8 +243,10 @@ class Host:
             asyncio.create_task(
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
-            asyncio.create_task(MemoryVectors(self.services).run_forever()),
         ]
+        vectors = MemoryVectors(self.services)
+        if vectors.are_used:
+            self._background_tasks.append(asyncio.create_task(vectors.run_forever()))
         if key is not None:
             head_file = self.services.folder / self.services.settings.guards.audit.head_file
             heads = AuditHeadWriter(store, clock, head_file, key)

@@ -24,19 +24,17 @@ class MemoryVectors:
     def __init__(self, services: Services) -> None:
         self._services = services
 
+    @property
+    def are_used(self) -> bool:
+        """Whether memory is searched by vectors, too. Asked of the settings first: without, no embedder is made."""
+        memory, embeddings = self._services.settings.memory, self._services.settings.embeddings
+        if not memory.enabled or memory.embedder is None:
+            return False
+        return (memory.embedder, embeddings.provider) != ("Auto", "Hashing") and self._services.memory.has_vectors
+
     async def run_forever(self) -> None:
-        """Make vectors until cancelled; returns at once if memory is searched by words only."""
+        """Make vectors until cancelled."""
         services, retry = self._services, FIRST_RETRY_SECONDS
-        memory, embeddings = services.settings.memory, services.settings.embeddings
-        # Asked of the settings first: a host without vectors makes no embedder at its start.
-        if (
-            not memory.enabled
-            or memory.embedder is None
-            or (memory.embedder, embeddings.provider) == ("Auto", "Hashing")
-        ):
-            return
-        if not services.memory.has_vectors:
-            return
         while True:
             try:
                 with metering(HostMeter(services.store.usage, services.settings.budget, services.clock)):

@@ -152,11 +152,11 @@ class InMemoryUsageStore:
 
     def forget_payer(self, payer: str, current: Period) -> int:
         """Delete the accounts of a payer but those of the current day and month, and its alerts; return how many."""
-        kept = (current.day, current.month)
-        accounts = [key for key in self._payer_micros if key[0] == payer and key[1] not in kept]
+        account, kept = payer_account(payer), (current.day, current.month)
+        accounts = [key for key in self._payer_micros if key[0] == account and key[1] not in kept]
         for key in accounts:
             del self._payer_micros[key]
-        alerts = {key for key in self._alerts if key[0] == payer_account(payer) and key[1] not in kept}
+        alerts = {key for key in self._alerts if key[0] == account and key[1] not in kept}
         self._alerts -= alerts
         return len(accounts) + len(alerts)
 
