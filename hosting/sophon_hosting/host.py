@@ -141,9 +141,10 @@ class Host:
     def replace_chain(self, chain: Pipeline, task_type: TaskType | None = None) -> None:
         """Run turns that start later through another chain: those of a task type, by default all without their own.
 
-        Turns that run stay with the chain that they have. The chain is used as it is: guards of the settings are those
-        that it has (`sophon_middlewares.guards.insertion.add_guards`). Raises CompositionError for what is no chain, and for one
-        that records its turns while the others do not, or the other way round.
+        Turns that run stay with the chain that they have. The chain is used as it is: it has the guards that it was
+        composed with (`sophon_middlewares.guards.insertion.add_guards` adds those of the settings). Raises
+        CompositionError for what is no chain, and for one that records its turns while the others do not, or the other
+        way round.
         """
         if records_turns(chain) != records_turns(self.chain):
             raise CompositionError("a host's chains must all have SessionEvents, or none of them")
