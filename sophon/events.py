@@ -513,6 +513,26 @@ class SessionDeleted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class McpServerChanged(Event):
+    """The state or the tools of an MCP server have changed; of no session, for operators.
+
+    `state` is `starting`, `ready`, `failed` or `disabled`, `error` the last failure. `tools` are offered, and `changed`
+    are not, because nobody has accepted their new definition.
+    """
+
+    durable: ClassVar[bool] = False
+
+    server: str
+    state: str
+    error: str = ""
+    tools: int = 0
+    changed: int = 0
+
+    def __post_init__(self) -> None:
+        self.error = redact(self.error)
+
+
+@dataclass(slots=True, kw_only=True)
 class TaskCompleted(Event):
     """Final event: the turn ended with a response, which may be a refusal."""
 

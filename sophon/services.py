@@ -207,7 +207,7 @@ class Services:
         opened = store or _try_make(lambda: _store(chosen, variables, place, time), problems)
         added = [*tools, *(modules or ()), *(plugins or ())]
         if modules is not None and plugins is not None:
-            names = [*LATER_TOOLS, *(tool.name for tool in added)]
+            names = [*LATER_TOOLS, *find_mcp_tool_names(chosen), *(tool.name for tool in added)]
             problems += find_unknown_disabled(chosen, names) + find_unknown_limited(chosen, names)
             problems += find_unknown_ruled(chosen, names) + find_unknown_permitted(chosen, names)
         if providers is not None:
@@ -215,7 +215,7 @@ class Services:
             problems += find_unknown_evaluator(chosen, providers)
             if chosen.routing.names_models or chosen.routing.boosters:
                 problems += find_routing_problems(chosen, providers, place)
-        problems += find_shield_problems(chosen, place)
+        problems += find_shield_problems(chosen, place) + find_taken_server_ids(chosen, added)
         embedder = _try_make(
             lambda: create_cached_embedder(
                 chosen.embeddings, variables, time, default_prices=chosen.budget.default_price_pair
@@ -439,6 +439,31 @@ def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | No
     from sophon.skills.catalog import SkillCatalog
 
     return SkillCatalog(folders)
+
+
+def find_mcp_tool_names(settings: Settings) -> list[str]:
+    """Return the names in the settings that could be those of tools of MCP servers, which are not connected yet."""
+    beginnings = tuple(f"{server.id}." for server in settings.mcp.servers)
+    if not beginnings:
+        return []
+    named = [
+        *settings.tools.disabled,
+        *settings.guards.rate_limit.tools,
+        *(rule.resource.removeprefix(TOOL_RESOURCE) for rule in settings.guards.authorization.rules),
+        *(name for level in Level for name in settings.permissions.levels.entry(level).tools or ()),
+        *settings.guards.information_flow.sinks,
+    ]
+    return [name for name in named if name.startswith(beginnings)]
+
+
+def find_taken_server_ids(settings: Settings, added: Iterable[Tool]) -> list[str]:
+    """Return a problem for each MCP server whose tools would begin like others: a rule for those would be for both."""
+    taken = {tool.name.partition(".")[0] for tool in (*added, *builtin_tools())}
+    return [
+        f"Mcp.Servers[{index}].Id: names of other tools begin with '{server.id}.' already"
+        for index, server in enumerate(settings.mcp.servers)
+        if server.id in taken
+    ]
 
 
 def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
@@ -41,6 +41,9 @@ from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.worker import Worker
+
+if TYPE_CHECKING:
+    from sophon.mcp.supervisor import McpSupervisor
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
@@ -126,6 +129,8 @@ class Host:
         """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
         self.off_the_record: Host | None = None
         """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
+        self.mcp: McpSupervisor | None = None
+        """Supervisor of the MCP servers, started and stopped by who creates it; None: there are none."""
         self._outbox_listeners: list[Callable[[], None]] = []
         self.is_shutting_down = False
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""

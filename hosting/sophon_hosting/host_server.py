@@ -29,6 +29,7 @@ from sophon_hosting.http.connections.listener import Listener, report_accept_err
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
+from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
@@ -85,9 +86,9 @@ def bind_address(host: str, port: int) -> ListenAddress:
 class HostServer:
     """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
 
-    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels. Shutdown order: channels stop
-    receiving, running turns end, channels and hub deliver the last messages and events, connections close, then the
-    store. `channels` are those of the settings by default.
+    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers. Shutdown order: channels
+    stop receiving, running turns end, MCP servers end, channels and hub deliver the last messages and events,
+    connections close, then the store. `channels` are those of the settings by default.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class HostServer:
         )
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
+        self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
@@ -161,6 +163,8 @@ class HostServer:
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
+        if self.mcp is not None:
+            self.mcp.start()
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -176,6 +180,8 @@ class HostServer:
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))
+            if self.mcp is not None:
+                await self.mcp.stop()
             await self.channels.stop()
             await self.post_turn.stop()
             await self.hub.stop()

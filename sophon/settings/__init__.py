@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         WhatsAppSettings,
     )
     from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
+    from sophon.settings.sections.mcp import McpServerSettings, McpSettings
     from sophon.settings.sections.permissions import PermissionsSettings
     from sophon.settings.sections.providers import PriceSettings, ProviderSettings
     from sophon.settings.sections.routing import RoutingSettings, TierSettings
@@ -72,6 +73,8 @@ _HOMES = {
     "HubUserSettings": "sophon.settings.sections.host",
     "LoggingSettings": "sophon.settings.sections.host",
     "LoopDetectionSettings": "sophon.settings.sections.turn",
+    "McpServerSettings": "sophon.settings.sections.mcp",
+    "McpSettings": "sophon.settings.sections.mcp",
     "MemorySettings": "sophon.settings.sections.turn",
     "PermissionsSettings": "sophon.settings.sections.permissions",
     "PlanningSettings": "sophon.settings.sections.turn",
@@ -124,6 +127,8 @@ __all__ = [
     "LearningSettings",
     "LoggingSettings",
     "LoopDetectionSettings",
+    "McpServerSettings",
+    "McpSettings",
     "MemorySettings",
     "PermissionsSettings",
     "PlanningSettings",

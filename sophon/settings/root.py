@@ -18,6 +18,7 @@ from sophon.settings.sections.host import (
     StoreSettings,
 )
 from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
+from sophon.settings.sections.mcp import McpSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
@@ -88,6 +89,9 @@ class Settings(SettingsSection):
     )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
+    mcp: McpSettings = Field(
+        default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."
     )
     embeddings: EmbeddingsSettings = Field(
         default_factory=EmbeddingsSettings.defaults, description="What turns texts into vectors."
@@ -165,6 +169,7 @@ def _find_cross_section_conflicts(values: Mapping[str, Any]) -> Iterator[tuple[S
     providers = _collect_ids(values.get("Providers"))
     yield from _find_duplicate_ids(("Providers",), providers)
     yield from _find_duplicate_ids(("Hub", "Users"), _collect_ids(_get_value(values.get("Hub"), "Users")))
+    yield from _find_duplicate_ids(("Mcp", "Servers"), _collect_ids(_get_value(values.get("Mcp"), "Servers")))
     limits = _get_value(values.get("Budget"), "Providers")
     for key in limits if is_mapping(limits) and providers else ():
         if key != EVERY_PROVIDER and key not in providers.values():

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sophon.approvals import Decision
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
@@ -46,6 +46,9 @@ from sophon_hosting.policy_overview import describe_access, describe_policy, try
 from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
+
+if TYPE_CHECKING:
+    from sophon.mcp.server_status import ServerStatus
 
 log = logging.getLogger("sophon")
 
@@ -611,6 +614,22 @@ class AuthorizedHost:
             before.circuit,
         )
         return gateway.find_provider(provider_id).statistics(clock.monotonic())
+
+    def list_mcp_servers(self) -> "list[ServerStatus]":
+        """Return the MCP servers whose tools the host offers. Operators only. Raises Forbidden."""
+        self.require_operator()
+        return [] if self._host.mcp is None else self._host.mcp.list_status()
+
+    async def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> "ServerStatus":
+        """Accept definitions of tools, each given with its digest, and return the server. Operators only; logged.
+
+        Raises Forbidden, NotFound, InputError for a definition that is another one by now, and StoreError.
+        """
+        self.require_operator()
+        if self._host.mcp is None:
+            raise NotFound("MCP server", server)
+        log.info("%s accepts tools of the MCP server %s", self.user.id, server)
+        return await self._host.mcp.accept(server, digests)
 
     async def list_route_averages(self) -> list[dict[str, Any]]:
         """Return the moving averages of routing. Operators only. Raises Forbidden."""

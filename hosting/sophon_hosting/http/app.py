@@ -16,6 +16,7 @@ from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
+from sophon_hosting.http.api.mcp import mcp_routes
 from sophon_hosting.http.api.memory import memory_routes
 from sophon_hosting.http.api.persons import person_routes
 from sophon_hosting.http.api.policy import policy_routes
@@ -55,6 +56,7 @@ API_ROUTES = (
     queue_routes,
     provider_routes,
     grant_routes,
+    mcp_routes,
     memory_routes,
     person_routes,
     usage_routes,

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import os
 import sys
 from collections.abc import Generator, Sequence
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -32,7 +33,14 @@ from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import write_error
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import protect_process
+from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_middlewares.inner.call_checks import find_argument_error
+
+if TYPE_CHECKING:
+    from sophon.mcp.supervisor import McpSupervisor
+
+MCP_WAIT_SECONDS = 15.0
+"""Time that the first turn waits for MCP servers to connect."""
 
 MAIN_SESSION = "main"
 """Session that `sophon chat` continues by default."""
@@ -179,14 +187,31 @@ def _open_chat(
     _validate_planning(options.planning)  # fail before any output
     if options.model is not None:
         services.gateway.find(options.model)
+    mcp = create_mcp_supervisor(services, os.environ)
     choices = TurnChoices(_session_id(options, clock), options.model, options.planning, options.stream)
     with handle_termination_signals() as ending, asyncio.Runner() as runner:
         try:
             runner.run(services.open())
             runner.run(services.gateway.warm_up())
+            if mcp is not None:
+                runner.run(_start_servers(mcp))
             yield LocalChat(runner, services, choices, ChatFrontend(view, write_error, ending))
         finally:
+            if mcp is not None:
+                runner.run(mcp.stop())
             runner.run(services.close())
+
+
+async def _start_servers(mcp: "McpSupervisor") -> None:
+    mcp.start()
+    await mcp.wait_settled(MCP_WAIT_SECONDS)
+    for each in mcp.list_status():
+        if each.error:
+            write_error(f"MCP server {each.id}: {each.error}")
+        if changed := [tool.name for tool in each.tools if tool.state == "changed"]:
+            write_error(
+                f"MCP server {each.id}: changed, and off until `sophon mcp accept {each.id}`: {', '.join(changed)}"
+            )
 
 
 def _session_id(options: ChatArguments, clock: SystemClock) -> str:

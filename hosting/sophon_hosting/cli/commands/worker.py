@@ -21,6 +21,7 @@ from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.host import Host
 from sophon_hosting.host_server import tune_garbage_collector
+from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.process_memory.allocator import configure_allocator
 from sophon_hosting.process_memory.trimmer import create_memory_trimmer
@@ -56,6 +57,7 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         prepare=channels.prepare_run,
     )
     afterwards = PostTurnRunner(services, host.event_bus)
+    host.mcp = mcp = create_mcp_supervisor(services, os.environ)
     trimmer = create_memory_trimmer(lambda: host.running_turns > 0, services.clock)
 
     async def opened() -> None:
@@ -63,6 +65,8 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         await services.open()
         await host.start()
         afterwards.start()
+        if mcp is not None:
+            mcp.start()
         tune_garbage_collector()
         trimmer.start()
         write_lines(worker_startup_lines(services, warnings))
@@ -71,6 +75,8 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         await trimmer.stop()
         try:
             await host.shutdown(grace_seconds=grace_seconds)
+            if mcp is not None:
+                await mcp.stop()
             await afterwards.stop()
         finally:
             await services.close()

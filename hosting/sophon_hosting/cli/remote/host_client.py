@@ -80,3 +80,11 @@ class HostClient(Protocol):
     def reset_provider(self, provider_id: str) -> JsonRow:
         """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
         ...
+
+    def list_mcp_servers(self) -> Sequence[JsonRow]:
+        """Return the MCP servers, with state, last error and tools."""
+        ...
+
+    def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
+        """Accept definitions of tools, by name and digest, and return the server."""
+        ...

@@ -111,6 +111,14 @@ class HttpHostClient:
         """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
         return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
 
+    def list_mcp_servers(self) -> Sequence[JsonRow]:
+        """Return the MCP servers, with state, last error and tools."""
+        return self._get_items("/api/mcp", {})
+
+    def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
+        """Accept definitions of tools, by name and digest, and return the server."""
+        return self._request("POST", f"/api/mcp/{_path_segment(server)}/accept", {"tools": dict(digests)})
+
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 

@@ -1,11 +1,13 @@
 """Host client for when no host runs: reads its store, and writes decisions and cancellations for its next start."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from sophon.approvals import Decision
+from sophon.clock import SystemClock
 from sophon.errors import NotFound, SophonError
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
@@ -13,6 +15,7 @@ from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
+from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -28,7 +31,13 @@ from sophon_hosting.client_api.serialization import (
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
 
+if TYPE_CHECKING:
+    from sophon.mcp.supervisor import McpSupervisor
+
 T = TypeVar("T")
+
+MCP_WAIT_SECONDS = 15.0
+"""Time of MCP servers to connect."""
 
 EVENTS_PER_READ = 1000
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
@@ -50,7 +59,8 @@ class StoreHostClient:
     """
 
     def __init__(self, options: GlobalOptions, settings: Settings, notice: str = "") -> None:
-        self._options, self._capacity, self._notice = options, settings.queue.capacity, notice
+        self._options, self._settings, self._notice = options, settings, notice
+        self._capacity = settings.queue.capacity
         # Whoever can open the store is an operator.
         self._policy = OperatorPolicy(
             find_operators(settings.hub) | {LOCAL_USER}, several_users=True, four_eyes=settings.approval.four_eyes
@@ -191,6 +201,45 @@ class StoreHostClient:
     def reset_provider(self, provider_id: str) -> JsonRow:
         """Raise RunningHostRequired: cool-downs are in the memory of a running host."""
         raise RunningHostRequired("`providers reset`")
+
+    def list_mcp_servers(self) -> Sequence[JsonRow]:
+        """Start the MCP servers, return them with state, last error and tools, and end them."""
+
+        async def read(servers: "McpSupervisor") -> Sequence[JsonRow]:
+            return [each.to_json() for each in servers.list_status()]
+
+        return self._run_mcp_servers(read) if self._settings.mcp.servers else []
+
+    def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
+        """Start the MCP servers, accept definitions of tools, by name and digest, and return the server."""
+
+        async def accept(servers: "McpSupervisor") -> JsonRow:
+            return (await servers.accept(server, digests)).to_json()
+
+        if not self._settings.mcp.servers:
+            raise NotFound("MCP server", server)
+        return self._run_mcp_servers(accept)
+
+    def _run_mcp_servers(self, operation: Callable[["McpSupervisor"], Awaitable[T]]) -> T:
+        async def run(store: Store) -> T:
+            from sophon.mcp.supervisor import McpSupervisor  # lazy: no other command needs MCP
+
+            servers = McpSupervisor(
+                self._settings,
+                toolbox=Toolbox(ToolRegistry([])),
+                states=store.channel_state,
+                clock=SystemClock(),
+                environment=os.environ,
+                folder=self._options.settings_folder,
+            )
+            servers.start()
+            try:
+                await servers.wait_settled(MCP_WAIT_SECONDS)
+                return await operation(servers)
+            finally:
+                await servers.stop()
+
+        return self._run(run)
 
     def _run(self, operation: Callable[[Store], Awaitable[T]]) -> T:
         if self._notice:

@@ -1,0 +1,91 @@
+"""`sophon mcp list` and `accept`: the MCP servers of a host, and the acceptance of tools whose definition has changed.
+
+Without a running host the servers are started for the command.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from sophon.errors import InputError, NotFound
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.stdin_reader import StdinReader
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import open_host_client
+
+ServerArgument = Annotated[str, typer.Argument(metavar="SERVER", help="The Id of an MCP server.")]
+ToolsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[TOOL]...", help="Tools; without any, all that have changed.")
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+def list_servers(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """List the MCP servers and their tools, with risk and state."""
+    found = open_host_client(ctx.obj, url).list_mcp_servers()
+    if as_json:
+        write_json(list(found))
+        return
+    if not found:
+        write_lines(["There are no MCP servers; they are listed in the setting Mcp.Servers."])
+        return
+    rows = [
+        (f"{server['id']}.{each['name']}", each["state"], each["risk"]) for server in found for each in server["tools"]
+    ]
+    write_table(("server", "state", "last error"), [(each["id"], each["state"], each["error"]) for each in found])
+    if rows:
+        write_lines([""])
+        write_table(("tool", "state", "risk"), rows)
+    for server in found:
+        for each in server["tools"]:
+            if each["reason"]:
+                write_notice(f"{server['id']}.{each['name']}: {each['reason']}")
+
+
+def accept(
+    ctx: typer.Context,
+    server: ServerArgument,
+    tools: ToolsArgument = None,
+    yes: YesOption = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show tools whose definition has changed since it was accepted, and offer them to the model again."""
+    client = open_host_client(ctx.obj, url)
+    rows = {str(each["id"]): each for each in client.list_mcp_servers()}
+    if server not in rows:
+        raise NotFound("MCP server", server, [*rows][:5])
+    chosen = _choose(rows[server], tools)
+    if not as_json:
+        write_lines([line for each in chosen for line in _describe(each)])
+    answer = "yes" if yes else StdinReader().read_line(f"Accept {len(chosen)} tools as shown? (yes/no) ")
+    if (answer or "").strip().casefold() not in {"y", "yes"}:
+        raise InputError("nothing was accepted; answer yes, or use --yes")
+    row = client.accept_mcp_tools(server, {each["name"]: each["digest"] for each in chosen})
+    if as_json:
+        write_json(row)
+    else:
+        write_lines([f"accepted: {', '.join(each['name'] for each in chosen)}"])
+
+
+def _choose(server: JsonRow, names: Sequence[str] | None) -> list[JsonRow]:
+    changed = {str(each["name"]): each for each in server["tools"] if each["state"] == "changed"}
+    if not changed:
+        raise InputError(f"no tool of {server['id']} waits for acceptance")
+    unknown = [name for name in names or () if name not in changed]
+    if unknown:
+        raise InputError(f"no changed tool of {server['id']} is called {', '.join(unknown)}")
+    return [changed[name] for name in names or changed]
+
+
+def _describe(tool: JsonRow) -> list[str]:
+    parameters = json.dumps(tool["parameters"], indent=2)
+    return [
+        f"{tool['name']} ({tool['risk']} risk)",
+        f"  {tool['description']}",
+        *(f"  {line}" for line in parameters.split("\n")),
+        "",
+    ]

@@ -1,0 +1,28 @@
+"""`/api/mcp`: the MCP servers whose tools the host offers, and the acceptance of their tools; for operators only."""
+
+from aiohttp import web
+
+from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+
+
+class AcceptBody(RequestBody):
+    """Body of an acceptance: the name of each tool with the digest of the definition that was looked at."""
+
+    tools: dict[str, str]
+
+
+def mcp_routes() -> list[web.RouteDef]:
+    """Return the routes of this module; all require an operator."""
+    return [web.get("/api/mcp", list_mcp_servers), web.post("/api/mcp/{server_id}/accept", accept_mcp_tools)]
+
+
+async def list_mcp_servers(request: web.Request) -> web.Response:
+    """List the servers in the order of the settings, each with state, last error and tools."""
+    return json_response({"items": [each.to_json() for each in get_authorized_host(request).list_mcp_servers()]})
+
+
+async def accept_mcp_tools(request: web.Request) -> web.Response:
+    """Accept the definitions of tools, and offer them. Raises NotFound; InputError for one that has changed again."""
+    body = await parse_body(request, AcceptBody)
+    server = await get_authorized_host(request).accept_mcp_tools(request.match_info["server_id"], body.tools)
+    return json_response({"ok": True, **server.to_json()})

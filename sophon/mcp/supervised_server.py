@@ -1,0 +1,259 @@
+"""One configured MCP server: keeps it connected, and its tools in the toolbox."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from sophon.clock import Clock
+from sophon.errors import InputError, SophonError, ToolError
+from sophon.mcp.accepted_tools import AcceptedTools
+from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
+from sophon.mcp.server_status import ServerState, ServerStatus, ToolState, ToolStatus
+from sophon.mcp.tool_definition import ToolDefinition
+from sophon.mcp.tool_pins import find_changed
+from sophon.mcp.tool_risk import choose_risk
+from sophon.settings import McpServerSettings
+from sophon.tools.argument_schema import ArgumentSchema
+from sophon.tools.registry import Toolbox
+from sophon.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from sophon.mcp.server_connection import ServerAddress, ServerConnection
+
+log = logging.getLogger("sophon")
+
+START_SECONDS: Final = 60.0
+"""Time of a server to start and to list its tools; the first start of a package may download it."""
+
+LIST_SECONDS: Final = 30.0
+MIN_PAUSE_SECONDS: Final = 1.0
+"""Time between two lists of the tools; a server that reports changes without end costs no more."""
+
+
+class ServerUnusable(SophonError):
+    """The settings of a server cannot work, whatever the server does."""
+
+    code = "mcp"
+
+
+class SupervisedServer:
+    """Connects to a server again after a failure, as long as its crash budget lasts, and then takes its tools away.
+
+    Between two attempts the tools stay, and their calls fail at once: a turn and a provider's cache need not change for
+    a restart. `on_change` is called with each new status. After a failed or cancelled call the server is asked for its
+    tools: one that no longer answers is started again.
+    """
+
+    def __init__(
+        self,
+        settings: McpServerSettings,
+        toolbox: Toolbox,
+        accepted: AcceptedTools,
+        clock: Clock,
+        *,
+        resolve: Callable[[McpServerSettings], "ServerAddress"],
+        disabled: Collection[str] = (),
+        on_change: Callable[[ServerStatus], None] = lambda _: None,
+    ) -> None:
+        self.status = ServerStatus(settings.id, "starting" if settings.enabled else "disabled")
+        self.settled = asyncio.Event()
+        """Set once the first attempt to connect has ended, well or not."""
+        self._settings, self._toolbox, self._accepted, self._clock = settings, toolbox, accepted, clock
+        self._resolve, self._disabled, self._on_change = resolve, disabled, on_change
+        self._source = f"mcp:{settings.id}"
+        self._budget = CrashBudget()
+        self._wake = asyncio.Event()
+        self._connection: ServerConnection | None = None
+        self._definitions: Mapping[str, ToolDefinition] = {}
+        self._tools: dict[str, tuple[str, Tool]] = {}
+        self._has_more = False
+        self._lock = asyncio.Lock()
+        self._scope: anyio.CancelScope | None = None
+        self._is_stopped = False
+
+    async def run_forever(self) -> None:
+        """Keep the server connected until `stop`, or until it is given up."""
+        with anyio.CancelScope() as self._scope:
+            if not self._is_stopped:
+                await self._supervise()
+
+    def stop(self) -> None:
+        """End `run_forever`, which then ends the program of the server.
+
+        By a scope of anyio, whose cancellation holds until the task has ended: one of asyncio that comes while the SDK
+        connects is lost in it.
+        """
+        self._is_stopped = True
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _supervise(self) -> None:
+        if not self._settings.enabled:
+            self.settled.set()
+            return None
+        try:
+            while True:
+                try:
+                    await self._connect_and_follow()
+                except ServerUnusable as error:
+                    return self._give_up(str(error))
+                except Exception as error:  # noqa: BLE001 - whatever a server does, it costs its own tools only
+                    from sophon.mcp.server_connection import describe_failure  # lazy: it needs the extra
+
+                    text = describe_failure(error)
+                finally:
+                    self._connection = None
+                delay = self._budget.record(self._clock.monotonic())
+                if delay is None:
+                    return self._give_up(f"{text} ({MAX_CRASHES} failures within a minute: it stays off)")
+                log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
+                self._set("starting", text)
+                self.settled.set()
+                await self._clock.sleep(delay)
+        finally:
+            self.settled.set()
+
+    async def accept(self, digests: Mapping[str, str]) -> ServerStatus:
+        """Accept the definitions of tools, given by name with the digest that was shown, and return the new status.
+
+        Raises InputError if there is no such tool, or its definition is another one by now; nothing is accepted then.
+        """
+        async with self._lock:
+            for name, digest in digests.items():
+                found = self._definitions.get(name)
+                if found is None:
+                    raise InputError(f"the MCP server {self._settings.id} has no tool {name!r} now")
+                if found.digest != digest:
+                    raise InputError(f"the tool {name!r} has changed since it was shown; look at it again")
+            before = await self._accepted.load(self._settings.id) or {}
+            await self._accepted.save(self._settings.id, {**before, **digests})
+            log.info("tools of the MCP server %s were accepted: %s", self._settings.id, ", ".join(digests))
+            await self._offer()
+        return self.status
+
+    async def _connect_and_follow(self) -> None:
+        from sophon.mcp.server_connection import connect  # lazy: it needs the extra
+
+        address = self._resolve(self._settings)
+        # Scopes of anyio, not of the clock, for the reason that `stop` gives.
+        with anyio.fail_after(START_SECONDS) as start:
+            self._wake.clear()
+            async with connect(address, self._wake.set) as connection:
+                await self._refresh(connection)
+                start.deadline = math.inf
+                self._connection = connection
+                self._set_ready()
+                self.settled.set()
+                while True:
+                    await self._wake.wait()
+                    self._wake.clear()
+                    with anyio.fail_after(LIST_SECONDS):
+                        await self._refresh(connection)
+                    self._set_ready()
+                    await self._clock.sleep(MIN_PAUSE_SECONDS)
+
+    async def _refresh(self, connection: "ServerConnection") -> None:
+        definitions, has_more = await connection.list_tools()
+        async with self._lock:
+            self._definitions = {each.name: each for each in definitions}
+            self._has_more = has_more
+            await self._offer()
+
+    async def _offer(self) -> None:
+        """Put what is accepted of the definitions into the toolbox; all of them at the very first connection."""
+        offered = {name: each.digest for name, each in self._definitions.items()}
+        accepted = await self._accepted.load(self._settings.id)
+        if accepted is None:
+            await self._accepted.save(self._settings.id, offered)
+            accepted = offered
+        changed = find_changed(accepted, offered)
+        rows = [self._judge(each, is_changed=name in changed) for name, each in self._definitions.items()]
+        kept = {row.name: self._keep_tool(self._definitions[row.name]) for row in rows if row.state == "offered"}
+        self._tools = kept
+        self._toolbox.replace(self._source, [tool for _, tool in kept.values()])
+        registry = self._toolbox.registry
+        rows = [self._check_registered(row, registry.get(f"{self._settings.id}.{row.name}")) for row in rows]
+        self._set(self.status.state, None, tuple(rows))
+
+    def _set_ready(self) -> None:
+        note = f"it lists more than {len(self._definitions)} tools; the rest is left out" if self._has_more else ""
+        self._set("ready", note)
+
+    def _judge(self, definition: ToolDefinition, *, is_changed: bool) -> ToolStatus:
+        state: ToolState = "changed" if is_changed else "offered"
+        if f"{self._settings.id}.{definition.name}" in self._disabled:
+            state = "disabled"
+        fault = definition.find_fault(self._settings.id)
+        return ToolStatus(
+            definition.name,
+            state if fault is None else "unusable",
+            choose_risk(definition.annotations).label,
+            definition.description,
+            definition.digest,
+            fault or "",
+            definition.schema if state == "changed" and fault is None else None,
+        )
+
+    def _check_registered(self, row: ToolStatus, registered: Tool | None) -> ToolStatus:
+        if row.state != "offered" or registered is self._tools[row.name][1]:
+            return row
+        reason = "the name is taken by another tool"
+        return ToolStatus(row.name, "unusable", row.risk, row.description, row.digest, reason)
+
+    def _keep_tool(self, definition: ToolDefinition) -> tuple[str, Tool]:
+        """Return the tool of a definition; the one of before, if it is the same, so that nothing is built anew."""
+        before = self._tools.get(definition.name)
+        if before is not None and before[0] == definition.digest:
+            return before
+        return definition.digest, self._create_tool(definition)
+
+    def _create_tool(self, definition: ToolDefinition) -> Tool:
+        name = f"{self._settings.id}.{definition.name}"
+
+        async def run(arguments: Mapping[str, Any]) -> str:
+            return await self._call(definition.name, arguments)
+
+        def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
+            definition.check_arguments(name, arguments)
+            return {"arguments": dict(arguments)}
+
+        return Tool(
+            name,
+            definition.description or name,
+            run,
+            ArgumentSchema(lambda: (definition.schema, check), names=definition.parameters),
+            risk=choose_risk(definition.annotations),
+            group=self._source,
+            timeout_seconds=self._settings.timeout.total_seconds(),
+            external=True,
+            tags=(self._settings.id,),
+        )
+
+    async def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        connection = self._connection
+        if connection is None:
+            raise ToolError(f"the MCP server {self._settings.id} is not connected: {self.status.error or 'it starts'}")
+        try:
+            return await connection.call_tool(name, arguments)
+        except BaseException:
+            self._wake.set()
+            raise
+
+    def _give_up(self, error: str) -> None:
+        log.error("the MCP server %s has failed: %s", self._settings.id, error)
+        self._tools, self._definitions = {}, {}
+        self._toolbox.replace(self._source, [])
+        self._set("failed", error, ())
+
+    def _set(self, state: ServerState, error: str | None = None, tools: tuple[ToolStatus, ...] | None = None) -> None:
+        before = self.status
+        if error is None:
+            error = before.error if before.state == state else ""
+        status = ServerStatus(before.id, state, error, before.tools if tools is None else tools)
+        if status != before:
+            self.status = status
+            self._on_change(status)

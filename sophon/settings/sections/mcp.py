@@ -1,0 +1,42 @@
+"""Settings of MCP servers: programs and web services whose tools a model may call."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from sophon.settings.types.field_types import Duration, Flag, WebUrl
+from sophon.settings.types.secret_references import Secret
+from sophon.settings.types.section import Field, SettingsSection
+
+
+class McpServerSettings(SettingsSection):
+    """One MCP server: a program that the host starts, or a URL."""
+
+    id: str = Field(
+        pattern=r"^[a-z0-9_-]{1,32}$",
+        description="Id of your choice; its tools are called `id.tool`, in the group `mcp:id`.",
+    )
+    enabled: Flag = Field(default=True, description="Whether the server is started.")
+    command: str | None = Field(default=None, min_length=1, description="Program of a server over stdio.")
+    args: tuple[str, ...] = Field(default=(), description="Arguments of the program; shown, so no place for secrets.")
+    env: dict[str, Secret] = Field(
+        default={}, description="Environment variables of the program, beside PATH, HOME and others without secrets."
+    )
+    url: WebUrl | None = Field(default=None, description="URL of a server over streamable HTTP.")
+    headers: dict[str, Secret] = Field(default={}, description="Headers of each request to Url, as Authorization.")
+    timeout: Duration = Field(default=timedelta(seconds=60), description="Time of one call of a tool.")
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict unless there is either a program or a URL, each only with its own settings."""
+        if (self.command is None) is (self.url is None):
+            yield "Command", "exactly one of Command and Url is required"
+            return
+        foreign = {"Headers": self.headers} if self.url is None else {"Args": self.args, "Env": self.env}
+        for key, value in foreign.items():
+            if value:
+                yield key, f"only allowed with {'Url' if key == 'Headers' else 'Command'}"
+
+
+class McpSettings(SettingsSection):
+    """Servers of the Model Context Protocol whose tools are offered."""
+
+    servers: tuple[McpServerSettings, ...] = Field(default=(), description="MCP servers; needs the extra `mcp`.")
