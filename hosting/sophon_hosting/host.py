@@ -106,7 +106,7 @@ class Host:
             self.queue,
             clock=services.clock,
             settings=services.settings.approval,
-            tools=services.registry,
+            tools=services.toolbox,
             policy=services.operator_policy,
             events=self.event_bus,
         )

@@ -125,8 +125,9 @@ async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGene
 
 def describe_failure(error: BaseException) -> str:
     """Return one line about why a server failed, without secrets; of a group of errors about the first one."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    if isinstance(error, BaseExceptionGroup):
+        group: BaseExceptionGroup[BaseException] = error
+        return describe_failure(group.exceptions[0])
     if isinstance(error, TimeoutError):
         return "the MCP server does not answer"
     if isinstance(error, MCPError):

@@ -34,6 +34,10 @@ MIN_PAUSE_SECONDS: Final = 1.0
 """Time between two lists of the tools; a server that reports changes without end costs no more."""
 
 
+RETRY_SECONDS: Final = 60.0
+"""Time between two attempts to reach a URL that has failed too often; a program stays off."""
+
+
 class ServerUnusable(SophonError):
     """The settings of a server cannot work, whatever the server does."""
 
@@ -42,6 +46,8 @@ class ServerUnusable(SophonError):
 
 class SupervisedServer:
     """Connects to a server again after a failure, as long as its crash budget lasts, and then takes its tools away.
+
+    A program then stays off; a URL is tried again each minute, which starts nothing.
 
     Between two attempts the tools stay, and their calls fail at once: a turn and a provider's cache need not change for
     a restart. `on_change` is called with each new status. After a failed or cancelled call the server is asked for its
@@ -92,30 +98,36 @@ class SupervisedServer:
             self._scope.cancel()
 
     async def _supervise(self) -> None:
-        if not self._settings.enabled:
-            self.settled.set()
-            return None
         try:
-            while True:
+            while self._settings.enabled:
                 try:
                     await self._connect_and_follow()
                 except ServerUnusable as error:
-                    return self._give_up(str(error))
+                    self._give_up(str(error))
+                    return
                 except Exception as error:  # noqa: BLE001 - whatever a server does, it costs its own tools only
-                    from sophon.mcp.server_connection import describe_failure  # lazy: it needs the extra
-
-                    text = describe_failure(error)
-                finally:
                     self._connection = None
-                delay = self._budget.record(self._clock.monotonic())
-                if delay is None:
-                    return self._give_up(f"{text} ({MAX_CRASHES} failures within a minute: it stays off)")
-                log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
-                self._set("starting", text)
-                self.settled.set()
-                await self._clock.sleep(delay)
+                    delay = self._plan_restart(error)
+                    self.settled.set()
+                    if delay is None:
+                        return
+                    await self._clock.sleep(delay)
         finally:
+            self._connection = None
             self.settled.set()
+
+    def _plan_restart(self, error: Exception) -> float | None:
+        """Count a failure and return the seconds until the next attempt, None if there is none."""
+        from sophon.mcp.server_connection import describe_failure  # lazy: it needs the extra
+
+        text = describe_failure(error)
+        delay = self._budget.record(self._clock.monotonic())
+        if delay is not None:
+            log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
+            self._set("starting", text)
+            return delay
+        self._give_up(f"{text} ({MAX_CRASHES} failures within a minute)")
+        return None if self._settings.url is None else RETRY_SECONDS
 
     async def accept(self, digests: Mapping[str, str]) -> ServerStatus:
         """Accept the definitions of tools, given by name with the digest that was shown, and return the new status.

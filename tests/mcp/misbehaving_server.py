@@ -40,6 +40,8 @@ for line in sys.stdin:
     asked = json.loads(line)
     method, number = asked["method"], asked.get("id")
     if number is None:
+        if FILE is not None and method == "notifications/cancelled":
+            FILE.with_suffix(".cancelled").touch()
         continue
     if method == "initialize":
         if FILE is not None and FILE.exists() and FILE.read_text() == "never start":

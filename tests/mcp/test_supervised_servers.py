@@ -129,13 +129,15 @@ async def test_the_tools_are_called_fenced_and_approved_by_their_risk() -> None:
     assert [(each.tool, each.risk.label) for each in site.gate.asked] == [("bad.die", "high")]
 
 
-async def test_a_server_that_hangs_floods_lies_or_dies_costs_only_its_own_tools(caplog: Any) -> None:
+async def test_a_server_that_hangs_floods_lies_or_dies_costs_only_its_own_tools(tmp_path: Path, caplog: Any) -> None:
     caplog.set_level(logging.CRITICAL)
-    async with running(bad(), bad("slow", Timeout="00:00:00.2"), bad("good")) as site:
+    about = tmp_path / "about"
+    async with running(bad(), bad("slow", str(about), Timeout="00:00:00.2"), bad("good")) as site:
         results = await site.call(
             call("slow.hang"), call("bad.flood"), call("bad.lie"), call("bad.die"), call("good.echo", text="fine")
         )
         assert "did not finish within 0.2 seconds" in results[0]
+        await site.until(about.with_suffix(".cancelled").exists)  # the server is told
         assert "over the size limit" in results[1]
         assert "lie" in results[2]
         assert "Connection closed" in results[3]
@@ -218,10 +220,15 @@ async def test_settings_decide_what_is_started_and_offered(caplog: Any) -> None:
 
 @pytest.fixture
 async def http_server() -> AsyncIterator[tuple[str, list[str | None]]]:
-    """A server over streamable HTTP on loopback that answers in JSON, and the tokens that it got."""
+    """A server over streamable HTTP on loopback that answers in JSON, and the tokens that it got.
+
+    A last token `down` makes it fail.
+    """
     seen: list[str | None] = []
 
     async def answer(request: web.Request) -> web.Response:
+        if seen[-1:] == ["down"]:
+            return web.Response(status=503)
         seen.append(request.headers.get("Authorization"))
         asked = await request.json()
         if "id" not in asked:
@@ -261,3 +268,16 @@ async def test_a_server_over_http_gets_its_headers_and_is_bounded(http_server: A
     assert "xxxx" not in results[1]
     assert "hello" in results[2]
     assert set(seen) == {"a-secret-value"}
+
+
+async def test_a_url_that_fails_too_often_loses_its_tools_and_is_tried_again(http_server: Any, caplog: Any) -> None:
+    caplog.set_level(logging.CRITICAL)
+    url, seen = http_server
+    async with running({"Id": "web", "Url": url}) as site:
+        seen.append("down")
+        assert "error" in (await site.call(call("web.greet")))[0]
+        await site.until(lambda: site.status("web").state == "failed")
+        assert "web.greet" not in site.services.registry
+        seen.append(None)
+        await site.until(lambda: site.status("web").state == "ready")
+        assert "web.greet" in site.services.registry

@@ -15,7 +15,7 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
-from sophon.tools.registry import ToolRegistry
+from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approval_tasks import task_id_from_request
@@ -59,7 +59,7 @@ class ApprovalService:
         *,
         clock: Clock,
         settings: ApprovalSettings,
-        tools: ToolRegistry,
+        tools: Toolbox,
         policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
     ) -> None:
@@ -164,7 +164,7 @@ class ApprovalService:
 
     def _check_edit(self, request: ApprovalRequest, decision: Decision) -> None:
         """Raise for edited arguments that violate the tool's schema, so that the request stays open."""
-        tool = self._tools.get(request.tool)
+        tool = self._tools.registry.get(request.tool)
         mismatch = find_argument_error(tool, decision.arguments) if tool is not None else None
         if mismatch is not None:
             raise DecisionRefused("invalid_arguments", f"invalid arguments: {'; '.join(mismatch.problems)}")
