@@ -7,7 +7,7 @@ server, whose patterns may take for ever, in this process.
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from mcp import Client
 from mcp.client.session import IncomingMessage
@@ -126,8 +126,7 @@ async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGene
 def describe_failure(error: BaseException) -> str:
     """Return one line about why a server failed, without secrets; of a group of errors about the first one."""
     if isinstance(error, BaseExceptionGroup):
-        group: BaseExceptionGroup[BaseException] = error
-        return describe_failure(group.exceptions[0])
+        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     if isinstance(error, TimeoutError):
         return "the MCP server does not answer"
     if isinstance(error, MCPError):
