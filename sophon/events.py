@@ -172,6 +172,14 @@ class SkillLoaded(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class CustomToolChanged(Event):
+    """A custom tool of the user was created, updated, enabled, disabled or deleted (`change`)."""
+
+    tool: str
+    change: str
+
+
+@dataclass(slots=True, kw_only=True)
 class MemoryRecalled(Event):
     """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens."""
 
@@ -317,7 +325,8 @@ class Message(Event):
 class BudgetAlert(Event):
     """Budget use reached a `share` of a limit; `used` and `limit` are in the unit of the setting `name`.
 
-    The limit is that of a provider or, with a `principal`, of a person. `refused`: a call was refused because the rest
+    The limit is that of a provider or, with a `principal`, of a person, or with a `task_type` of that. `refused`: a
+    call was refused because the rest
     of the limit is too small for it; `share` is then 1.0. Emitted once per limit, share and day or month.
     """
 
@@ -328,6 +337,7 @@ class BudgetAlert(Event):
     share: float
     refused: bool = False
     principal: str = ""
+    task_type: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -49,12 +49,16 @@ if TYPE_CHECKING:
     from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
+    from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.memories.vector_cache import MemoryVectorCache
 
 T = TypeVar("T")
 
-LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file")
+CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
+"""Names of the tools of `CustomTools.Enabled`."""
+
+LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file", "variables.set", *CUSTOM_TOOL_TOOLS)
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
@@ -110,6 +114,7 @@ class Services:
         self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
         self.skills = skills
+        self.custom_tools = create_custom_tool_store(self.settings, folder or Path())
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
@@ -394,6 +399,14 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
     """
     names = {tool.name for tool in validate_tools(tools)}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
+    if settings.custom_tools.enabled:
+        from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
+
+        builtin += custom_tool_tools()
+    if settings.tools.variables:
+        from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
+
+        builtin += variable_tools()
     if settings.approval.questions:
         builtin = [chat_ask, *builtin]  # first: the tool filter then offers it whatever a message is about
     every = [*tools, *(tool for tool in builtin if tool.name not in names)]
@@ -403,6 +416,16 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
 def list_skill_folders(settings: Settings, folder: Path) -> list[Path]:
     """Return the folders of `Skills.Directories`; `folder` is the base of relative ones."""
     return [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
+
+
+def create_custom_tool_store(settings: Settings, folder: Path) -> "CustomToolStore | None":
+    """Return the store of `CustomTools.Directory`; None if custom tools are off."""
+    chosen = settings.custom_tools
+    if not chosen.enabled:
+        return None
+    from sophon.skills.custom_tools import CustomToolStore
+
+    return CustomToolStore((folder / chosen.directory.expanduser()).absolute(), max_per_user=chosen.max_per_user)
 
 
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":

@@ -121,12 +121,18 @@ def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
 
     While the guard Authorization is off, the principal may use all of them.
     """
+    tools = [tool for tool in tools if not is_owned_by_other(ctx, tool)] if ctx.services.custom_tools else tools
     allowed = find_allowed_tools(ctx)
     if allowed is not None:
         tools = [tool for tool in tools if tool.name in allowed]
     if not ctx.settings.guards.authorization.enabled:
         return tuple(tools)  # the tools of a registry are a tuple, which is not copied
     return find_tool_permissions(ctx).filter(tools)
+
+
+def is_owned_by_other(ctx: Context, tool: Tool) -> bool:
+    """Return whether the tool is a custom tool of another principal."""
+    return tool.owner is not None and tool.owner != ctx.principal
 
 
 def find_allowed_tools(ctx: Context) -> frozenset[str] | None:

@@ -15,6 +15,7 @@ from sophon_hosting.daily_log import read_daily_log
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.outer.custom_tools import add_custom_tools
 from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.skills import add_skills
@@ -72,6 +73,8 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     if memory.enabled:
         folder = None if memory.directory is None else (services.folder / memory.directory.expanduser()).absolute()
         chain = add_memory(chain, folder, read_daily_log)
+    if services.custom_tools is not None:
+        chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
     return add_guards(chain, services.settings.guards)

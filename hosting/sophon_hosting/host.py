@@ -18,6 +18,7 @@ from sophon.task_types import TaskType
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.retention import RetentionSweep
@@ -145,8 +146,10 @@ class Host:
     def replace_chain(self, chain: Pipeline, task_type: TaskType | None = None) -> None:
         """Run turns that start later through another chain: those of a task type, by default all without their own.
 
-        Turns that run stay with the chain that they have. Raises CompositionError for what is no chain, and for one
-        that records its turns while the others do not, or the other way round.
+        Turns that run stay with the chain that they have. The chain is used as it is: it has the guards that it was
+        composed with (`sophon_middlewares.guards.insertion.add_guards` adds those of the settings). Raises
+        CompositionError for what is no chain, and for one that records its turns while the others do not, or the other
+        way round.
         """
         if records_turns(chain) != records_turns(self.chain):
             raise CompositionError("a host's chains must all have SessionEvents, or none of them")
@@ -248,6 +251,9 @@ class Host:
                 RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
             ),
         ]
+        vectors = MemoryVectors(self.services)
+        if vectors.are_used:
+            self._background_tasks.append(asyncio.create_task(vectors.run_forever()))
         if key is not None:
             head_file = self.services.folder / self.services.settings.guards.audit.head_file
             heads = AuditHeadWriter(store, clock, head_file, key)

@@ -37,13 +37,15 @@ SANDBOX_HOME = "/tmp"  # noqa: S108 - a path in the sandbox
 class ProgramLimits:
     """What one program may use, within what `Guards.Sandbox` allows all of them; outside a sandbox none of it holds.
 
-    None stands for the limit of the settings. `readable` are further folders that it sees.
+    None stands for the limit of the settings. `readable` are further folders that it sees. A `confined` program never
+    runs outside a sandbox because `Guards.Sandbox` is off; a person may still approve it where there is none.
     """
 
     seconds: float | None = None
     memory_bytes: int | None = None
     network: bool | None = None
     readable: tuple[Path, ...] = ()
+    confined: bool = False
 
     def narrow(self, policy: SandboxPolicy) -> SandboxPolicy:
         """Return the policy with the stricter of the limits, and with the readable folders."""
@@ -71,7 +73,7 @@ async def run_program(
     """
     settings, folder = ctx.settings, resolve_files_root(ctx)
     environment = build_command_environment(os.environ, settings)
-    if not settings.guards.sandbox.enabled:
+    if not settings.guards.sandbox.enabled and not limits.confined:
         return await run_unconfined(program, folder, environment, stdin=stdin)
     sandbox = await probe_sandbox(settings.guards.sandbox.program)
     if not sandbox.problem:

@@ -6,6 +6,7 @@ of the turn, with the folder of the skill read-only.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -34,15 +35,34 @@ def create_script_tools(skill: SkillPackage) -> list[Tool]:
     """Return the tools of a skill, named `skill.tool`, in the group of the skill's name."""
     if skill.manifest is None:
         return []
-    return [_create_tool(skill, skill.manifest, script) for script in skill.manifest.tools]
+    return [
+        build_script_tool(f"{skill.name}.{each.name}", skill.folder, skill.manifest, each, group=skill.name)
+        for each in skill.manifest.tools
+    ]
 
 
-def _create_tool(skill: SkillPackage, manifest: ToolManifest, script: ScriptTool) -> Tool:
-    name = f"{skill.name}.{script.name}"
-    entry_point = skill.folder / manifest.entry_point
+def build_script_tool(
+    name: str,
+    folder: Path,
+    manifest: ToolManifest,
+    script: ScriptTool,
+    *,
+    group: str,
+    owner: str | None = None,
+    confined: bool = False,
+) -> Tool:
+    """Return the tool that starts the program in a folder.
+
+    `owner` is the only principal that may call it. `confined`: it runs in a sandbox also without `Guards.Sandbox`.
+    """
+    entry_point = folder / manifest.entry_point
     program = [PYTHON, str(entry_point)] if manifest.runtime == "python" else [str(entry_point)]
     limits = ProgramLimits(
-        seconds=manifest.seconds, memory_bytes=manifest.memory_bytes, network=manifest.network, readable=(skill.folder,)
+        seconds=manifest.seconds,
+        memory_bytes=manifest.memory_bytes,
+        network=manifest.network,
+        readable=(folder,),
+        confined=confined,
     )
 
     async def run(ctx: Context, parameters: dict[str, Any]) -> object:
@@ -62,11 +82,12 @@ def _create_tool(skill: SkillPackage, manifest: ToolManifest, script: ScriptTool
             names=frozenset(script.parameters.get("properties", {})),
         ),
         risk=Risk[script.risk.upper()],
-        group=skill.name,
+        group=group,
         timeout_seconds=manifest.seconds + GRACE_SECONDS,
         external=True,
         sandboxed=True,
-        tags=(skill.name,),
+        tags=(group,),
+        owner=owner,
     )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sophon.security.sliding_windows import SlidingWindows
     from sophon.settings import Settings
     from sophon.skills.catalog import SkillCatalog
+    from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.contract import Store
     from sophon.stores.memories.library import LongTermMemory
     from sophon.tools.registry import Toolbox, ToolRegistry
@@ -53,6 +54,11 @@ class TurnServices(Protocol):
     @property
     def toolbox(self) -> "Toolbox":
         """Where tools are added and replaced while turns run."""
+        ...
+
+    @property
+    def custom_tools(self) -> "CustomToolStore | None":
+        """The tools that users have made; None where that is off."""
         ...
 
     @property

@@ -43,12 +43,16 @@ def classify(text: str, *, whole_words: bool = True, complexity_boost: float = 0
     `whole_words=False` a keyword matches anywhere, as published: "class" in "classify", "fix" in "prefix".
     """
     lowered = text.lower()
-    # Most keywords are not in a text at all, and a plain search is a tenth of the cost of a pattern.
-    found = [entry for entry in _ENTRIES if entry[1] in lowered]
     if whole_words:
-        found = [entry for entry in found if _pattern(entry[2]).search(lowered) is not None]
+        # The words of the text are looked up: a search for each keyword takes three times as long.
+        hits = sorted(
+            {number for word in _FIRST_WORDS.intersection(_WORD.findall(lowered)) for number in _BY_WORD[word]}
+        )
+        found = [
+            each for each in map(_ENTRIES.__getitem__, hits) if each[1] == each[2] or _has_phrase(each[2], lowered)
+        ]
     else:
-        found = [entry for entry in found if entry[2] in lowered]
+        found = [entry for entry in _ENTRIES if entry[2] in lowered]
     share = len(found) / max(len(lowered.split()), 1)
     return Classified(
         task_type=found[0][0] if found else "chat",
@@ -61,6 +65,19 @@ _ENTRIES: Final[tuple[tuple[TaskType, str, str], ...]] = tuple(
     (kind, word.split(" ", 1)[0], word) for kind, words in KEYWORDS for word in words
 )
 """Task type, first word, and keyword."""
+
+
+_BY_WORD: Final = {
+    first: [number for number, entry in enumerate(_ENTRIES) if entry[1] == first] for _, first, _ in _ENTRIES
+}
+"""Numbers of the entries by their first word."""
+
+_FIRST_WORDS: Final = frozenset(_BY_WORD)
+_WORD: Final = re.compile(r"\w+")
+
+
+def _has_phrase(keyword: str, lowered: str) -> bool:
+    return _pattern(keyword).search(lowered) is not None
 
 
 @cache

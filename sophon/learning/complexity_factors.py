@@ -4,7 +4,7 @@ The factors are those that clawft announces; their formulas and weights are ours
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from sophon.lazy_dataclass import dataclass
@@ -38,7 +38,7 @@ CONFIDENT_WORDS: Final = 12
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _SENTENCE_END: Final = re.compile(r"[.!?]+(?:\s|$)|\n{2,}")
-_CLAUSE_SIGNS: Final = ",;:()"
+_CLAUSE_SIGN: Final = re.compile(r"[,;:()]")
 _CLAUSE_WORDS: Final = frozenset(
     ("because", "although", "while", "whereas", "which", "that", "if", "unless", "when", "but", "and", "or")
 )
@@ -78,43 +78,53 @@ def complexity_factors(text: str) -> Factors:
     """
     fences = _FENCE.findall(text) if "```" in text else []
     prose = (_FENCE.sub(" ", text) if fences else text).lower()
-    words = _WORD.findall(prose)
-    # One tokenisation for clauses and steps: patterns with so many words take ten times as long.
-    sentences = [(each, _TOKEN.findall(each)) for each in _SENTENCE_END.split(prose) if each.strip()]
+    # One tokenisation for all factors: it is the largest part of the cost.
+    tokens = _TOKEN.findall(prose)
+    has_joined_words = "_" in prose or "'" in prose or "’" in prose
+    words = _WORD.findall(prose) if has_joined_words else tokens
+    unique = set(words)
     factors = {
         "word_count": min(len(text.split()) / FULL_WORDS, 1.0),
-        "vocabulary_diversity": _measure_diversity(words),
-        "syntactic_depth": _measure_depth(sentences),
-        "domain_specificity": min(len(_TECHNICAL.intersection(words)) / 4, 1.0),
-        "ambiguity": min(sum(map(_VAGUE.__contains__, words)) / len(words) * 4, 1.0) if words else 0.0,
+        "vocabulary_diversity": _measure_diversity(words, unique),
+        "syntactic_depth": _measure_depth(prose, tokens),
+        "domain_specificity": min(len(unique & _TECHNICAL) / 4, 1.0),
+        "ambiguity": 0.0 if unique.isdisjoint(_VAGUE) else min(_count(words, _VAGUE) / len(words) * 4, 1.0),
         "code_density": _measure_code(text, fences),
-        "reasoning_chain_length": min(_count_steps(prose, sentences) / 4, 1.0),
+        "reasoning_chain_length": min(_count_steps(prose, tokens) / 4, 1.0),
     }
     score = sum(weight * factors[name] for name, weight in WEIGHTS.items())
     return Factors(min(score, 1.0), _measure_confidence(len(words), factors), factors)
 
 
-def _measure_diversity(words: list[str]) -> float:
+def _count(tokens: Sequence[str], wanted: frozenset[str]) -> int:
+    return sum(map(wanted.__contains__, tokens))
+
+
+def _measure_diversity(words: list[str], unique: Collection[str]) -> float:
     """Return the share of different words, for a long text: each short one has nothing but different words."""
     if not words:
         return 0.0
-    return len(set(words)) / len(words) * min(len(words) / 50, 1.0)
+    return len(unique) / len(words) * min(len(words) / 50, 1.0)
 
 
-def _measure_depth(sentences: Sequence[tuple[str, list[str]]]) -> float:
-    """Return the clauses per sentence; six and more count as 1."""
-    if not sentences:
+def _measure_depth(prose: str, tokens: list[str]) -> float:
+    """Return the clauses of the sentence with most of them; six and more count as 1."""
+    whole = _count_clauses(prose, tokens)
+    if not whole:
         return 0.0
-    return min(max(_count_clauses(text, tokens) for text, tokens in sentences) / 6, 1.0)
+    sentences = [each for each in _SENTENCE_END.split(prose) if each.strip()]
+    if len(sentences) > 1:
+        whole = max(_count_clauses(each, _TOKEN.findall(each)) for each in sentences)
+    return min(whole / 6, 1.0)
 
 
 def _count_clauses(sentence: str, tokens: list[str]) -> int:
-    return sum(map(sentence.count, _CLAUSE_SIGNS)) + sum(map(_CLAUSE_WORDS.__contains__, tokens))
+    return len(_CLAUSE_SIGN.findall(sentence)) + _count(tokens, _CLAUSE_WORDS)
 
 
-def _count_steps(prose: str, sentences: Sequence[tuple[str, list[str]]]) -> int:
+def _count_steps(prose: str, tokens: list[str]) -> int:
     """Return the words, phrases and list items that announce a step."""
-    found = sum(sum(map(_STEP_WORDS.__contains__, tokens)) for _, tokens in sentences)
+    found = _count(tokens, _STEP_WORDS)
     if " that" in prose or "step " in prose:
         found += len(_STEP_PHRASE.findall(prose))
     return found + (len(_STEP_ITEM.findall(prose)) if _ITEM_SIGN.search(prose) else 0)

@@ -23,7 +23,7 @@ MAX_COUNTED_WORDS: Final = 48
 COUNT_LIMIT: Final = 300
 """Entries of a word that are counted; a more frequent word counts as one of this frequency."""
 
-TOTAL_LIMIT: Final = 10_000
+TOTAL_LIMIT: Final = 3000
 """Entries that are counted; of more only the ratio of frequencies matters."""
 
 CANDIDATES: Final = 64

@@ -91,6 +91,12 @@ def _count_words(text: str) -> tuple[Mapping[str, int], int]:
     return Counter(words), len(words)
 
 
+def forget_words() -> None:
+    """Forget the cached words of texts: some may have been deleted."""
+    stem_word.cache_clear()
+    _count_words.cache_clear()
+
+
 def _scores(wanted: set[str], entries: Sequence[SearchableText]) -> Iterable[tuple[float, int]]:
     texts = [_count_words(entry.text) for entry in entries]
     average = sum(length for _, length in texts) / len(texts) if texts else 0.0

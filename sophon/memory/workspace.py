@@ -4,9 +4,11 @@ Source of the order and of the framing: reference/openparallax.md 2.3.
 """
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+from weakref import WeakSet
 
 from sophon.lazy_dataclass import dataclass
 
@@ -14,6 +16,9 @@ log = logging.getLogger("sophon")
 
 MAX_FILE_BYTES: Final = 100_000
 """Bytes of a file that are read: its beginning."""
+
+MAX_CACHED_FILES: Final = 400
+"""Files whose texts are kept in memory: those of a hundred people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,12 @@ class WorkspaceReader:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._texts: dict[Path, tuple[object, str]] = {}
+        self._texts: OrderedDict[Path, tuple[object, str]] = OrderedDict()
+        _readers.add(self)
+
+    def forget(self) -> None:
+        """Forget the texts that were read."""
+        self._texts.clear()
 
     def read(self, own_folder: Path) -> dict[str, str]:
         """Return the texts by name, without empty ones; private files are those of `own_folder`."""
@@ -64,8 +74,19 @@ class WorkspaceReader:
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         known = self._texts.get(path)
         if known is None or known[0] != stamp:
-            known = self._texts[path] = (stamp, _read_text(path))
+            known = self._texts[path] = (stamp, _read_text(path, status.st_size))
+            while len(self._texts) > MAX_CACHED_FILES:
+                self._texts.popitem(last=False)
         return known[1]
+
+
+_readers: WeakSet[WorkspaceReader] = WeakSet()
+
+
+def forget_workspace_texts() -> None:
+    """Forget the texts that the readers of this process hold: some files may have been deleted."""
+    for reader in list(_readers):
+        reader.forget()
 
 
 def build_workspace_section(texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]) -> str:
@@ -112,7 +133,9 @@ def _shorten(text: str, budget: int, count_tokens: Callable[[str], int]) -> str:
     return "\n".join([*lines[:low], "[...]"]) if low > 1 else ""
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: Path, size: int) -> str:
+    if size > MAX_FILE_BYTES:
+        log.warning("%s has %d bytes: only the first %d are read for the prompts", path, size, MAX_FILE_BYTES)
     try:
         with path.open("rb") as file:
             return file.read(MAX_FILE_BYTES).decode("utf-8", "replace").strip()

@@ -1,6 +1,6 @@
 """Parse and validate a plan from a model's answer; all problems are reported at once."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -8,6 +8,7 @@ from sophon.errors import PlanError
 from sophon.plans.dependency_graph import find_cycles
 from sophon.plans.json_extraction import extract_plan_json
 from sophon.plans.plan import Plan, PlanStep
+from sophon.tools.placeholder_arguments import find_placeholder_word
 from sophon.tools.tool import Risk
 
 MAX_STEPS = 20
@@ -24,11 +25,19 @@ _MAX_SIMILAR_LOOKUPS = 20
 """Unknown tools for which similar names are searched; bounds the work on hostile text."""
 
 
-def parse_plan(text: str, *, plan_id: str, max_steps: int = MAX_STEPS, tools: Collection[str] | None = None) -> Plan:
+def parse_plan(
+    text: str,
+    *,
+    plan_id: str,
+    max_steps: int = MAX_STEPS,
+    tools: Collection[str] | None = None,
+    asked_for: str | None = None,
+) -> Plan:
     """Return the plan in a model's answer, ignoring text around its JSON; its id is `"plan_" + plan_id`.
 
     Numeric ids become text; depends_on, tool_hints, estimated_risk (default low) and model_hint may be missing or null.
-    With `tools` every hint must be one of them. Raises PlanError with all problems at once.
+    With `tools` every hint must be one of them. With `asked_for`, the user's text, a step of medium risk or above must
+    hold no placeholder that is not in it. Raises PlanError with all problems at once.
     """
     data = extract_plan_json(text)
     problems: list[str] = []
@@ -41,9 +50,18 @@ def parse_plan(text: str, *, plan_id: str, max_steps: int = MAX_STEPS, tools: Co
     problems += _check_cycles(steps)
     if tools is not None:
         problems += _check_tools(steps, tools)
+    if asked_for is not None:
+        problems += _check_placeholders(steps, asked_for.casefold())
     if problems:
         raise PlanError(problems)
     return Plan(f"plan_{plan_id}", goal, steps)
+
+
+def _check_placeholders(steps: Iterable[PlanStep], asked_for: str) -> Iterator[str]:
+    for step in steps:
+        found = find_placeholder_word(step.description) if step.estimated_risk >= Risk.MEDIUM else ""
+        if found and found not in asked_for:
+            yield f"step {step.id} holds the placeholder {_quote(found)}; write the real value, or a step that finds it"
 
 
 def _read_goal(data: Mapping[str, Any], problems: list[str]) -> str:

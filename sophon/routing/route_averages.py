@@ -1,6 +1,7 @@
 """The moving averages as routing uses them: those of the store, and what this process has observed since."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
 
 from sophon.lazy_dataclass import dataclass
 from sophon.learning.trajectories import SAID_SHARE
@@ -16,9 +17,10 @@ class TierQuality:
 
 
 class RouteAverages:
-    """Moving averages by model, tier and task type, in memory."""
+    """Moving averages by model, tier and task type, in memory; one that is older than `expiry` is not used."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime], expiry: timedelta | None = None) -> None:
+        self._now, self._expiry = now, expiry
         self._averages: dict[tuple[str, str, str], RouteAverage] = {}
 
     def load(self, averages: Iterable[RouteAverage]) -> None:
@@ -42,8 +44,9 @@ class RouteAverages:
         """
         scored = rated = 0
         form = said = 0.0
+        now = self._now()
         for (_, of_tier, of_type), average in self._averages.items():
-            if of_tier == tier and of_type == task_type:
+            if of_tier == tier and of_type == task_type and not average.is_expired(now, self._expiry):
                 scored, form = scored + average.scored, form + (average.quality or 0.0) * average.scored
                 rated, said = rated + average.rated, said + (average.said or 0.0) * average.rated
         quality = judge_quality(form / scored if scored else None, said / rated if rated else None, rated, min_samples)

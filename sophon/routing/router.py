@@ -77,7 +77,7 @@ class Router:
         self.settings = settings
         self._folder = folder or Path()
         self._has_read_file = False
-        self.averages = RouteAverages()
+        self.averages = RouteAverages(clock.now, settings.quality.expiry)
         self.demotions = ModelDemotions(settings.demotion)
         self._clock, self._embedder, self._policies = clock, embedder, policies
         demotions = self.demotions if settings.demotion.enabled else None

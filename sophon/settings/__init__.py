@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ProviderBudgetSettings,
         TurnBudgetSettings,
     )
+    from sophon.settings.sections.custom_tools import CustomToolsSettings
     from sophon.settings.sections.failover import FailoverSettings
     from sophon.settings.sections.guards.section import GuardsSettings
     from sophon.settings.sections.host import (
@@ -88,6 +89,7 @@ _HOMES = {
     "Secret": "sophon.settings.types.secret_references",
     "SecretUrl": "sophon.settings.types.secret_references",
     "Settings": "sophon.settings.root",
+    "CustomToolsSettings": "sophon.settings.sections.custom_tools",
     "SkillsSettings": "sophon.settings.sections.skills",
     "StoreSettings": "sophon.settings.sections.host",
     "TelegramSettings": "sophon.settings.sections.host",
@@ -113,6 +115,7 @@ __all__ = [
     "ChainSettings",
     "ChannelsSettings",
     "ContextWindowSettings",
+    "CustomToolsSettings",
     "DangerousSetting",
     "Duration",
     "EmbeddingsSettings",

@@ -6,6 +6,7 @@ from typing import Any
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
+from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.failover import FailoverSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
@@ -83,6 +84,9 @@ class Settings(SettingsSection):
         description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    custom_tools: CustomToolsSettings = Field(
+        default_factory=CustomToolsSettings.defaults, description="Tools that users have made while the host runs."
+    )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
     )

@@ -17,6 +17,7 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
+from sophon.stores.persons.contract import PersonStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
@@ -50,6 +51,8 @@ class Store(Protocol):
     def journal(self) -> Journal: ...
     @property
     def memories(self) -> MemoryStore: ...
+    @property
+    def persons(self) -> PersonStore: ...
     @property
     def rate_windows(self) -> RateWindowStore: ...
     @property

@@ -13,6 +13,7 @@ from sophon.stores.maintenance.in_memory import InMemoryMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
+from sophon.stores.persons.in_memory import InMemoryPersonStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
@@ -24,6 +25,7 @@ from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
+from sophon.stores.vectors.contract import TRAJECTORIES
 from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 
@@ -89,6 +91,24 @@ class InMemoryStore:
             lambda request, at: self.approvals.add(request, at),
         )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
+        self.sessions.on_delete(self.approvals.forget_session)
+        self.persons = InMemoryPersonStore(
+            {
+                "grants": lambda person, _: self.grants.forget_person(person),
+                "tokens": lambda person, _: self.api_tokens.forget_person(person),
+                "trajectories": lambda person, _: self._forget_trajectories(person),
+                "feedback": lambda person, _: self.trajectories.forget_feedback(person),
+                "snapshots": lambda person, _: self.snapshots.forget_owner(person),
+                "messages": lambda person, _: self.outbox.forget_recipient(person),
+                "accounts": own_usage.forget_payer,
+            }
+        )
+
+    def _forget_trajectories(self, person: str) -> int:
+        own = self.trajectories.forget_person(person)
+        for run_id in own:
+            self.vectors.remove(TRAJECTORIES, run_id)
+        return len(own)
 
     async def open(self) -> None:
         """Do nothing: there is nothing to connect to."""

@@ -14,6 +14,7 @@ from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
+from sophon.stores.persons.sql import SqlPersonStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
@@ -68,6 +69,7 @@ class SqlStore:
         self.grants = SqlGrantStore(self._database)
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)
+        self.persons = SqlPersonStore(self._database)
         self.rate_windows = SqlRateWindowStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)

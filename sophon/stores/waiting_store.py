@@ -22,6 +22,7 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
+from sophon.stores.persons.contract import PersonStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
@@ -57,6 +58,7 @@ class WaitingStore:
     grants: GrantStore
     journal: Journal
     memories: MemoryStore
+    persons: PersonStore
     rate_windows: RateWindowStore
     snapshots: SnapshotStore
     trajectories: TrajectoryStore

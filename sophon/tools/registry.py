@@ -86,6 +86,8 @@ class Toolbox:
         self._base = self.registry = registry
         self._accepts = accepts
         self._extra: dict[str, tuple[Tool, ...]] = {}
+        self.versions: dict[str, object] = {}
+        """What the tools of a source were made from, kept by who replaces them."""
 
     def add(self, tool: Tool) -> None:
         """Register a tool after the others, unless its name is taken."""

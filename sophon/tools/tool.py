@@ -52,7 +52,7 @@ class Tool:
     the tool. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while `Guards.Sandbox` is
     enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a message that needs no
     model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it must be fast, and only a
-    tool of at most low risk may have it.
+    tool of at most low risk may have it. `owner` is the only principal that has the tool; None for everybody.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Tool:
     sandboxed: bool = False
     describe: Describe | None = None
     answer: Callable[[str], str | None] | None = None
+    owner: str | None = None
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 

@@ -55,7 +55,7 @@ class GuardedTurns:
         self._calls += 1
         if self._calls % (ROUNDS + 1) == 0:
             return ModelResponse("done")
-        question = f"What is number {self._calls}? ".ljust(200, "x")
+        question = f"What is number {self._calls}? {RESULT}"[:200]
         return ModelResponse(tool_calls=[ToolCall(f"call{self._calls}", "lookup", {"question": question})])
 
     async def seconds_per_call(self) -> float:

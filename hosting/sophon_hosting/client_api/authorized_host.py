@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sophon.approvals import Decision
+from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.learning.feedback import Feedback
 from sophon.messages import ToolCall
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.security.permission_levels import FULL_HISTORY
+from sophon.skills.custom_tools import CustomTool, CustomToolStore
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
@@ -536,12 +538,58 @@ class AuthorizedHost:
     def list_tools(self) -> list[Tool]:
         """Return the tools that the user may use; all of them while the guard Authorization is off."""
         services = self._host.services
+        visible = [each for each in services.registry if each.owner in (None, self.user.id)]
         if not services.settings.guards.authorization.enabled:
-            return list(services.registry)
+            return visible
         allowed = build_tool_permissions(
             services.settings, self.user.id, level=self.rights.level, at=services.clock.now(), channel=HUB_CHANNEL
         )
-        return allowed.filter(services.registry)
+        return allowed.filter(visible)
+
+    async def list_custom_tools(self) -> list[CustomTool]:
+        """Return the user's custom tools, also those that are off; for operators those of all users."""
+        self.rights.require_scope("Read")
+        store = self._host.services.custom_tools
+        if store is None:
+            return []
+        found = await self._host.services.clock.run_in_thread(store.read)
+        return [each for each in found.tools.values() if self.user.operator or each.owner == self.user.id]
+
+    async def change_custom_tool(
+        self, name: str, *, enabled: bool | None = None, shared: bool | None = None
+    ) -> CustomTool:
+        """Switch a custom tool of the user on or off, or share it, which is for operators only; logged.
+
+        Raises Forbidden, NotFound, InputError.
+        """
+        if shared is not None:
+            self.require_operator()
+        return await self._act_on_custom_tool(
+            name, "changed", lambda store, user: store.change(name, user, enabled=enabled, shared=shared)
+        )
+
+    async def delete_custom_tool(self, name: str) -> CustomTool:
+        """Delete a custom tool of the user, an operator that of any user; logged. Raises NotFound, InputError."""
+        return await self._act_on_custom_tool(name, "deleted", lambda store, user: store.delete(name, user))
+
+    async def _act_on_custom_tool(
+        self, name: str, change: str, act: Callable[[CustomToolStore, str | None], CustomTool]
+    ) -> CustomTool:
+        self.rights.require_scope("Approvals")
+        services = self._host.services
+        store = services.custom_tools
+        if store is None:
+            raise NotFound("custom tool", name)
+        user = None if self.user.operator else self.user.id
+
+        def run() -> CustomTool:
+            changed = act(store, user)
+            refresh_custom_tools(services.toolbox, store, services.settings.tools.disabled)
+            return changed
+
+        changed = await services.clock.run_in_thread(run)
+        log.info("the custom tool %s was %s by %s", changed.name, change, self.user.id)
+        return changed
 
     def list_providers(self) -> list[ProviderStatistics]:
         """Return the providers as this process knows them, by priority. Operators only. Raises Forbidden."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
+from sophon.skills.custom_tools import CustomTool
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
@@ -244,3 +245,18 @@ def undelivered_entry_to_json(entry: OutboundEntry) -> dict[str, Any]:
 
 def _to_iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
+
+
+def custom_tool_to_json(tool: CustomTool) -> dict[str, Any]:
+    """Return a custom tool as JSON data, without its program."""
+    return {
+        "name": tool.full_name,
+        "description": tool.script.description,
+        "risk": tool.script.risk,
+        "enabled": tool.is_enabled,
+        "shared": tool.is_shared,
+        "owner": tool.owner,
+        "created_at": tool.created_at,
+        "sources": [*tool.sources],
+        "folder": str(tool.folder),
+    }

@@ -18,6 +18,7 @@ from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
 from sophon_hosting.http.api.mcp import mcp_routes
 from sophon_hosting.http.api.memory import memory_routes
+from sophon_hosting.http.api.persons import person_routes
 from sophon_hosting.http.api.policy import policy_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
@@ -25,6 +26,7 @@ from sophon_hosting.http.api.routing import routing_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.tool_calls import tool_call_routes
+from sophon_hosting.http.api.tools import tool_routes
 from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
@@ -56,9 +58,11 @@ API_ROUTES = (
     grant_routes,
     mcp_routes,
     memory_routes,
+    person_routes,
     usage_routes,
     trajectory_routes,
     host_info_routes,
+    tool_routes,
     policy_routes,
     routing_routes,
 )

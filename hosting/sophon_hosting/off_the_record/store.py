@@ -49,9 +49,10 @@ class NamelessUsage:
         worst_case: Usage,
         limits: ProviderLimits,
         payer: PayerLimits | None = None,
+        task: PayerLimits | None = None,
     ) -> Reservation | Spending | PayerSpending:
         """See `UsageStore.reserve`."""
-        return await self._usage.reserve(provider, period, worst_case, limits, payer)
+        return await self._usage.reserve(provider, period, worst_case, limits, payer, task)
 
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """See `UsageStore.settle`."""
@@ -78,13 +79,13 @@ class NamelessUsage:
         """See `UsageStore.get_reserved`."""
         return await self._usage.get_reserved(provider, period)
 
-    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+    async def get_payer_spending(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
         """See `UsageStore.get_payer_spending`. A person's limits hold for both kinds of conversations together."""
-        return await self._usage.get_payer_spending(payer, period)
+        return await self._usage.get_payer_spending(payer, period, is_task_type=is_task_type)
 
-    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+    async def get_payer_reserved(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
         """See `UsageStore.get_payer_reserved`."""
-        return await self._usage.get_payer_reserved(payer, period)
+        return await self._usage.get_payer_reserved(payer, period, is_task_type=is_task_type)
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
         """See `UsageStore.mark_alerted`."""

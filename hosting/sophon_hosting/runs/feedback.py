@@ -72,6 +72,7 @@ class FeedbackRecorder:
             trajectory.task_type,
             services.clock.now(),
             smoothing=services.settings.routing.quality.smoothing,
+            expiry=services.settings.routing.quality.expiry,
             said=(trajectory.feedback + 1) / 2,
         )
         await services.store.route_averages.add([observation])

@@ -12,6 +12,7 @@ from sophon.messages import Message, Response, ToolCall
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.empty_reply import stands_for_empty_reply
 from sophon_middlewares.inner.loop_detector import LoopDetector
+from sophon_middlewares.inner.loop_end import report_loop_end
 from sophon_middlewares.inner.loop_limits import LoopLimits
 from sophon_middlewares.inner.reply import append_reply, end_turn, restore_final_response, withdraw_reply
 from sophon_middlewares.inner.round_judgement import RoundVerdict, judge_round
@@ -136,6 +137,8 @@ async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls:
         )
     if ctx.response is not None:
         end_turn(ctx, ctx.response)
+        if detector.is_exhausted:
+            await report_loop_end(ctx)
     return ctx.response is None
 
 

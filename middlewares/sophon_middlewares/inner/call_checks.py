@@ -8,6 +8,7 @@ from sophon.context import Context
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.tools.tool import Risk, Tool
+from sophon.turn_permissions import is_owned_by_other
 from sophon_middlewares.inner.escalations import find_escalation
 
 LOAD_TOOLS = "load_tools"
@@ -20,6 +21,8 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
     """
     if call.malformed is not None:
         return f"this tool call could not be read: {call.malformed}"
+    if tool is not None and is_owned_by_other(ctx, tool):
+        return f"there is no tool {call.name!r} in this conversation"
     if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
         return None
     near = ctx.services.registry.suggest_names(call.name, ctx.tools)

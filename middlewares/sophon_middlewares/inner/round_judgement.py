@@ -7,6 +7,7 @@ from sophon.events import LoopWarning
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
 from sophon.slotted_dataclass import new_list
+from sophon_middlewares.inner.call_arguments import find_placeholder_error, substitute_pending
 from sophon_middlewares.inner.call_checks import find_call_error
 from sophon_middlewares.inner.loop_detector import LoopDetector
 from sophon_middlewares.inner.tool_limits import count_capped_calls, find_capped_calls
@@ -36,14 +37,19 @@ def judge_round(ctx: Context, detector: LoopDetector) -> RoundVerdict:
         return judged
     judged = RoundVerdict(ctx.iteration, {})
     registry = ctx.services.registry
+    wrong = substitute_pending(ctx)
     capped = find_capped_calls(ctx, ctx.pending) if registry.has_capped_tools else {}
     for call in list(ctx.pending):
-        problem = capped.get(call.id) or find_call_error(ctx, call, registry.get(call.name))
+        problem = capped.get(call.id) or find_call_error(ctx, call, registry.get(call.name)) or wrong.get(call.id)
+        if problem is None and (problem := find_placeholder_error(ctx, call)) is not None:
+            wrong[call.id] = problem
         if problem is not None:
             judged.unusable.append(call.id)
         verdict = detector.check(call, problem=problem)
         if verdict.may_run and call.id in capped:
             ctx.settle(call, f"error: {problem}", "denied")
+        elif verdict.may_run and call.id in wrong:
+            ctx.settle(call, f"error: {problem}", "failed")
         if verdict.level == "none":
             continue
         ctx.emit(

@@ -13,6 +13,9 @@ from sophon.security.redaction import redact_and_cut
 ANSWER_REASONS = frozenset({"stop", "length", "max_iterations", "loop_detected"})
 """Finish reasons of a turn that has an answer of the model, which can be good or bad."""
 
+IS_JUDGED: Key[bool] = Key("learning.is_judged", bool, bool)
+"""Whether the turn was scored and kept when the loop detector ended it, after its last model call."""
+
 ANSWERED_BY: Key[str] = Key("learning.answered_by", str, str)
 """Id of the model that answered last."""
 
@@ -27,6 +30,16 @@ def has_answer(response: Response | None) -> bool:
     return response is not None and response.finish_reason in ANSWER_REASONS and not response.tool_calls
 
 
+def find_finish_reason(ctx: Context, response: Response) -> str:
+    """Return why the turn ends. The last model call of a turn without rounds left may use no tools, and ends it."""
+    return response.finish_reason if ctx.tools_allowed else "max_iterations"
+
+
+def limit_quality(quality: float) -> float:
+    """Return the quality, 0 if it is not one: a scorer of the user may return anything, and the store refuses that."""
+    return quality if 0 <= quality <= 1 else 0.0
+
+
 def describe_turn(ctx: Context, response: Response) -> ScoredTurn:
     """Return what a scorer sees of the turn."""
     profile = ctx.get(TASK_PROFILE)
@@ -34,7 +47,7 @@ def describe_turn(ctx: Context, response: Response) -> ScoredTurn:
         request_text=ctx.text,
         reply_text=response.full_text,
         task_type=profile.task_type if profile is not None else "chat",
-        finish_reason=response.finish_reason,
+        finish_reason=find_finish_reason(ctx, response),
         output_tokens=ctx.tally.usage.output_tokens,
         tools_offered=len(ctx.tools),
         tools_used=ctx.tally.tool_calls,
@@ -73,11 +86,10 @@ def build_trajectory(ctx: Context, response: Response, score: Fitness) -> Trajec
         tier=route.tier if route is not None else "",
         model=ctx.get(ANSWERED_BY) or (route.model if route is not None else ""),
         strategy=route.strategy if route is not None else "",
-        finish_reason=response.finish_reason,
+        finish_reason=find_finish_reason(ctx, response),
         tools=tuple(tools),
         scores=scores_to_json(score),
-        # A scorer of the user may return anything, and what the store refuses would keep it from storing the outcome.
-        quality=score.overall if 0 <= score.overall <= 1 else 0.0,
+        quality=limit_quality(score.overall),
         cost_micro_usd=usage.cost_micros if not usage.unpriced_tokens else None,
         duration_ms=round(ctx.stopwatch.seconds * 1000),
         output_tokens=usage.output_tokens,

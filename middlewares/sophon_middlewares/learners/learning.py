@@ -14,12 +14,15 @@ from sophon.routing.turn_keys import SCORE
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
+from sophon_middlewares.inner.loop_end import LOOP_END
 from sophon_middlewares.learners.finished_turn import (
+    IS_JUDGED,
     build_model_note,
     build_trajectory,
     has_answer,
     is_learning,
 )
+from sophon_middlewares.learners.scoring import score_answer
 
 log = logging.getLogger("sophon")
 
@@ -30,7 +33,8 @@ class Learning:
     On a host both are stored with the outcome of the turn. Of a plan step, a turn off the record and one without an
     answer nothing is kept. What cannot be kept is logged; the turn goes on. No embedding is asked for: a route is kept
     if routing has embedded the message, or the embedder needs no model. Behind ToolExecution it runs for each model
-    call, and keeps the turn after the one that answers. Source: reference/clawft.md 3.7.
+    call, and keeps the turn after the one that answers, or when the loop detector ends it. Source: reference/clawft.md
+    3.7.
     """
 
     zone = "outer"
@@ -46,21 +50,35 @@ class Learning:
         if not is_learning(ctx):
             await next(ctx)
             return
+        ctx.put(LOOP_END, judge_ended_loop)
         with ctx.call_layer(build_model_note(ctx)):
             await next(ctx)
-        score = ctx.get(SCORE)
-        if score is None or ctx.response is None or not has_answer(ctx.response):
-            emit_stage(ctx, "learner", kept=False)
-            return
-        trajectory = build_trajectory(ctx, ctx.response, score)
-        emit_stage(ctx, "learner", kept=True, quality=round(trajectory.quality, 4))
-        try:
-            keep = ctx.settings.learning.max_trajectories
-            await ctx.services.store.trajectories.add([TrajectoryWrite(trajectory, keep)])
-            if trajectory.tier:
-                await learn_route(ctx, trajectory)
-        except SophonError as error:
-            log_failure(log, error, "what run %s could teach was not kept", ctx.run_id)
+        if not ctx.get(IS_JUDGED):
+            await keep_turn(ctx)
+
+
+async def judge_ended_loop(ctx: Context) -> None:
+    """Score and keep a turn that the loop detector has ended: it is a poor example, and no model call follows."""
+    await score_answer(ctx)
+    await keep_turn(ctx)
+    ctx.put(IS_JUDGED, True)
+
+
+async def keep_turn(ctx: Context) -> None:
+    """Keep the trajectory of a scored turn, and what its route teaches."""
+    score = ctx.get(SCORE)
+    if score is None or ctx.response is None or not has_answer(ctx.response):
+        emit_stage(ctx, "learner", kept=False)
+        return
+    trajectory = build_trajectory(ctx, ctx.response, score)
+    emit_stage(ctx, "learner", kept=True, quality=round(trajectory.quality, 4))
+    try:
+        keep = ctx.settings.learning.max_trajectories
+        await ctx.services.store.trajectories.add([TrajectoryWrite(trajectory, keep)])
+        if trajectory.tier:
+            await learn_route(ctx, trajectory)
+    except SophonError as error:
+        log_failure(log, error, "what run %s could teach was not kept", ctx.run_id)
 
 
 async def learn_route(ctx: Context, trajectory: Trajectory) -> None:

@@ -6,15 +6,16 @@ from sophon.context.stage_events import emit_stage
 from sophon.learning.contract import Scorer
 from sophon.learning.scorers import SCORERS
 from sophon.learning.trajectories import scores_to_json
-from sophon.routing.turn_keys import SCORE
-from sophon_middlewares.learners.finished_turn import describe_turn, has_answer, is_learning
+from sophon.routing.turn_keys import OBSERVE_QUALITY, SCORE, SCORER
+from sophon_middlewares.learners.finished_turn import IS_JUDGED, describe_turn, has_answer, is_learning, limit_quality
 
 
 class Scoring:
     """Scores the answer on its way out and leaves the `Fitness` under `SCORE`.
 
     `scorer` is by default the one of Learning.Scorer. A plan step, a turn off the record and one without an answer get
-    no score. Behind ToolExecution it runs for each model call; a reply that asks for tools is no answer.
+    no score. Routing takes the score for the quality of the answer. Behind ToolExecution it runs for each model call;
+    a reply that asks for tools is no answer.
     Source: reference/clawft.md 3.6.
     """
 
@@ -30,13 +31,23 @@ class Scoring:
         self._scorer = scorer
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
+        learns = is_learning(ctx)
+        if learns:
+            ctx.put(SCORER, self._scorer or SCORERS[ctx.settings.learning.scorer]())
         await next(ctx)
-        if not is_learning(ctx):
-            return
-        if ctx.response is None or not has_answer(ctx.response):
-            emit_stage(ctx, "scorer")
-            return
-        scorer = self._scorer or SCORERS[ctx.settings.learning.scorer]()
-        score = scorer.score(describe_turn(ctx, ctx.response))
-        ctx.put(SCORE, score)
-        emit_stage(ctx, "scorer", **scores_to_json(score))
+        if learns and not ctx.get(IS_JUDGED):
+            await score_answer(ctx)
+
+
+async def score_answer(ctx: Context) -> None:
+    """Score the answer, if there is one, with the scorer of the context; routing observes the quality, too."""
+    scorer = ctx.get(SCORER)
+    if scorer is None or ctx.response is None or not has_answer(ctx.response):
+        emit_stage(ctx, "scorer")
+        return
+    score = scorer.score(describe_turn(ctx, ctx.response))
+    ctx.put(SCORE, score)
+    emit_stage(ctx, "scorer", **scores_to_json(score))
+    observe = ctx.get(OBSERVE_QUALITY)
+    if observe is not None:
+        await observe(limit_quality(score.overall))

@@ -18,6 +18,7 @@ from sophon_middlewares.outer.budget_meter import (
     TurnMeter,
     exceeded_budget,
     find_price_error,
+    find_task_type,
     limits_for_provider,
     report_payer_refusal,
 )
@@ -28,6 +29,7 @@ from sophon_middlewares.outer.payer_budget import (
     exceeded_payer_limit,
     find_payer_limits,
     find_remaining_micros,
+    find_task_limits,
 )
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
@@ -39,7 +41,9 @@ class Budget:
     are those whose models have an unknown price while a cost is limited; if none is left, the turn ends as
     `budget_exceeded` before any call. Each exclusion is a ProviderExcluded event. The meter on the context reserves the
     worst case before each attempt and settles with the real usage. `DailyCost` and `MonthlyCost` of the person
-    (`Permissions`) are reserved and settled with it; if they are spent, only free models are asked. `Budget.Turn`
+    (`Permissions`) and of a task type (`Budget.TaskTypes`) are reserved and settled with it; if they are spent, only
+    free
+    models are asked. `Budget.Turn`
     (1,000,000 tokens, 5 USD, 500 tool calls, 30 minutes of active time) limits the turn, its plan steps included, and
     `Budget.TaskTypes` has values of its own for the task types of messages. A plan step shares the turn's meter.
     Waiting for a person is no active time, and a call that runs is not interrupted: a host's `MaxExecutionTime` does
@@ -62,15 +66,13 @@ class Budget:
             await next(ctx)
             return
         meter, excluded = ctx.meter, ctx.excluded_providers
-        payer = find_payer_limits(ctx)
-        if ctx.settings.budget.task_types:
-            await _classify(ctx)
+        payers = await _find_payers(ctx)
         try:
-            if payer is not None:
-                await _check_payer(ctx, payer)
+            if payers:
+                await _check_payers(ctx, payers)
             if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
-                ctx.excluded_providers = await _exclude_providers(ctx, payer)
-            ctx.meter = TurnMeter(ctx, payer)
+                ctx.excluded_providers = await _exclude_providers(ctx, payers)
+            ctx.meter = TurnMeter(ctx, payers)
             with metering(ctx.meter):
                 await next(ctx)
         except BudgetExceeded as error:
@@ -97,16 +99,31 @@ async def _classify(ctx: Context) -> None:
             ctx.put(MESSAGE_VECTOR, vector)
 
 
-async def _check_payer(ctx: Context, payer: PayerLimits) -> None:
-    """Note what the limits of the person leave. Raises BudgetExceeded if that is nothing and no model is free."""
+async def _find_payers(ctx: Context) -> list[PayerLimits]:
+    """Return the cost limits of the person, and of the task type of the message, which is classified for that."""
+    person, task = find_payer_limits(ctx), None
+    if ctx.settings.budget.task_types:
+        await _classify(ctx)
+        task = find_task_limits(ctx.settings.budget, find_task_type(ctx))
+    return [each for each in (person, task) if each is not None]
+
+
+async def _check_payers(ctx: Context, payers: Sequence[PayerLimits]) -> None:
+    """Note what the limits leave. Raises BudgetExceeded if one leaves nothing and no model is free."""
     now, time_zone = ctx.services.clock.now(), ctx.services.settings.budget.time_zone
-    period = budget_period(now, time_zone)
-    spent = await ctx.services.store.usage.get_payer_spending(payer.payer, period)
-    ctx.put(REMAINING_COST, find_remaining_micros(spent, payer) / MICROS)
-    error = exceeded_payer_limit(spent, payer, now, time_zone)
+    period, usage = budget_period(now, time_zone), ctx.services.store.usage
+    left: list[int] = []
+    error: BudgetExceeded | None = None
+    for payer in payers:
+        spent = await usage.get_payer_spending(payer.payer, period, is_task_type=payer.is_task_type)
+        left.append(find_remaining_micros(spent, payer))
+        exceeded = exceeded_payer_limit(spent, payer, now, time_zone)
+        if exceeded is not None:
+            await report_payer_refusal(ctx, payer, period)
+            error = error or exceeded
+    ctx.put(REMAINING_COST, min(left) / MICROS)
     if error is None:
         return
-    await report_payer_refusal(ctx, payer, period)
     providers = [provider for provider in ctx.services.gateway.providers if provider.active]
     if not any(is_free(info) for provider in providers for info in provider.model_infos()):
         raise error
@@ -117,7 +134,7 @@ def is_free(info: ModelInfo) -> bool:
     return info.hosting == "local" if info.prices is None else not any(info.prices)
 
 
-async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[str, str]:
+async def _exclude_providers(ctx: Context, payers: Sequence[PayerLimits]) -> dict[str, str]:
     """Return the turn's excluded providers and those that a budget refuses, with the reason.
 
     Raises BudgetExceeded of the first one if none is left.
@@ -128,7 +145,7 @@ async def _exclude_providers(ctx: Context, payer: PayerLimits | None) -> dict[st
     excluded, now = dict(excluded), ctx.services.clock.now()
     for provider in active:
         infos = provider.model_infos()
-        error = find_provider_price_error(infos, budget, payer)
+        error = find_provider_price_error(infos, budget, payers)
         limits = limits_for_models(infos, budget)
         if error is None and limits is not UNLIMITED:
             spent = await ctx.services.store.usage.get_spending(provider.id, budget_period(now, budget.time_zone))
@@ -151,12 +168,12 @@ def has_unknown_prices(providers: Sequence[Provider]) -> bool:
 
 
 def find_provider_price_error(
-    models: Sequence[ModelInfo], settings: BudgetSettings, payer: PayerLimits | None = None
+    models: Sequence[ModelInfo], settings: BudgetSettings, payers: Sequence[PayerLimits] = ()
 ) -> BudgetExceeded | None:
     """Return the error of the provider's first model if a limit on the cost refuses every one of its models."""
     first: BudgetExceeded | None = None
     for model in models:
-        error = find_price_error(model, settings, payer)
+        error = find_price_error(model, settings, payers)
         if error is None:
             return None
         first = first or error

@@ -1,6 +1,7 @@
 """The meter of one turn: reserves budget before each attempt and settles it afterwards."""
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 
 from sophon.context import Context
@@ -34,6 +35,7 @@ from sophon_middlewares.outer.payer_budget import (
     build_payer_alerts,
     describe_payer_limit,
     exceeded_payer_limit,
+    has_limit,
 )
 
 log = logging.getLogger("sophon")
@@ -56,8 +58,9 @@ class AttemptReservation:
 class TurnMeter:
     """Enforces `Budget.Turn` and `Budget.Providers` for one turn; shared with the turn's plan steps.
 
-    An attempt with a provider that has a limit, and one that costs a person something who has a limit, is reserved and
-    settled in the store. The others are only counted, and handed over together at the end of the turn
+    An attempt with a provider that has a limit, and one that costs something of which `payers` have a limit, the person
+    and the task type, is reserved and settled in the store. The others are only counted, and handed over together at
+    the end of the turn
     (usage_recording.py); until then the counts are part of its state.
 
     Raises BudgetExceeded with limit, use and, for a provider's limit, the time of its reset; PriceUnknown for a model
@@ -69,7 +72,7 @@ class TurnMeter:
         "_ctx",
         "_has_limits",
         "_limits",
-        "_payer",
+        "_payers",
         "_reported",
         "_reserved_micros",
         "_reserved_tokens",
@@ -77,13 +80,13 @@ class TurnMeter:
         "_task_type",
     )
 
-    def __init__(self, ctx: Context, payer: PayerLimits | None) -> None:
+    def __init__(self, ctx: Context, payers: Sequence[PayerLimits] = ()) -> None:
         self._ctx = ctx
         self._settings = ctx.services.settings.budget
         self._has_limits = self._settings.has_provider_limits
         self._task_type = find_task_type(ctx)
         self._limits = self._settings.limits_of_turn(self._task_type)
-        self._payer = payer
+        self._payers = tuple(payers)
         self._reserved_tokens = 0
         self._reserved_micros = 0
         # Replaced by larger ones when there is something to remember.
@@ -96,7 +99,7 @@ class TurnMeter:
         if (
             model.prices is None
             and model.hosting != "local"
-            and (error := find_price_error(model, self._settings, self._payer)) is not None
+            and (error := find_price_error(model, self._settings, self._payers)) is not None
         ):
             await self._report(error)
             raise error
@@ -109,7 +112,7 @@ class TurnMeter:
         # Before the first await: concurrent plan steps share the turn's ceiling.
         self._reserved_tokens += reservation.tokens
         self._reserved_micros += reservation.micros
-        if reservation.limits is not UNLIMITED or (self._payer is not None and reservation.micros):
+        if reservation.limits is not UNLIMITED or (self._payers and reservation.micros):
             try:
                 reservation.provider_reservation = await self._reserve(
                     model.provider, Usage(input_tokens, max_tokens, reservation.micros), reservation.limits
@@ -135,8 +138,9 @@ class TurnMeter:
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
         spent = await ctx.services.store.usage.settle(claimed, row)
         await self._send_alerts(model.provider, spent, reservation.limits, period)
-        if claimed.payer and self._payer is not None:
-            await self._send_payer_alerts(self._payer, period)
+        if claimed.payer or claimed.task_type:
+            for payer in self._payers:
+                await self._send_payer_alerts(payer, period)
 
     async def release(self, reservation: AttemptReservation) -> None:
         """Release the reservation without usage."""
@@ -162,11 +166,14 @@ class TurnMeter:
 
     async def _reserve(self, provider: str, worst: Usage, limits: ProviderLimits) -> Reservation:
         now, time_zone = self._ctx.services.clock.now(), self._settings.time_zone
-        period, payer = budget_period(now, time_zone), self._payer if worst.cost_micros else None
-        result = await self._ctx.services.store.usage.reserve(provider, period, worst, limits, payer)
+        period, payers = budget_period(now, time_zone), self._payers if worst.cost_micros else ()
+        person = next((each for each in payers if not each.is_task_type), None)
+        task = next((each for each in payers if each.is_task_type), None)
+        result = await self._ctx.services.store.usage.reserve(provider, period, worst, limits, person, task)
         if isinstance(result, Reservation):
             return result
         if isinstance(result, PayerSpending):
+            payer = task if result.is_task_type else person
             assert payer is not None, "only its limits refuse it"
             refused = exceeded_payer_limit(result, payer, now, time_zone, needed_micros=worst.cost_micros)
             raise refused or BudgetExceeded(*describe_payer_limit(payer), 0)
@@ -185,10 +192,10 @@ class TurnMeter:
 
     async def _send_payer_alerts(self, payer: PayerLimits, period: Period) -> None:
         usage = self._ctx.services.store.usage
-        spent = await usage.get_payer_spending(payer.payer, period)
+        spent = await usage.get_payer_spending(payer.payer, period, is_task_type=payer.is_task_type)
         if not self._filter_new(build_payer_alerts(spent, payer, self._settings.alert_shares), period):
             return
-        open_now = await usage.get_payer_reserved(payer.payer, period)
+        open_now = await usage.get_payer_reserved(payer.payer, period, is_task_type=payer.is_task_type)
         used = PayerSpending(spent.daily_micros - open_now.daily_micros, spent.monthly_micros - open_now.monthly_micros)
         alerts = self._filter_new(build_payer_alerts(used, payer, self._settings.alert_shares), period)
         await send_alerts(self._ctx, alerts, period)
@@ -206,9 +213,10 @@ class TurnMeter:
         if key not in self._reported:
             self._reported |= {key}
             period = budget_period(self._ctx.services.clock.now(), self._settings.time_zone)
-            if error.provider is None and self._payer is not None:
-                await report_payer_refusal(self._ctx, self._payer, period)
-            else:
+            refusing = [each for each in self._payers if has_limit(each, error.limit)] if not error.provider else []
+            for payer in refusing:
+                await report_payer_refusal(self._ctx, payer, period)
+            if not refusing:
                 await report_exclusion(self._ctx, error, period)
 
     def _release_turn(self, reservation: AttemptReservation) -> None:
@@ -251,8 +259,9 @@ def find_task_type(ctx: Context) -> str | None:
 
 
 async def report_payer_refusal(ctx: Context, payer: PayerLimits, period: Period) -> None:
-    """Emit the alert that a limit of the turn's person refuses calls, once in its day or month; log it."""
-    spent = await ctx.services.store.usage.get_payer_spending(payer.payer, period)
+    """Emit the alert that a limit of the person or task type refuses calls, once in its day or month; log it."""
+    usage = ctx.services.store.usage
+    spent = await usage.get_payer_spending(payer.payer, period, is_task_type=payer.is_task_type)
     alerts = build_payer_alerts(spent, payer, (), refused=True)
     # The limit that leaves the least is the one that refuses.
     alert = max(alerts, key=lambda each: each.used - each.limit)
@@ -261,11 +270,11 @@ async def report_payer_refusal(ctx: Context, payer: PayerLimits, period: Period)
 
 
 def find_price_error(
-    model: ModelInfo, settings: BudgetSettings, payer: PayerLimits | None = None
+    model: ModelInfo, settings: BudgetSettings, payers: Sequence[PayerLimits] = ()
 ) -> PriceUnknown | None:
     """Return the error for a model whose unknown price would keep a limit on the cost from ever being reached."""
-    if payer is not None and model.prices is None and model.hosting != "local":
-        return PriceUnknown(model.id, model.provider, *describe_payer_limit(payer))
+    if payers and model.prices is None and model.hosting != "local":
+        return PriceUnknown(model.id, model.provider, *describe_payer_limit(payers[0]))
     limit = find_blind_cost_limit(model, settings)
     return PriceUnknown(model.id, model.provider, *limit) if limit is not None else None
 

@@ -60,9 +60,15 @@ async def send_alerts(ctx: Context, alerts: Iterable[BudgetAlert], period: Perio
     """
     for alert in alerts:
         span = period.day if alert.name in (DAILY_TOKENS, DAILY_COST) else period.month
-        whose = payer_account(alert.principal) if alert.principal else alert.provider
+        whose = _find_account(alert)
         if await ctx.services.store.usage.mark_alerted(whose, span, f"{alert.name}:{alert.share:g}:{alert.limit:.12g}"):
             ctx.emit(alert)
+
+
+def _find_account(alert: BudgetAlert) -> str:
+    if alert.task_type:
+        return payer_account(alert.task_type, is_task_type=True)
+    return payer_account(alert.principal) if alert.principal else alert.provider
 
 
 async def report_exclusion(ctx: Context, error: BudgetExceeded, period: Period) -> None:

@@ -1,4 +1,4 @@
-"""Cost limits of a person per day and month, whatever providers they use: limits, refusals and alerts."""
+"""Cost limits of a person, and of a task type, per day and month, whatever the provider: limits, refusals, alerts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.events import BudgetAlert
 from sophon.principals import LOCAL_USER
-from sophon.settings import Settings
+from sophon.settings import BudgetSettings, Settings
 from sophon.stores.usage.contract import PayerLimits, PayerSpending
 from sophon.turn_permissions import find_routing_permissions
 from sophon_middlewares.outer.budget_periods import end_of_day, end_of_month
@@ -32,12 +32,30 @@ def find_payer_limits(ctx: Context) -> PayerLimits | None:
     return PayerLimits(ctx.principal or LOCAL_USER, _to_micros(found.daily_cost), _to_micros(found.monthly_cost))
 
 
+def find_task_limits(settings: BudgetSettings, task_type: str | None) -> PayerLimits | None:
+    """Return the cost limits of a task type; None if there is none, or the turn was not classified."""
+    entry = settings.task_types.get(task_type) if task_type is not None else None
+    if task_type is None or entry is None or (entry.daily_cost is None and entry.monthly_cost is None):
+        return None
+    return PayerLimits(task_type, _to_micros(entry.daily_cost), _to_micros(entry.monthly_cost), is_task_type=True)
+
+
+def name_payer_limit(name: str, limits: PayerLimits) -> str:
+    """Return the name of a limit with whose it is, for messages."""
+    return f"Budget.TaskTypes.{limits.payer}.{name}" if limits.is_task_type else f"{name} of {limits.payer}"
+
+
+def has_limit(limits: PayerLimits, name: str) -> bool:
+    """Return whether `name` is what `name_payer_limit` returns for one of the limits."""
+    return name in (name_payer_limit(DAILY_COST, limits), name_payer_limit(MONTHLY_COST, limits))
+
+
 def describe_payer_limit(limits: PayerLimits) -> tuple[str, float]:
-    """Return the name of a person's first limit and its value in USD, for messages."""
+    """Return the name of the first limit and its value in USD, for messages."""
     name, micros = (DAILY_COST, limits.daily_micros)
     if micros is None:
         name, micros = (MONTHLY_COST, limits.monthly_micros)
-    return f"{name} of {limits.payer}", (micros or 0) / MICROS
+    return name_payer_limit(name, limits), (micros or 0) / MICROS
 
 
 def find_remaining_micros(spent: PayerSpending, limits: PayerLimits) -> int:
@@ -63,7 +81,7 @@ def exceeded_payer_limit(
     ):
         if limit is not None and used + max(needed_micros, 1) > limit:
             return BudgetExceeded(
-                f"{name} of {limits.payer}",
+                name_payer_limit(name, limits),
                 used / MICROS,
                 limit / MICROS,
                 needed=needed_micros / MICROS,
@@ -92,7 +110,8 @@ def build_payer_alerts(
                 used=used / MICROS,
                 share=share,
                 refused=refused,
-                principal=limits.payer,
+                principal="" if limits.is_task_type else limits.payer,
+                task_type=limits.payer if limits.is_task_type else "",
             )
             for share in reached
         ]

@@ -11,7 +11,7 @@ from sophon.learning.fitness import fitness
 from sophon.models.gateway.retry_machine import TRANSIENT_ERRORS
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.routing.router import Routed
-from sophon.routing.turn_keys import SCORE
+from sophon.routing.turn_keys import OBSERVE_QUALITY, SCORER
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.turn_permissions import find_routing_permissions
 
@@ -23,22 +23,26 @@ _PROVIDER_ERRORS = (*TRANSIENT_ERRORS, RateLimited, AuthenticationFailed)
 
 @asynccontextmanager
 async def observe_calls(ctx: Context, routed: Routed) -> AsyncGenerator[None]:
-    """Observe the model calls made within the block; afterwards store what was observed, and score the reply.
+    """Observe the model calls made within the block, and afterwards store what was observed.
 
-    Replies are limited to the tokens of the person's permissions. A turn that fails or suspends is not scored. What
+    The quality of the answer is that of the chain's scoring middleware, which tells it by `OBSERVE_QUALITY`; without
+    one it is the published fitness. Replies are limited to the tokens of the person's permissions. A turn that fails
+    or suspends is not scored. What
     cannot be stored is logged; it never fails the turn.
     """
     observer = _CallObserver(ctx, routed)
+    if ctx.get(SCORER) is not None:
+        ctx.put(OBSERVE_QUALITY, observer.observe_quality)
     try:
         with ctx.call_layer(observer.observe):
             yield
     except Exception:
-        await _conclude(ctx, routed, observer)
+        await _conclude(ctx, observer)
         raise
-    quality = score_reply(ctx)
+    quality = score_reply(ctx) if ctx.get(SCORER) is None else None
     if quality is not None and observer.last_model:
         observer.add(observer.last_model, quality=quality)
-    await _conclude(ctx, routed, observer)
+    await _conclude(ctx, observer)
 
 
 class _CallObserver:
@@ -48,6 +52,7 @@ class _CallObserver:
         self._ctx, self._record, self._tiers = ctx, routed.record, routed.decision.model_tiers
         self.observations: list[RouteObservation] = []
         self.last_model = ""
+        self.is_concluded = False
         router = ctx.services.router
         self._router = router
         permissions = find_routing_permissions(ctx, uses_tiers=router.uses_tiers)
@@ -74,6 +79,13 @@ class _CallObserver:
         self.last_model = model
         return response
 
+    async def observe_quality(self, quality: float) -> None:
+        """Note the quality of the answer, and store it if the observations of the calls are stored already."""
+        if self.last_model:
+            self.add(self.last_model, quality=quality)
+            if self.is_concluded:
+                await _conclude(self._ctx, self)
+
     def add(
         self,
         model: str,
@@ -84,27 +96,26 @@ class _CallObserver:
         has_failed: bool = False,
     ) -> None:
         """Note an observation of a model."""
-        weight = self._router.settings.quality.smoothing
+        quality_settings = self._router.settings.quality
         now = self._ctx.services.clock.now()
         tier = self._tiers.get(model, self._record.tier)
         self.observations.append(
             RouteObservation(
-                model, tier, self._record.task_type, now, cost_micros, latency_ms, quality, has_failed, weight
+                *(model, tier, self._record.task_type, now, cost_micros, latency_ms, quality, has_failed),
+                smoothing=quality_settings.smoothing,
+                expiry=quality_settings.expiry,
             )
         )
 
 
 def score_reply(ctx: Context) -> float | None:
-    """Return the quality of the turn's reply: what a scoring middleware found, else the published fitness.
+    """Return the published fitness of the turn's reply.
 
     None for a turn without a reply of a model, and for a reply that asks for tools.
     """
     response = ctx.response
     if response is None or response.tool_calls or response.finish_reason not in ("stop", "length"):
         return None
-    scored = ctx.get(SCORE)
-    if scored is not None:
-        return scored.overall
     usage = ctx.tally.usage
     return fitness(
         ctx.text,
@@ -116,12 +127,13 @@ def score_reply(ctx: Context) -> float | None:
     ).overall
 
 
-async def _conclude(ctx: Context, routed: Routed, observer: _CallObserver) -> None:
-    if not observer.observations:
+async def _conclude(ctx: Context, observer: _CallObserver) -> None:
+    observer.is_concluded = True
+    observations, observer.observations = observer.observations, []
+    if not observations:
         return
-    router = ctx.services.router
-    router.observe(observer.observations)
+    ctx.services.router.observe(observations)
     try:
-        await ctx.services.store.route_averages.add(observer.observations)
+        await ctx.services.store.route_averages.add(observations)
     except SophonError as error:
         log_failure(log, error, "the observations of run %s could not be stored", ctx.run_id)

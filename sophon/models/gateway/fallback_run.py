@@ -43,6 +43,11 @@ class FallbackRun:
         self._try_candidate(attempts - self._told - 1, FallbackEvent.PROVIDER_SUCCESS)
         self._tell(emit, purpose)
 
+    def abort(self, emit: Emit | None, purpose: str, attempts: int) -> None:
+        """Record that the person or the host cancelled the call, and send the states to the trace."""
+        self._try_candidate(attempts - self._told - 1, FallbackEvent.USER_ABORT)
+        self._tell(emit, purpose)
+
     def give_up(self, emit: Emit | None, purpose: str) -> None:
         """Record that no candidate is left, unless the call was aborted, and send the states to the trace."""
         if self._position.state is FallbackState.IDLE:

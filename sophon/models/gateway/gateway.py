@@ -1,5 +1,6 @@
 """Model gateway: the single entry point for model calls, with failover, call layers, metering and tracing."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
@@ -108,6 +109,9 @@ class ModelGateway:
                 request.model = info
             try:
                 response = await call(request)
+            except asyncio.CancelledError:
+                fallback.abort(emit, request.purpose, len(loop.records))
+                raise
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
                 if fallback.fail(error, len(loop.records), has_output=loop.has_output):

@@ -36,7 +36,8 @@ _FOLD: Final[dict[int, str | None]] = {
 """Tag characters are a second, invisible ASCII: they are read as what they spell."""
 
 _HEX_ESCAPE: Final = re.compile(r"\\x([0-9a-fA-F]{2})")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]{16,4096}={0,2}")
+_MIN_BASE64_RUN: Final = 16
+_BASE64: Final = re.compile(rf"[A-Za-z0-9+/]{{{_MIN_BASE64_RUN},4096}}={{0,2}}")
 _MAX_BASE64_RUNS: Final = 20
 _MIN_PRINTABLE_LENGTH: Final = 8
 
@@ -56,6 +57,8 @@ def decode_forms(text: str) -> Iterator[str]:
             yield fold(decoded)
     if "\\x" in text:
         yield fold(_HEX_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text))
+    if len(max(text.split(), key=len, default="")) < _MIN_BASE64_RUN:  # plain prose; a run of Base64 has no blanks
+        return
     for count, match in enumerate(_BASE64.finditer(text)):
         if count == _MAX_BASE64_RUNS:
             return

@@ -61,12 +61,18 @@ class TurnBudgetSettings(SettingsSection):
 
 
 class TaskBudgetSettings(SettingsSection):
-    """Budget of a turn of one task type, in place of the values of Budget.Turn; null means the value there."""
+    """Budget of one task type: of a turn, where null means the value of Budget.Turn, and of all turns per period."""
 
     tokens: WholeNumber | None = Field(default=None, ge=1, description="Input and output tokens.")
     cost: FiniteNumber | None = Field(default=None, ge=0, description="USD.")
     tool_calls: WholeNumber | None = Field(default=None, ge=1, description="Tool calls.")
     active_time: Duration | None = Field(default=None, description="Time of work, excluding waits for a person.")
+    daily_cost: FiniteNumber | None = Field(
+        default=None, ge=0, description="USD per day of all turns of the task type; null means no limit."
+    )
+    monthly_cost: FiniteNumber | None = Field(
+        default=None, ge=0, description="USD per month of all turns of the task type; null means no limit."
+    )
 
     def limit(self, turn: TurnLimits) -> TurnLimits:
         """Return the limits of a turn with the values that are set here in place of its own."""
@@ -91,7 +97,7 @@ class BudgetSettings(SettingsSection):
     turn: TurnBudgetSettings = Field(default_factory=TurnBudgetSettings.defaults, description="Budget of one turn.")
     task_types: Mapping[str, TaskBudgetSettings] = Field(
         default_factory=dict[str, TaskBudgetSettings],
-        description="Budget of one turn by task type, such as `research`; the message is classified for it.",
+        description="Budget by task type, such as `research`; the message is classified for it.",
     )
     alert_shares: tuple[Annotated[FiniteNumber, ValueRules(gt=0, le=1)], ...] = Field(
         default=(0.8, 1.0), description="Shares of a limit at which an alert is sent, once in its day or month."

@@ -115,6 +115,10 @@ class QualitySettings(SettingsSection):
     smoothing: FiniteNumber = Field(
         default=0.1, gt=0, le=1, description="Weight of a new observation in the moving averages."
     )
+    expiry: Duration | None = Field(
+        default=timedelta(days=30),
+        description="Time without observations after which an average is not used, and begins anew; null: never.",
+    )
 
 
 class DemotionSettings(SettingsSection):

@@ -291,6 +291,23 @@ class ToolsSettings(SettingsSection):
     max_timeout: Duration = Field(
         default=timedelta(minutes=10), description="Longest timeout of a tool call, also of a tool that sets its own."
     )
+    variables: Flag = Field(
+        default=False,
+        description="Whether a turn can keep texts with the tool variables.set, which arguments name as {{name}}.",
+    )
+    refuse_placeholders: Flag = Field(
+        default=True,
+        description="Whether calls of tools from medium risk on, and plans with such steps, are refused if they hold a "
+        "placeholder such as todo, <value>, /path/to/, your-api-key or example.com that the user did not write.",
+    )
+    placeholders: tuple[str, ...] = Field(
+        default=(), description="Further texts that are placeholders if they are the whole value, in any case."
+    )
+
+    @cached_property
+    def placeholder_words(self) -> frozenset[str]:
+        """`placeholders` in lower case."""
+        return frozenset(each.strip().casefold() for each in self.placeholders)
 
     @cached_property
     def call_seconds(self) -> tuple[float, float]:

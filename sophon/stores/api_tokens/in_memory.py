@@ -45,3 +45,9 @@ class InMemoryApiTokenStore:
         token = await self.get(token_id)
         self._tokens[token_id] = replace(token, revoked_at=token.revoked_at or at)
         return self._tokens[token_id]
+
+    def forget_person(self, person: str) -> int:
+        """Delete the tokens of a person; return how many."""
+        kept = {token_id: each for token_id, each in self._tokens.items() if each.principal != person}
+        self._tokens, before = kept, len(self._tokens)
+        return before - len(kept)

@@ -56,6 +56,12 @@ class InMemoryApprovalStore:
             del self._records[approval_id]
         return len(old)
 
+    def forget_session(self, session_id: str) -> None:
+        """Delete the approvals of a session that is deleted."""
+        self._records = {
+            approval_id: each for approval_id, each in self._records.items() if each.request.session_id != session_id
+        }
+
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
         """See `ApprovalStore.list`."""
         found = [

@@ -1,6 +1,7 @@
 """Long-term memory as turns and people use it: entries with their vectors, found by words and by similarity."""
 
 import logging
+from asyncio import gather
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +18,7 @@ from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
 from sophon.stores.memories.chunk_vectors import embed_long_texts
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
-from sophon.stores.memories.vector_cache import MemoryVectorCache
+from sophon.stores.memories.vector_cache import MAX_VECTORS, MemoryVectorCache
 from sophon.stores.vectors.contract import VectorRow, VectorStore
 
 log = logging.getLogger("sophon")
@@ -70,6 +71,11 @@ class LongTermMemory:
         self._store, self._clock, self._embedder = store, clock, embedder
         self._cache = cache or MemoryVectorCache(clock)
 
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there is an embedder."""
+        return self._embedder is not None
+
     async def is_empty(self, scope: str) -> bool:
         """Return whether a scope has no entry; that it has none is asked again after `EMPTY_SECONDS`."""
         known = self._cache.find_state(scope)
@@ -83,6 +89,8 @@ class LongTermMemory:
         """Store an entry and its vector; replaces an entry with the same id. Raises StoreError."""
         vectors = await self._embed([entry.text])
         row = self._to_row(entry, vectors[0]) if vectors else None
+        if row is None and self._embedder is not None:
+            self._cache.note_incomplete(entry.scope)
         self._cache.forget(entry.scope, entry.id)
         self._cache.note_state(entry.scope, is_empty=False)
         await self._store.memories.write(entry, row)
@@ -99,9 +107,13 @@ class LongTermMemory:
         if not query.strip():
             newest = await memories.search("", scope=scope, limit=limit, reader=reader)
             return [FoundMemory(each, 1.0, "newest") for each in newest]
-        by_words = await memories.search(query, scope=scope, limit=2 * limit, reader=reader)
+        words = memories.search(query, scope=scope, limit=2 * limit, reader=reader)
+        # At the same time: the database looks for the words while this thread compares vectors.
+        if self._embedder is None:
+            by_words, near = await words, list[str]()
+        else:
+            by_words, near = await gather(words, self._find_near(query, scope, 2 * limit))
         entries = {each.id: each for each in by_words}
-        near = await self._find_near(query, scope, 2 * limit)
         missing = [each for each in near if each not in entries]
         for entry in (await memories.find(missing)).values() if missing else ():
             if entry.scope == scope and (reader is None or reader.may_see(entry)):
@@ -188,6 +200,30 @@ class LongTermMemory:
             await self._store.vectors.put([self._to_row(each, one) for each, one in zip(part, vectors, strict=True)])
         return len(entries)
 
+    async def embed_missing(self) -> int:
+        """Wait until a scope has entries without a vector, and make those of at most `EMBEDDED_AT_ONCE` of them.
+
+        Return how many. Raises the errors of the embedder, StoreError; then they are made by a later call.
+        """
+        assert self._embedder is not None
+        scope = await self._cache.wait_for_incomplete()
+        memories, vectors, namespace = self._store.memories, self._store.vectors, vector_namespace(scope)
+        have = await vectors.list_versions(namespace, self._embedder.name, MAX_VECTORS)
+        missing = [each for each in await memories.list_all(scope=scope) if each.id not in have]
+        part = missing[:EMBEDDED_AT_ONCE]
+        if part:
+            made = await self._embedder.embed([each.text for each in part])
+            await vectors.put([self._to_row(each, one) for each, one in zip(part, made, strict=True)])
+            # What was forgotten or corrected meanwhile must not leave the vector of its text behind.
+            now = await memories.find([each.id for each in part])
+            gone = [each.id for each in part if each.id not in now or now[each.id].text != each.text]
+            if gone:
+                await vectors.delete(namespace, gone)
+                self._cache.forget(scope)
+        if len(missing) == len(part):
+            self._cache.note_complete(scope)
+        return len(part)
+
     async def export(self, scope: str) -> list[dict[str, Any]]:
         """Return everything of a scope as plain JSON values, oldest first: what `import_entries` takes."""
         from sophon.stores.memories.exported_entry import entry_to_json  # lazy: it needs pydantic
@@ -214,7 +250,10 @@ class LongTermMemory:
         vectors = await self._embed([query])
         if not vectors or self._embedder is None:
             return []
-        found = await self._cache.search(self._store.vectors, scope, self._embedder.name, vectors[0], limit)
+        name, is_first = self._embedder.name, not self._cache.has_loaded(scope, self._embedder.name)
+        found = await self._cache.search(self._store.vectors, scope, name, vectors[0], limit)
+        if is_first and self._cache.count_scope(scope, name) < await self._store.memories.count(scope=scope):
+            self._cache.note_incomplete(scope)
         return [match.key for match in found if match.similarity >= MIN_SIMILARITY]
 
     async def _embed(self, texts: Sequence[str]) -> Sequence[Vector]:

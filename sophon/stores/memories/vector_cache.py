@@ -1,5 +1,6 @@
 """Vectors of memory entries in the memory of the process, by scope: loaded from the store, and brought up to date."""
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -52,6 +53,8 @@ class MemoryVectorCache:
         self._clock, self._max_vectors = clock, max_vectors
         self._scopes: OrderedDict[tuple[str, str], ScopeVectors] = OrderedDict()
         self._states: OrderedDict[str, tuple[bool, float]] = OrderedDict()
+        self._incomplete: dict[str, None] = {}
+        self._has_incomplete = asyncio.Event()
 
     async def search(
         self, store: VectorStore, scope: str, embedder: str, vector: Vector, limit: int
@@ -80,6 +83,32 @@ class MemoryVectorCache:
         self._states.move_to_end(scope)
         while len(self._states) > MAX_STATES:
             self._states.popitem(last=False)
+
+    def note_incomplete(self, scope: str) -> None:
+        """Note that a scope has entries without a vector; of more than `MAX_STATES` scopes none are noted."""
+        if len(self._incomplete) < MAX_STATES:
+            self._incomplete[scope] = None
+            self._has_incomplete.set()
+
+    async def wait_for_incomplete(self) -> str:
+        """Wait until a scope has entries without a vector; return the one that was noted first, until it is done."""
+        while not self._incomplete:
+            self._has_incomplete.clear()
+            await self._has_incomplete.wait()
+        return next(iter(self._incomplete))
+
+    def note_complete(self, scope: str) -> None:
+        """Note that every entry of a scope has a vector."""
+        self._incomplete.pop(scope, None)
+
+    def has_loaded(self, scope: str, embedder: str) -> bool:
+        """Return whether the vectors of a scope are in memory."""
+        return (scope, embedder) in self._scopes
+
+    def count_scope(self, scope: str, embedder: str) -> int:
+        """Return the number of vectors of a scope that are in memory."""
+        found = self._scopes.get((scope, embedder))
+        return 0 if found is None else len(found.index)
 
     def forget(self, scope: str, entry_id: str | None = None) -> None:
         """Forget the vector of an entry, or all of a scope."""

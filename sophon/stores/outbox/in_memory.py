@@ -199,6 +199,16 @@ class InMemoryOutbox:
             del self._entries[entry_id]
             self._open.pop(entry_id, None)
 
+    def forget_recipient(self, person: str) -> int:
+        """Delete the entries to a person; return how many."""
+        own = [entry for entry in self._entries.values() if entry.recipient == person]
+        for entry in own:
+            del self._entries[entry.id]
+            self._open.pop(entry.id, None)
+            if entry.run_id is not None:
+                self._by_run[entry.run_id].remove(entry.id)
+        return len(own)
+
     def _get(self, entry_id: str) -> OutboundEntry:
         entry = self._entries.get(entry_id)
         if entry is None:

@@ -1,7 +1,7 @@
 """The contract of the moving averages of routing: how a model did, per tier and task type."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from sophon.lazy_dataclass import dataclass
@@ -16,7 +16,8 @@ class RouteObservation:
 
     None says nothing about that value: a model without a price has no cost, which is not the same as 0. `quality` is 0
     to 1; `has_failed` counts a call that ended in an error. `said` is what people said about an answer, 0 (bad) to 1
-    (good), which is averaged by itself. `smoothing` is the weight of the observation.
+    (good), which is averaged by itself. `smoothing` is the weight of the observation. Averages that have observed
+    nothing for `expiry` begin anew with it; None: never.
     """
 
     model: str
@@ -29,6 +30,7 @@ class RouteObservation:
     has_failed: bool = False
     smoothing: float = 0.1
     said: float | None = None
+    expiry: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,14 @@ class RouteAverage:
         """Model, tier and task type."""
         return (self.model, self.tier, self.task_type)
 
+    def is_expired(self, now: datetime, expiry: timedelta | None) -> bool:
+        """Return whether nothing was observed for as long as `expiry`."""
+        return expiry is not None and self.updated_at is not None and now - self.updated_at >= expiry
+
     def observe(self, observation: RouteObservation) -> "RouteAverage":
         """Return the averages after an observation."""
+        if self.is_expired(observation.at, observation.expiry):
+            return RouteAverage(*self.key).observe(observation)
         weight = observation.smoothing
         is_call = observation.latency_ms is not None or observation.has_failed
         return RouteAverage(

@@ -333,6 +333,7 @@ class InMemoryRunStore:
         del self._rows[run_id]
         self._forget_unfinished(run_id)
         self._outbound.delete_run(run_id)
+        self._journal.forget_turn(run_id)
         key = self._keys.pop(run_id, None)
         if key is not None:
             del self._inbound[key]

@@ -29,7 +29,7 @@ from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.row_keys import belongs_to, to_key, to_seq
-from sophon.stores.sql.schema import attempts, event_logs, events, records, sessions, traces
+from sophon.stores.sql.schema import approvals, attempts, event_logs, events, journal, records, runs, sessions, traces
 from sophon.stores.texts.sql import TextReader, TextWriter, copy_texts
 from sophon.stores.trajectories.sql import delete_session_trajectories
 from sophon.stores.vectors.sql import delete_session_vectors
@@ -300,6 +300,9 @@ def _delete(connection: Connection, session_id: str) -> None:
     # What was spent stays in the totals, but is nothing of the next session of that id.
     connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
     session = _find(connection, session_id)
+    connection.execute(delete(approvals).where(approvals.c.session_id == session_id))
+    own_runs = select(runs.c.id).where(runs.c.session_id == session_id)
+    connection.execute(delete(journal).where(journal.c.turn.in_(own_runs)))
     log = connection.execute(select(event_logs.c.number).where(event_logs.c.session_id == session_id)).scalar()
     connection.execute(delete(records).where(belongs_to(records.c.key, session.number)))
     if log is not None:

@@ -68,6 +68,11 @@ class InMemorySnapshotStore:
                 deleted += count
         return deleted
 
+    def forget_owner(self, owner: str) -> int:
+        """Delete the chain of an owner; return how many snapshots it had."""
+        self._chains.pop(owner, None)
+        return len(self._snapshots.pop(owner, ()))
+
 
 def chain_snapshot(state: AuditChainState, event: SnapshotEvent) -> StoredSnapshot:
     """Return the snapshot that follows the newest one of a chain."""

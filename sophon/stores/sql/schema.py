@@ -70,8 +70,8 @@ texts = Table(
 )
 
 # One row per provider and day (amount in tokens) and per provider and month (in micro-USD), open reservations included:
-# a reservation is compared with one row, however many attempts are stored. The account of a payer, `payer:NAME`, is in
-# micro-USD in both rows.
+# a reservation is compared with one row, however many attempts are stored. The accounts of a payer, `payer:NAME`, and
+# of a task type, `task_type:NAME`, are in micro-USD in both rows.
 spending = Table(
     "spending",
     metadata,
@@ -94,6 +94,7 @@ reservations = Table(
     Column("pid", BigInteger, nullable=False),
     Column("process", Text, nullable=False),
     Column("payer", SafeText, nullable=False, server_default=""),
+    Column("task_type", Text, nullable=False, server_default=""),
 )
 
 # A row per alert that was sent: one for each share of a limit and day or month.

@@ -54,6 +54,10 @@ class InMemoryJournal:
         for name in [name for name in turn if name == run_id or name.startswith(f"{run_id}/")]:
             del turn[name]
 
+    def forget_turn(self, turn_id: str) -> None:
+        """Delete the entries of a turn whose run is deleted."""
+        self._turns.pop(turn_id, None)
+
     async def expire(self, before: datetime) -> int:
         """See `Journal.expire`."""
         ended = [turn for turn in self._turns if self._has_ended(turn, before)]

@@ -109,3 +109,16 @@ class InMemoryTrajectoryStore:
         for run_id, given in list(self._feedback.items()):
             if any(each.session_id == session_id for each in given.values()):
                 del self._feedback[run_id]
+
+    def forget_person(self, person: str) -> Sequence[str]:
+        """Delete the trajectories of a person; return their run ids."""
+        own = [run_id for run_id, each in self._rows.items() if each.principal == person]
+        for run_id in own:
+            del self._rows[run_id]
+        return own
+
+    def forget_feedback(self, person: str) -> int:
+        """Delete the feedback of a person; return how much there was."""
+        count = sum(given.pop(person, None) is not None for given in self._feedback.values())
+        self._feedback = {run_id: given for run_id, given in self._feedback.items() if given}
+        return count

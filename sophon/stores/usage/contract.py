@@ -27,19 +27,21 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class PayerLimits:
-    """Cost limits of a person, whatever providers they use: micro-USD per day and per month. None means unlimited."""
+    """Cost limits of a person or of a task type, whatever the provider: micro-USD per day and month. None: no limit."""
 
     payer: str
     daily_micros: int | None = None
     monthly_micros: int | None = None
+    is_task_type: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PayerSpending:
-    """Cost of a person, reservations included: micro-USD of this day and of this month."""
+    """Cost of a person or task type, reservations included: micro-USD of this day and of this month."""
 
     daily_micros: int = 0
     monthly_micros: int = 0
+    is_task_type: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Reservation:
     micros: int
     payer: str = ""
     """Person whose limits it counts against, too; empty for nobody."""
+    task_type: str = ""
+    """Task type whose limits it counts against, too; empty for none."""
 
 
 @slotted_dataclass
@@ -89,9 +93,17 @@ class UsageTotal:
     usage: Usage
 
 
-def payer_account(payer: str) -> str:
+def payer_account(payer: str, *, is_task_type: bool = False) -> str:
     """Return the name under which a payer's cost is kept and alerts are marked; no provider has it."""
-    return f"payer:{payer}"
+    return f"task_type:{payer}" if is_task_type else f"payer:{payer}"
+
+
+def list_accounts(reservation: Reservation) -> list[str]:
+    """Return the accounts that are charged beside that of the provider."""
+    accounts = [payer_account(reservation.payer)] if reservation.payer else []
+    if reservation.task_type:
+        accounts.append(payer_account(reservation.task_type, is_task_type=True))
+    return accounts
 
 
 class UsageStore(Protocol):
@@ -108,18 +120,19 @@ class UsageStore(Protocol):
         worst_case: Usage,
         limits: ProviderLimits,
         payer: PayerLimits | None = None,
+        task: PayerLimits | None = None,
     ) -> Reservation | Spending | PayerSpending:
-        """Reserve tokens and cost with the provider, and the cost with the payer, all or nothing.
+        """Reserve tokens and cost with the provider, and the cost with the payer and the task type, all or nothing.
 
-        Returns a Reservation; if `worst_case` would pass a limit, the present usage of the provider or of the payer,
-        whose limit it is.
+        Returns a Reservation; if `worst_case` would pass a limit, the present usage of the provider, of the payer or of
+        the task type, whose limit it is.
         """
         ...
 
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """Replace the reservation, if there is one, by the real usage and return the provider's new totals.
 
-        Without a reservation nobody's limits as a payer are charged.
+        Without a reservation nobody's limits as a payer are charged, and those of no task type.
         """
         ...
 
@@ -139,12 +152,12 @@ class UsageStore(Protocol):
         """Return the open reservations of a provider: the tokens of the day, the micro-USD of the month."""
         ...
 
-    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
-        """Return the cost that counts against a payer's limits, open reservations included."""
+    async def get_payer_spending(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
+        """Return the cost that counts against the limits of a person or task type, open reservations included."""
         ...
 
-    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
-        """Return the open reservations of a payer."""
+    async def get_payer_reserved(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
+        """Return the open reservations of a person or task type."""
         ...
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:

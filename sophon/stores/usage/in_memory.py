@@ -15,6 +15,8 @@ from sophon.stores.usage.contract import (
     Spending,
     UsageRow,
     UsageTotal,
+    list_accounts,
+    payer_account,
 )
 
 _TotalKey: TypeAlias = tuple[str, str, str]
@@ -44,6 +46,7 @@ class InMemoryUsageStore:
         worst_case: Usage,
         limits: ProviderLimits,
         payer: PayerLimits | None = None,
+        task: PayerLimits | None = None,
     ) -> Reservation | Spending | PayerSpending:
         """See `UsageStore.reserve`."""
         day, month = (provider, period.day), (provider, period.month)
@@ -52,15 +55,24 @@ class InMemoryUsageStore:
         micros = self._micros.get(month, 0) + worst_case.cost_micros
         if _exceeds(tokens, limits.daily_tokens) or _exceeds(micros, limits.monthly_micros):
             return Spending(tokens - claimed, micros - worst_case.cost_micros)
-        name = payer.payer if payer is not None else ""
-        if payer is not None:
-            spent = self._payer_spending(name, period)
-            if _exceeds(spent.daily_micros + worst_case.cost_micros, payer.daily_micros) or _exceeds(
-                spent.monthly_micros + worst_case.cost_micros, payer.monthly_micros
+        for limited in (payer, task):
+            if limited is None:
+                continue
+            spent = self._payer_spending(limited.payer, period, is_task_type=limited.is_task_type)
+            if _exceeds(spent.daily_micros + worst_case.cost_micros, limited.daily_micros) or _exceeds(
+                spent.monthly_micros + worst_case.cost_micros, limited.monthly_micros
             ):
                 return spent
         self._tokens[day], self._micros[month] = tokens, micros
-        reservation = Reservation(f"rsv_{next(self._ids)}", provider, period, claimed, worst_case.cost_micros, name)
+        reservation = Reservation(
+            f"rsv_{next(self._ids)}",
+            provider,
+            period,
+            claimed,
+            worst_case.cost_micros,
+            payer.payer if payer is not None else "",
+            task.payer if task is not None else "",
+        )
         self._charge_payer(reservation, worst_case.cost_micros)
         self._open[reservation.id] = reservation
         return reservation
@@ -94,16 +106,18 @@ class InMemoryUsageStore:
             sum(each.micros for each in mine if each.period.month == period.month),
         )
 
-    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+    async def get_payer_spending(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
         """See `UsageStore.get_payer_spending`."""
-        return self._payer_spending(payer, period)
+        return self._payer_spending(payer, period, is_task_type=is_task_type)
 
-    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+    async def get_payer_reserved(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
         """See `UsageStore.get_payer_reserved`."""
-        mine = [each for each in self._open.values() if each.payer == payer]
+        account = payer_account(payer, is_task_type=is_task_type)
+        mine = [each for each in self._open.values() if account in list_accounts(each)]
         return PayerSpending(
             sum(each.micros for each in mine if each.period.day == period.day),
             sum(each.micros for each in mine if each.period.month == period.month),
+            is_task_type,
         )
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
@@ -136,6 +150,16 @@ class InMemoryUsageStore:
         """Keep the usage of a deleted session in the totals only."""
         self._by_session.pop(session_id, None)
 
+    def forget_payer(self, payer: str, current: Period) -> int:
+        """Delete the accounts of a payer but those of the current day and month, and its alerts; return how many."""
+        account, kept = payer_account(payer), (current.day, current.month)
+        accounts = [key for key in self._payer_micros if key[0] == account and key[1] not in kept]
+        for key in accounts:
+            del self._payer_micros[key]
+        alerts = {key for key in self._alerts if key[0] == account and key[1] not in kept}
+        self._alerts -= alerts
+        return len(accounts) + len(alerts)
+
     def _add(self, row: UsageRow) -> None:
         provider, usage, period = row.provider, row.usage, row.period
         self._tokens[provider, period.day] += usage.input_tokens + usage.output_tokens
@@ -152,13 +176,13 @@ class InMemoryUsageStore:
             self._charge_payer(reservation, -reservation.micros)
 
     def _charge_payer(self, reservation: Reservation, micros: int) -> None:
-        if reservation.payer:
+        for account in list_accounts(reservation):
             for part in (reservation.period.day, reservation.period.month):
-                self._payer_micros[reservation.payer, part] += micros
+                self._payer_micros[account, part] += micros
 
-    def _payer_spending(self, payer: str, period: Period) -> PayerSpending:
-        found = self._payer_micros
-        return PayerSpending(found.get((payer, period.day), 0), found.get((payer, period.month), 0))
+    def _payer_spending(self, payer: str, period: Period, *, is_task_type: bool) -> PayerSpending:
+        found, account = self._payer_micros, payer_account(payer, is_task_type=is_task_type)
+        return PayerSpending(found.get((account, period.day), 0), found.get((account, period.month), 0), is_task_type)
 
 
 def _exceeds(amount: int, limit: int | None) -> bool:

@@ -54,6 +54,7 @@ class SqlUsageStore:
         worst_case: Usage,
         limits: ProviderLimits,
         payer: PayerLimits | None = None,
+        task: PayerLimits | None = None,
     ) -> Reservation | Spending | PayerSpending:
         """See `UsageStore.reserve`. A cancelled call leaves nothing reserved."""
         wanted = Reservation(
@@ -63,10 +64,11 @@ class SqlUsageStore:
             worst_case.total_tokens,
             worst_case.cost_micros,
             payer.payer if payer is not None else "",
+            task.payer if task is not None else "",
         )
         try:
             return await self._database.write(
-                partial(_reserve, wanted=wanted, limits=limits, payer=payer, clock=self._clock)
+                partial(_reserve, wanted=wanted, limits=limits, payers=(payer, task), clock=self._clock)
             )
         except asyncio.CancelledError:
             # The reservation is or will be written; its release is queued behind it.
@@ -94,13 +96,15 @@ class SqlUsageStore:
         """See `UsageStore.get_reserved`."""
         return await self._database.read(partial(_reserved, provider=provider, period=period))
 
-    async def get_payer_spending(self, payer: str, period: Period) -> PayerSpending:
+    async def get_payer_spending(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
         """See `UsageStore.get_payer_spending`."""
-        return await self._database.read(partial(_payer_spent, payer=payer, period=period))
+        read = partial(_payer_spent, payer=payer, period=period, is_task_type=is_task_type)
+        return await self._database.read(read)
 
-    async def get_payer_reserved(self, payer: str, period: Period) -> PayerSpending:
+    async def get_payer_reserved(self, payer: str, period: Period, *, is_task_type: bool = False) -> PayerSpending:
         """See `UsageStore.get_payer_reserved`."""
-        return await self._database.read(partial(_payer_reserved, payer=payer, period=period))
+        read = partial(_payer_reserved, payer=payer, period=period, is_task_type=is_task_type)
+        return await self._database.read(read)
 
     async def mark_alerted(self, provider: str, period: str, name: str) -> bool:
         """See `UsageStore.mark_alerted`."""
@@ -122,15 +126,20 @@ class SqlUsageStore:
 
 
 def _reserve(
-    connection: Connection, wanted: Reservation, limits: ProviderLimits, payer: PayerLimits | None, clock: Clock
+    connection: Connection,
+    wanted: Reservation,
+    limits: ProviderLimits,
+    payers: Sequence[PayerLimits | None],
+    clock: Clock,
 ) -> Reservation | Spending | PayerSpending:
-    refusal = try_reserve(connection, wanted, limits, payer, clock)
+    named = [each for each in payers if each is not None]
+    refusal = try_reserve(connection, wanted, limits, named, clock)
     if refusal is not None and release_stale_reservations(connection, clock):
-        refusal = try_reserve(connection, wanted, limits, payer, clock)
+        refusal = try_reserve(connection, wanted, limits, named, clock)
     if refusal is None:
         return wanted
-    if refusal == "payer":
-        return _payer_spent(connection, wanted.payer, wanted.period)
+    if isinstance(refusal, PayerLimits):
+        return _payer_spent(connection, refusal.payer, wanted.period, is_task_type=refusal.is_task_type)
     return _spent(connection, wanted.provider, wanted.period)
 
 
@@ -184,16 +193,18 @@ def _reserved(connection: Connection, provider: str, period: Period) -> Spending
     )
 
 
-def _payer_spent(connection: Connection, payer: str, period: Period) -> PayerSpending:
-    found = _spent(connection, payer_account(payer), period)
-    return PayerSpending(found.tokens, found.micros)
+def _payer_spent(connection: Connection, payer: str, period: Period, *, is_task_type: bool) -> PayerSpending:
+    found = _spent(connection, payer_account(payer, is_task_type=is_task_type), period)
+    return PayerSpending(found.tokens, found.micros, is_task_type)
 
 
-def _payer_reserved(connection: Connection, payer: str, period: Period) -> PayerSpending:
-    rows = connection.execute(select(reservations).where(reservations.c.payer == payer)).all()
+def _payer_reserved(connection: Connection, payer: str, period: Period, *, is_task_type: bool) -> PayerSpending:
+    whose = reservations.c.task_type if is_task_type else reservations.c.payer
+    rows = connection.execute(select(reservations).where(whose == payer)).all()
     return PayerSpending(
         sum(row.micros for row in rows if row.day == period.day),
         sum(row.micros for row in rows if row.month == period.month),
+        is_task_type,
     )
 
 

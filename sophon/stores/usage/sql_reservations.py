@@ -9,6 +9,7 @@ reservations are released when the store is opened and before a reservation is r
 import os
 import platform
 import secrets
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Any, Literal
@@ -27,6 +28,7 @@ from sophon.stores.usage.contract import (
     ProviderLimits,
     Reservation,
     Spending,
+    list_accounts,
     payer_account,
 )
 
@@ -60,8 +62,8 @@ def current_process() -> ReservationOwner:
 
 
 def try_reserve(
-    connection: Connection, wanted: Reservation, limits: ProviderLimits, payer: PayerLimits | None, clock: Clock
-) -> Literal["provider", "payer"] | None:
+    connection: Connection, wanted: Reservation, limits: ProviderLimits, payers: Sequence[PayerLimits], clock: Clock
+) -> Literal["provider"] | PayerLimits | None:
     """Reserve tokens and cost if none passes its limit; return whose limit refuses it, None if it is reserved."""
     daily = NO_LIMIT if limits.daily_tokens is None else limits.daily_tokens
     monthly = NO_LIMIT if limits.monthly_micros is None else limits.monthly_micros
@@ -70,9 +72,13 @@ def try_reserve(
     if _add_amount(connection, wanted.provider, wanted.period.month, wanted.micros, monthly) is None:
         _add_amount(connection, wanted.provider, wanted.period.day, -wanted.tokens)
         return "provider"
-    if payer is not None and not _try_charge(connection, wanted, payer):
+    for position, payer in enumerate(payers):
+        if _try_charge(connection, wanted, payer):
+            continue
         add_spending(connection, wanted.provider, wanted.period, -wanted.tokens, -wanted.micros)
-        return "payer"
+        for charged in payers[:position]:
+            _charge(connection, _account_of(charged), wanted.period, -wanted.micros)
+        return payer
     owner = current_process()
     _INSERT.execute(
         connection,
@@ -88,6 +94,7 @@ def try_reserve(
             "pid": owner.pid,
             "process": owner.process,
             "payer": wanted.payer,
+            "task_type": wanted.task_type,
         },
     )
     return None
@@ -95,7 +102,7 @@ def try_reserve(
 
 def _try_charge(connection: Connection, wanted: Reservation, payer: PayerLimits) -> bool:
     """Add the cost to the payer's account if it passes neither limit; return whether it did."""
-    account, period = payer_account(payer.payer), wanted.period
+    account, period = _account_of(payer), wanted.period
     daily = NO_LIMIT if payer.daily_micros is None else payer.daily_micros
     monthly = NO_LIMIT if payer.monthly_micros is None else payer.monthly_micros
     if _add_amount(connection, account, period.day, wanted.micros, daily) is None:
@@ -107,11 +114,18 @@ def _try_charge(connection: Connection, wanted: Reservation, payer: PayerLimits)
 
 
 def add_payer_cost(connection: Connection, reservation: Reservation, micros: int) -> None:
-    """Add cost to the account of the reservation's payer, if it has one, regardless of the limits."""
-    if reservation.payer and micros:
-        account = payer_account(reservation.payer)
-        _add_amount(connection, account, reservation.period.day, micros)
-        _add_amount(connection, account, reservation.period.month, micros)
+    """Add cost to the accounts of the reservation's person and task type, if any, regardless of the limits."""
+    for account in list_accounts(reservation) if micros else ():
+        _charge(connection, account, reservation.period, micros)
+
+
+def _charge(connection: Connection, account: str, period: Period, micros: int) -> None:
+    _add_amount(connection, account, period.day, micros)
+    _add_amount(connection, account, period.month, micros)
+
+
+def _account_of(payer: PayerLimits) -> str:
+    return payer_account(payer.payer, is_task_type=payer.is_task_type)
 
 
 def close_reservation(connection: Connection, reservation_id: str) -> tuple[int, int]:
@@ -144,7 +158,8 @@ def release_stale_reservations(connection: Connection, clock: Clock) -> int:
     stale = [row for row in connection.execute(select(reservations)).all() if row.at < oldest or _is_orphan(row, me)]
     for row in stale:
         period = Period(row.day, row.month)
-        release_reservation(connection, Reservation(row.id, row.provider, period, row.tokens, row.micros, row.payer))
+        held = Reservation(row.id, row.provider, period, row.tokens, row.micros, row.payer, row.task_type)
+        release_reservation(connection, held)
     return len(stale)
 
 

@@ -16,7 +16,6 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from sophon.clock import SystemClock
-from sophon_hosting.cli.app import run_command_line
 from sophon_hosting.mcp_server import task_follower
 from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
@@ -56,23 +55,23 @@ async def test_over_stdio_a_call_runs_after_approval_and_stdout_is_protocol_only
     ],
 )
 async def test_what_cannot_start_is_one_line(
-    api: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    token: str | None,
-    says: str,
+    api: Any, tmp_path: Path, arguments: list[str], token: str | None, says: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    if token is not None:
-        monkeypatch.setenv("SOPHON_TOKEN", token)
     where = [] if "--url" in arguments else ["--url", api.url]
-    code = await asyncio.to_thread(run_command_line, ["mcp", "serve", *where, *arguments])
-    out, errors = capsys.readouterr()
-    assert (code, out) == (1, "")
-    assert errors.count("\n") == 1
-    assert says in errors
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        *where,
+        *arguments,
+        cwd=tmp_path,
+        env=environment(token),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    out, errors = await process.communicate()
+    assert (process.returncode, out) == (1, b"")
+    assert errors.count(b"\n") == 1
+    assert says in errors.decode()
 
 
 @asynccontextmanager

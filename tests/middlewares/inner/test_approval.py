@@ -437,7 +437,7 @@ async def test_silence_ends_in_time_although_the_clock_jumps(inner: Pipeline) ->
 
 
 @pytest.mark.parametrize(
-    ("url", "is_named"), [("https://api.example.com/x", True), ("https://example.org/x", False), ("", False)]
+    ("url", "is_named"), [("https://api.example.com/x", True), ("https://sophon.dev/x", False), ("", False)]
 )
 async def test_the_question_names_the_credential_that_the_host_would_add_and_never_its_value(
     url: str, is_named: bool

@@ -8,6 +8,8 @@ import pytest
 from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.errors import CompositionError
 from sophon.events import Event, RouteChosen, StageCompleted
+from sophon.learning.contract import ScoredTurn
+from sophon.learning.fitness import Fitness
 from sophon.risk import Risk
 from sophon.routing.router import RouteQuery
 from sophon.routing.turn_keys import ROUTE
@@ -17,6 +19,7 @@ from sophon_middlewares import AgenticLoop, CapabilityRouting, LlmInvoker, ToolE
 from sophon_middlewares.chains import CHAINS, clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.learners.scoring import Scoring
 from sophon_middlewares.outer.skills import add_skills
 
 STAGES = ["classifier", "router", "assembler", "transport", "scorer", "learner"]
@@ -192,3 +195,31 @@ async def test_the_same_turns_give_the_same_decisions() -> None:
         decided.append(found)
     assert decided[0] == decided[1]
     assert len(set(decided[0])) > 10
+
+
+async def repeat(request: ModelRequest) -> ModelResponse:
+    if not request.tools:
+        return ModelResponse("I have seen the apple.")
+    return ModelResponse("", [ToolCall(f"c{len(request.messages)}", "look", {"what": "apple"})])
+
+
+@pytest.mark.parametrize("compose", [twelve, clawft])
+@pytest.mark.parametrize(("rounds", "reason"), [(2, "max_iterations"), (50, "loop_detected")])
+async def test_a_turn_that_ended_in_a_loop_is_kept_once_and_routing_observes_the_same_score(
+    compose: Any, rounds: int, reason: str
+) -> None:
+    class Strict:
+        def score(self, turn: ScoredTurn) -> Fitness:
+            value = 0.9 if turn.finish_reason == "stop" else 0.25
+            return Fitness(value, value, value, value, value)
+
+    routing = {"Strategy": "CostAware", "Tiers": [{"Name": "all", "Models": ["function"]}]}
+    services = build(models=FunctionModel(repeat), settings={"Routing": routing})
+    chain = add_learning(compose(services), services.settings)
+    judged = Pipeline.compose(*(Scoring(scorer=Strict()) if isinstance(each, Scoring) else each for each in chain))
+    response = await judged.run(services.turn("look apple", max_iterations=rounds))
+    assert response.finish_reason == reason
+    [kept] = await services.store.trajectories.list()
+    assert (kept.finish_reason, kept.quality) == (reason, 0.25)
+    [average] = await services.store.route_averages.list_all()
+    assert (average.quality, average.scored) == (0.25, 1)

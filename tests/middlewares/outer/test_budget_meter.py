@@ -97,16 +97,17 @@ class SlowUsage(InMemoryUsageStore):
         worst_case: Usage,
         limits: ProviderLimits,
         payer: PayerLimits | None = None,
+        task: PayerLimits | None = None,
     ) -> Reservation | Spending | PayerSpending:
         await asyncio.sleep(0)
-        return await super().reserve(provider, period, worst_case, limits, payer)
+        return await super().reserve(provider, period, worst_case, limits, payer, task)
 
 
 def metered(tokens: int, books: SlowUsage | None = None, **providers: dict[str, int]) -> TurnMeter:
     store = InMemoryStore(clock=VirtualClock())
     store.usage = books or SlowUsage()
     budget = {"Turn": {"Tokens": tokens}, "Providers": providers}
-    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"), None)
+    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"))
 
 
 def request(max_tokens: int) -> ModelRequest:

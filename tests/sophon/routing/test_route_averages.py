@@ -1,9 +1,13 @@
 """The quality of a tier: the score of answers by their form, and what people say about them."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from sophon.routing.route_averages import RouteAverages, judge_quality
 from sophon.stores.route_averages.contract import RouteAverage
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -25,7 +29,7 @@ def test_what_people_say_weighs_as_much_as_for_one_answer(
 
 
 def test_the_models_of_a_tier_count_by_their_turns() -> None:
-    averages = RouteAverages()
+    averages = RouteAverages(lambda: NOW)
     averages.load(
         [
             RouteAverage("a", "low", "chat", scored=30, quality=0.9, rated=10, said=0.0),
@@ -35,3 +39,10 @@ def test_the_models_of_a_tier_count_by_their_turns() -> None:
     )
     found = averages.find_quality("low", "chat", 10)
     assert (found.scored, found.quality) == (40, pytest.approx(0.3 * 0.8))
+
+
+@pytest.mark.parametrize(("expiry", "scored"), [(timedelta(days=2), 1), (timedelta(days=1), 0), (None, 1)])
+def test_an_average_that_observed_nothing_for_too_long_is_not_used(expiry: timedelta | None, scored: int) -> None:
+    averages = RouteAverages(lambda: NOW, expiry)
+    averages.load([RouteAverage("a", "low", "chat", scored=1, quality=0.9, updated_at=NOW - timedelta(days=1))])
+    assert averages.find_quality("low", "chat").scored == scored

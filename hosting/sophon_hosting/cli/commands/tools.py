@@ -4,17 +4,27 @@ from typing import Annotated
 
 import typer
 
+from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.errors import InputError
 from sophon.principals import LOCAL_USER
-from sophon.services import Services
+from sophon.services import Services, create_custom_tool_store
 from sophon.settings import Settings
+from sophon.skills.custom_tools import CustomToolStore
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
+from sophon_hosting.client_api.serialization import custom_tool_to_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a custom tool.")]
+
+SHOWN = ("name", "description", "risk", "enabled", "shared", "owner", "created_at", "sources", "folder")
+"""Facts that `show` writes in front of the program."""
 
 HELP = "A principal, such as ada or telegram:5."
 
@@ -27,11 +37,86 @@ def tools(
     chat: Annotated[str, typer.Option("--chat", metavar="PRINCIPAL", help="A group, as telegram:chat:-100.")] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """List the tools that a person may use now, with their risk, and how many are hidden from them."""
+    """List the tools that a person may use now, with their risk; show, switch, share and delete custom tools."""
+    if ctx.invoked_subcommand is None:
+        _list_tools(ctx, user, channel, chat, as_json=as_json)
+
+
+@app.command("list")
+def list_tools(
+    ctx: typer.Context,
+    user: Annotated[str, typer.Option("--user", metavar="PRINCIPAL", help=HELP)] = LOCAL_USER,
+    channel: Annotated[str, typer.Option("--channel", help="Channel of the messages: hub, local, telegram.")] = "hub",
+    chat: Annotated[str, typer.Option("--chat", metavar="PRINCIPAL", help="A group, as telegram:chat:-100.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List the tools that a person may use now, and how many are hidden from them; problems of custom tools."""
+    _list_tools(ctx, user, channel, chat, as_json=as_json)
+
+
+@app.command()
+def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+    """Show a custom tool with its whole program."""
+    tool = _open(ctx.obj).find(name, None)
+    facts = {**custom_tool_to_json(tool), "program": tool.read_program()}
+    if as_json:
+        write_json(facts)
+        return
+    write_lines([f"{label.replace('_', ' ') + ':':13}{_plain(facts[label])}" for label in SHOWN])
+    write_lines(["", str(facts["program"])])
+
+
+@app.command()
+def enable(ctx: typer.Context, name: NameArgument) -> None:
+    """Switch a custom tool on."""
+    write_lines([f"{_open(ctx.obj).change(name, None, enabled=True).full_name} is on from the next turn."])
+
+
+@app.command()
+def disable(ctx: typer.Context, name: NameArgument) -> None:
+    """Switch a custom tool off; it stays installed."""
+    write_lines([f"{_open(ctx.obj).change(name, None, enabled=False).full_name} is off from the next turn."])
+
+
+@app.command()
+def share(
+    ctx: typer.Context,
+    name: NameArgument,
+    undo: Annotated[bool, typer.Option("--undo", help="Give it back to its user alone.")] = False,
+) -> None:
+    """Give a custom tool to all users; read its program before."""
+    tool = _open(ctx.obj).change(name, None, shared=not undo)
+    whom = f"{tool.owner or 'its user'} only" if undo else "all users"
+    write_lines([f"{tool.full_name} is for {whom} from the next turn."])
+
+
+@app.command()
+def delete(ctx: typer.Context, name: NameArgument) -> None:
+    """Delete a custom tool with its program."""
+    write_lines([f"{_open(ctx.obj).delete(name, None).full_name} was deleted."])
+
+
+def _open(options: GlobalOptions) -> CustomToolStore:
+    store = create_custom_tool_store(load_cli_settings(options), options.settings_folder)
+    if store is None:
+        raise InputError("custom tools are off: set CustomTools.Enabled")
+    return store
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - texts
+
+
+def _list_tools(ctx: typer.Context, user: str, channel: str, chat: str, *, as_json: bool) -> None:
     settings = load_cli_settings(ctx.obj)
     services = create_services(ctx.obj, settings)
     level = settings.permissions.level_of(user, channel=channel, chat=chat, is_operator=is_operator(settings, user))
-    shown = list(services.registry)
+    store = services.custom_tools
+    if store is not None:
+        refresh_custom_tools(services.toolbox, store, settings.tools.disabled)
+        for problem in store.read().problems:
+            write_notice(str(problem))
+    shown = [each for each in services.registry if each.owner in (None, user)]
     if settings.guards.authorization.enabled:
         permissions = build_tool_permissions(
             settings, user, level=level, at=services.clock.now(), channel=channel, chat=chat

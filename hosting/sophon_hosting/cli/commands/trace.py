@@ -84,13 +84,27 @@ def _guard_verdict(data: EventData) -> str:
 
 def _budget_alert(data: EventData) -> str:
     what = "refuses calls" if data.get("refused") else f"{data['share']:.0%} used"
-    return f"budget   {data['name']} of {data['provider']}: {what}"
+    return f"budget   {data['name']} of {data.get('principal') or data.get('task_type') or data['provider']}: {what}"
+
+
+def _route_chosen(data: EventData) -> str:
+    flags = f" ({', '.join(data['flags'])})" if data.get("flags") else ""
+    return f"route    {data['model'] or 'no model'}: {data['reason']}{flags}"
+
+
+def _stage_completed(data: EventData) -> str:
+    shown = {key: f"{value:.2f}" if isinstance(value, float) else value for key, value in data["data"].items()}
+    found = ", ".join(f"{key} {value}" for key, value in shown.items() if not isinstance(value, dict | list))
+    return f"stage    {data['stage']} of call {data['model_call']}{': ' if found else ''}{found}"
 
 
 EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
     "task_started": lambda data: "started",
     "model_attempt": _model_attempt,
+    "model_fallback": lambda data: f"fallback {', '.join(data['states'])}",
+    "route_chosen": _route_chosen,
+    "stage_completed": _stage_completed,
     "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (

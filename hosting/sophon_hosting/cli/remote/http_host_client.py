@@ -107,6 +107,10 @@ class HttpHostClient:
         """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
         return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
 
+    def forget_person(self, person: str) -> JsonRow:
+        """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
+        return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
+
     def list_mcp_servers(self) -> Sequence[JsonRow]:
         """Return the MCP servers, with state, last error and tools."""
         return self._get_items("/api/mcp", {})

@@ -1,6 +1,4 @@
-"""`/api/me`, `/api/chain`, `/api/models` and `/api/tools`: information about the host and
-the current user.
-"""
+"""`/api/me`, `/api/chain` and `/api/models`: information about the host and the current user."""
 
 from typing import Any
 
@@ -9,7 +7,6 @@ from aiohttp import web
 from sophon._version import __version__
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.security.permission_levels import FEATURES
-from sophon.tools.tool import Tool
 from sophon_hosting.client_api.serialization import provider_to_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 
@@ -20,7 +17,6 @@ def host_info_routes() -> list[web.RouteDef]:
         web.get("/api/me", get_current_user),
         web.get("/api/chain", get_chain),
         web.get("/api/models", list_models),
-        web.get("/api/tools", list_tools),
     ]
 
 
@@ -74,25 +70,3 @@ async def list_models(request: web.Request) -> web.Response:
             row |= provider_to_json(statistics, wall_time)
         rows.append(row)
     return json_response({"items": rows})
-
-
-async def list_tools(request: web.Request) -> web.Response:
-    """Return the tools that the user may use, with their risk and the JSON Schema of their arguments.
-
-    `hidden` is the number of the others.
-    """
-    tools = get_authorized_host(request).list_tools()
-    hidden = len(get_host(request).services.registry) - len(tools)
-    return json_response({"items": [_tool_to_json(each) for each in tools], "hidden": hidden})
-
-
-def _tool_to_json(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "risk": tool.risk.label,
-        "group": tool.group,
-        "tags": list(tool.tags),
-        "editable": tool.editable,
-        "parameters": dict(tool.parameters),
-    }

@@ -19,6 +19,11 @@ const LABELS: Record<string, MiddlewareLabel> = {
   ParallelExecution: { label: "Parallel", description: "runs tool calls in parallel" },
   Approval: { label: "Approval", description: "asks a person before risky actions" },
   ToolExecution: { label: "Run", description: "runs the tool" },
+  Learning: { label: "Learn", description: "keeps finished turns and routes that went well" },
+  Scoring: { label: "Score", description: "scores the answer" },
+  Classification: { label: "Classify", description: "finds the task type and complexity of the message" },
+  Assembler: { label: "Window", description: "assembles what the model sees" },
+  Transport: { label: "Model", description: "calls the model" },
   LlmInvoker: { label: "Model", description: "calls the model" },
 };
 

@@ -250,7 +250,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return addMessage(turn, data);
     case "budget_alert":
       markActive(turn, "Budget");
-      addNote(turn, `budget:${data.provider}:${data.name}:${data.share}`, "warning", describeBudgetAlert(data));
+      addNote(turn, `budget:${data.provider}${data.task_type ?? ""}:${data.name}:${data.share}`, "warning", describeBudgetAlert(data));
       return;
     case "provider_excluded":
       markActive(turn, "Budget");
@@ -268,6 +268,8 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
     case "model_fallback":
       addNote(turn, `fallback:${turn.items.length}`, "quiet", `Model call: ${data.states.join(", ")}`);
       return;
+    case "stage_completed":
+      return addStage(turn, data);
     case "context_compacted":
       markActive(turn, "ContextWindow");
       addNote(turn, `compacted:${data.seq ?? turn.items.length}`, "quiet", describeCompaction(data));
@@ -544,6 +546,29 @@ function describeUndelivered(data: { channel: string; parts: number; may_have_ar
   return `${what} was not delivered on ${data.channel}.${doubt} ${data.detail}`;
 }
 
+const MIDDLEWARE_BY_STAGE: Record<string, string> = {
+  classifier: "Classification",
+  assembler: "Assembler",
+  transport: "Transport",
+  scorer: "Scoring",
+  learner: "Learning",
+};
+
+/** Marks the stage's middleware; a note says what the classifier and the scorer found, of which nothing else tells. */
+function addStage(turn: Turn, { stage, model_call, data }: { stage: string; model_call: number; data: Record<string, unknown> }): void {
+  const middleware = MIDDLEWARE_BY_STAGE[stage];
+  if (middleware !== undefined) markActive(turn, middleware);
+  if (stage === "classifier" && model_call === 1) {
+    addNote(turn, `stage:${stage}`, "quiet", `Classified as ${data.task_type}, complexity ${toHundredths(data.complexity)}, tier ${data.tier}`);
+  } else if (stage === "scorer" && data.overall !== undefined) {
+    addNote(turn, `stage:${stage}`, "quiet", `Answer scored ${toHundredths(data.overall)}`);
+  }
+}
+
+function toHundredths(value: unknown): string {
+  return typeof value === "number" ? value.toFixed(2) : "unknown";
+}
+
 function describeBudgetAlert(data: {
   provider: string;
   name: string;
@@ -552,9 +577,10 @@ function describeBudgetAlert(data: {
   share: number;
   refused?: boolean;
   principal?: string;
+  task_type?: string;
 }): string {
   const share = Math.round(data.share * 100);
-  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
+  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : data.task_type ? `for ${data.task_type}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
   return `${share >= 100 ? "The limit is reached" : `${share}% of a limit is used`}: ${data.name}, ${data.used} of ${data.limit}`;
 }
 

@@ -92,7 +92,7 @@ export interface Payloads {
   };
   approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string; arguments?: Arguments | null };
   message: { message_id: string; role: string; content: string };
-  budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean; principal?: string };
+  budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean; principal?: string; task_type?: string };
   decision: {
     strategy: string;
     fast_path?: string;
@@ -110,6 +110,7 @@ export interface Payloads {
   };
   provider_excluded: { provider: string; limit: string; reason: string; until: string | null };
   model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
+  stage_completed: { stage: string; model_call: number; data: Record<string, unknown> };
   model_fallback: { purpose: string; states: string[]; max_transitions: number };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sophon.context import Context
+from sophon.context.provenance import list_person_texts
 from sophon.errors import ModelError, PlanError
 from sophon.events import AgentStatus
 from sophon.messages import Message
@@ -77,6 +78,7 @@ def _parse(ctx: Context, answer: str) -> Plan:
         plan_id=ctx.services.clock.new_id(),
         max_steps=ctx.services.settings.agent_execution.plan_max_steps,
         tools=[tool.name for tool in filter_permitted(ctx, registry)],
+        asked_for="\n".join(list_person_texts(ctx)) if ctx.services.settings.tools.refuse_placeholders else None,
     )
     return replace(plan, steps=apply_tool_risks(plan.steps, registry))
 

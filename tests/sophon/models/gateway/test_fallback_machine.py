@@ -1,3 +1,4 @@
+import asyncio
 import itertools
 
 import pytest
@@ -220,3 +221,25 @@ async def test_the_settings_rule_the_circuit_breaker() -> None:
         await twelve(services).run(services.turn("hello"))
     [found] = services.gateway.statistics()
     assert (found.attempts, found.circuit, found.available_in_seconds) == (1, "open", 10)
+
+
+async def test_a_call_that_is_cancelled_ends_as_aborted_in_the_trace() -> None:
+    asked = asyncio.Event()
+
+    async def fail(request: ModelRequest) -> str:
+        raise ProviderUnavailable("down")
+
+    async def hang(request: ModelRequest) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    events = EventRecorder()
+    models = [Provider(name, [FunctionModel(each, name=name)]) for name, each in (("a", fail), ("b", hang))]
+    services = Services(models=models, clock=VirtualClock(), events=events, settings={"Failover": {"MaxRetries": 0}})
+    turn = asyncio.create_task(twelve(services).run(services.turn("hello")))
+    await asked.wait()
+    turn.cancel()
+    await asyncio.wait([turn])
+    [found] = events.of(ModelFallback)
+    assert found.states == ("idle", "selecting", "attempting", "retrying", "selecting", "attempting", "aborted")

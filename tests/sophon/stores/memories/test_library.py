@@ -8,7 +8,7 @@ import pytest
 from sophon.errors import InputError, NotFound, ProviderUnavailable
 from sophon.learning.contract import Vector
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.memories.contract import MemoryEntry, MemoryReader
+from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.memories.library import LongTermMemory, choose_embedder
 from sophon.testing import VirtualClock
 
@@ -148,3 +148,38 @@ def test_an_embedder_that_knows_spelling_only_is_used_if_it_is_asked_for():
     topics, hashing = Topics(), Hashing()
     chosen = [choose_embedder(setting, each) for setting in ("Auto", "Embeddings", None) for each in (topics, hashing)]
     assert chosen == [topics, None, topics, hashing, None, None]
+
+
+async def test_entries_without_a_vector_get_one_later(memory: LongTermMemory, topics: Topics) -> None:
+    topics.fails = True
+    await memory.write(entry("1", "the cat sleeps"))
+    with pytest.raises(ProviderUnavailable):
+        await memory.embed_missing()
+    topics.fails = False
+    assert await memory.search("feline", scope="ada") == []
+    assert await memory.embed_missing() == 1
+    assert [(each.entry.id, each.source) for each in await memory.search("feline", scope="ada")] == [("1", "vector")]
+
+
+async def test_the_first_search_of_a_process_notices_what_has_no_vector(clock: VirtualClock, topics: Topics) -> None:
+    store = InMemoryStore(clock=clock)
+    await LongTermMemory(store, clock).write(entry("1", "the cat sleeps"))
+    memory = LongTermMemory(store, clock, topics)
+    assert await memory.search("feline", scope="ada") == []
+    assert await memory.embed_missing() == 1
+    assert [each.entry.id for each in await memory.search("feline", scope="ada")] == ["1"]
+
+
+async def test_what_is_forgotten_while_its_vector_is_made_leaves_none(clock: VirtualClock, topics: Topics) -> None:
+    store = InMemoryStore(clock=clock)
+
+    class Slow(Topics):
+        async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+            await store.memories.delete("1")
+            return await super().embed(texts)
+
+    memory = LongTermMemory(store, clock, Slow())
+    await store.memories.write(entry("1", "the cat sleeps"))
+    memory._cache.note_incomplete("ada")
+    await memory.embed_missing()
+    assert await store.vectors.count(vector_namespace("ada")) == 0

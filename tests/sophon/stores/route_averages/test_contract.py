@@ -1,5 +1,6 @@
 """What every store promises about the moving averages of routing."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -28,6 +29,16 @@ async def test_what_people_say_is_averaged_by_itself(store: Store):
     await store.route_averages.add([observed(said=0.0)])
     [average] = await store.route_averages.list_all()
     assert (average.calls, average.scored, average.quality, average.rated, average.said) == (0, 1, 0.9, 2, 0.5)
+
+
+async def test_averages_that_observed_nothing_for_too_long_begin_anew(store: Store):
+    month = timedelta(days=30)
+    await store.route_averages.add([observed(quality=1.0), observed(latency_ms=5.0)])
+    for later, scored, quality in ((month - timedelta(seconds=1), 2, 0.5), (2 * month, 1, 0.0)):
+        await store.route_averages.add([replace(observed(at=NOW + later, quality=0.0), expiry=month)])
+        [average] = await store.route_averages.list_all()
+        assert (average.scored, average.quality) == (scored, quality)
+    assert average.calls == 0
 
 
 async def test_an_unknown_cost_is_not_zero(store: Store):

@@ -215,6 +215,29 @@ async def test_a_payers_limit_refuses_and_leaves_nothing_reserved(store: Store):
     assert await store.usage.get_spending("p", TODAY) == Spending(2, 150)
 
 
+RESEARCH = PayerLimits("research", daily_micros=100, monthly_micros=150, is_task_type=True)
+
+
+async def test_a_task_type_has_an_account_beside_that_of_the_person(store: Store):
+    first = await store.usage.reserve("p", TODAY, Usage(1, 1, 60), FREE, ADA, RESEARCH)
+    assert isinstance(first, Reservation)
+    assert await store.usage.get_payer_reserved("research", TODAY, is_task_type=True) == PayerSpending(60, 60, True)
+    assert await store.usage.get_payer_spending("research", TODAY) == PayerSpending(0, 0), "no person of that name"
+    await store.usage.settle(first, row(Usage(1, 1, 90)))
+    spent = PayerSpending(90, 90, is_task_type=True)
+    assert await store.usage.get_payer_spending("research", TODAY, is_task_type=True) == spent
+    # Another person meets the limit of the task type, and nothing of theirs stays reserved.
+    bob = PayerLimits("bob", daily_micros=1000)
+    assert await store.usage.reserve("p", TODAY, Usage(1, 1, 11), FREE, bob, RESEARCH) == spent
+    assert await store.usage.get_payer_spending("bob", TODAY) == PayerSpending(0, 0)
+    assert await store.usage.get_spending("p", TODAY) == Spending(2, 90)
+    second = await store.usage.reserve("p", TODAY, Usage(1, 1, 10), FREE, None, RESEARCH)
+    assert isinstance(second, Reservation)
+    await store.usage.release(second)
+    assert await store.usage.get_payer_reserved("research", TODAY, is_task_type=True) == PayerSpending(0, 0, True)
+    assert await store.usage.get_payer_spending("research", TODAY, is_task_type=True) == spent
+
+
 async def test_payers_who_reserve_at_the_same_time_never_pass_their_limit(store: Store):
     claims = [store.usage.reserve(f"p{number % 3}", TODAY, Usage(1, 1, 30), FREE, ADA) for number in range(8)]
     results = await asyncio.gather(*claims)

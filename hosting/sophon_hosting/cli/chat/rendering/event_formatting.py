@@ -112,7 +112,7 @@ def format_loop_warning(event: LoopWarning) -> str:
 
 def format_budget_alert(event: BudgetAlert) -> str:
     """Format a budget alert: the limit and the share of it that is used."""
-    provider = to_single_line(event.principal or event.provider, STEP_CHARACTERS)
+    provider = to_single_line(event.principal or event.task_type or event.provider, STEP_CHARACTERS)
     amount = f"({event.used:g} of {event.limit:g})"
     if event.refused:
         return f"· budget: {event.name} of {provider} refuses calls {amount}"

@@ -1,0 +1,156 @@
+"""`sophon persons`: export, import and forget everything that is kept of a person."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from sophon.clock import SystemClock
+from sophon.errors import InputError
+from sophon.private_files import open_new_private_file
+from sophon.stores.contract import Store
+from sophon.stores.memories.library import LongTermMemory
+from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice
+from sophon_hosting.cli.console.stdin_reader import StdinReader
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.remote.http_host_client import HttpHostClient
+from sophon_hosting.cli.server_settings import create_store_lease
+from sophon_hosting.persons.export import PersonExport
+from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting, check_person
+from sophon_hosting.persons.importing import Imported, import_person
+from sophon_hosting.persons.person_files import PersonFolders
+
+PersonArgument = Annotated[
+    str, typer.Argument(metavar="PERSON", help="A user, local, a person on a channel as telegram:5, or a group.")
+]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def persons() -> None:
+    """Export, import and forget everything that is kept of a person."""
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    person: PersonArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The new file to write.")],
+) -> None:
+    """Write everything that is kept of a person as JSON lines. A host may run."""
+    check_person(person)
+    options: GlobalOptions = ctx.obj
+    folders = _folders(options)
+
+    async def run(store: Store) -> int:
+        count = 0
+        with open_new_private_file(output) as file:
+            async for each in PersonExport(store, SystemClock(), folders).read(person):
+                file.write(f"{orjson.dumps(each).decode()}\n")
+                count += 1
+        return count
+
+    try:
+        count = run_with_store(options, run)
+    except FileExistsError:
+        raise InputError(f"{output} exists already; choose another name") from None
+    except OSError as error:
+        raise InputError(f"{error.filename or output} cannot be read or written: {error.strerror}") from error
+    write_notice(f"{count} lines were written to {output}")
+
+
+@app.command("import")
+def import_file(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `sophon persons export` has written.")],
+    person: Annotated[str, typer.Option("--user", metavar="PERSON", help="Whose it is from now on.")],
+) -> None:
+    """Bring the sessions and the memory of an export back. No host may run; sessions that exist stay as they are."""
+    items = _read_lines(file)
+
+    async def run(store: Store) -> Imported:
+        return await import_person(store, LongTermMemory(store, SystemClock()), person, items)
+
+    with create_store_lease(ctx.obj, load_cli_settings(ctx.obj)):
+        done = run_with_store(ctx.obj, run)
+    write_lines([f"{done.sessions} sessions and {done.memories} memory entries of {person} were imported."])
+    if done.known_sessions:
+        write_lines([f"{done.known_sessions} sessions exist already, and stay as they are."])
+
+
+@app.command()
+def forget(
+    ctx: typer.Context,
+    person: PersonArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete everything that is kept of a person, for good. A running host does it itself."""
+    check_person(person)
+    question = f"Delete all sessions, memory and files that are kept of {person}, for good? (yes/no) "
+    answer = "yes" if yes else StdinReader().read_line(question)
+    if (answer or "").strip().casefold() not in {"y", "yes"}:
+        raise InputError("nothing was forgotten; answer yes, or use --yes")
+    client = open_host_client(ctx.obj)
+    if isinstance(client, HttpHostClient):
+        done = client.forget_person(person)
+    else:
+        found = _forget_in_store(ctx.obj, person)
+        done = {"deleted": found.counts, "other_sessions": list(found.other_sessions)}
+    if as_json:
+        write_json(done)
+    else:
+        write_lines(_describe(person, done))
+
+
+def _forget_in_store(options: GlobalOptions, person: str) -> Forgotten:
+    settings, clock, folders = load_cli_settings(options), SystemClock(), _folders(options)
+
+    async def run() -> Forgotten:
+        store = create_store(options, settings)
+        await store.open()
+        try:
+            memory = LongTermMemory(store, clock)
+            return await PersonForgetting(store, memory, clock, folders, store.sessions.delete).forget(person)
+        finally:
+            await store.close()
+
+    with create_store_lease(options, settings):
+        return asyncio.run(run())
+
+
+def _describe(person: str, done: Mapping[str, Any]) -> Sequence[str]:
+    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in done["deleted"].items())
+    lines = [f"{person} is forgotten: {counts or 'nothing was kept'}."]
+    others = done["other_sessions"]
+    if others:
+        lines.append(f"Messages of {person} stay in sessions of others: {', '.join(others)}.")
+    return lines
+
+
+def _folders(options: GlobalOptions) -> PersonFolders:
+    return PersonFolders.of_settings(load_cli_settings(options), options.settings_folder)
+
+
+def _read_lines(file: Path) -> list[object]:
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no text in UTF-8") from error
+    items: list[object] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                items.append(orjson.loads(line))
+            except orjson.JSONDecodeError as error:
+                raise InputError(f"{file}, line {number}: not JSON: {error.msg}; nothing was imported") from None
+    return items

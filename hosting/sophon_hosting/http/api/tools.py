@@ -1,0 +1,99 @@
+"""`/api/tools` and `/api/skills`: what a user's turns can use; custom tools are switched, shared and deleted here."""
+
+from typing import Any
+
+from aiohttp import web
+
+from sophon.skills.skill_package import SkillPackage
+from sophon.tools.tool import Tool
+from sophon_hosting.client_api.serialization import custom_tool_to_json
+from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
+
+
+def tool_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [
+        web.get("/api/tools", list_tools),
+        web.get("/api/tools/groups", list_groups),
+        web.patch("/api/tools/{name}", change_custom_tool),
+        web.delete("/api/tools/{name}", delete_custom_tool),
+        web.get("/api/skills", list_skills),
+    ]
+
+
+async def list_tools(request: web.Request) -> web.Response:
+    """Return the tools that the user may use, with their risk and the JSON Schema of their arguments.
+
+    `hidden` is the number of the others, `custom` are the user's custom tools, also those that are off.
+    """
+    authorized_host = get_authorized_host(request)
+    tools = authorized_host.list_tools()
+    hidden = len(get_host(request).services.registry) - len(tools)
+    custom = [custom_tool_to_json(each) for each in await authorized_host.list_custom_tools()]
+    if not authorized_host.user.operator:
+        custom = [{name: value for name, value in each.items() if name != "folder"} for each in custom]
+    return json_response({"items": [_tool_to_json(each) for each in tools], "hidden": hidden, "custom": custom})
+
+
+async def list_groups(request: web.Request) -> web.Response:
+    """Return the groups that `load_tools` offers the user, with the names of their tools."""
+    groups: dict[str, list[str]] = {}
+    for tool in get_authorized_host(request).list_tools():
+        if tool.group:
+            groups.setdefault(tool.group, []).append(tool.name)
+    return json_response({"items": [{"group": name, "tools": tools} for name, tools in sorted(groups.items())]})
+
+
+async def change_custom_tool(request: web.Request) -> web.Response:
+    """Switch a custom tool on or off, or share it."""
+    from sophon_hosting.http.api.tool_bodies import CustomToolChange  # lazy: it needs pydantic
+
+    body = await parse_body(request, CustomToolChange)
+    changed = await get_authorized_host(request).change_custom_tool(
+        request.match_info["name"], enabled=body.enabled, shared=body.shared
+    )
+    return json_response({"name": changed.full_name, "enabled": changed.is_enabled, "shared": changed.is_shared})
+
+
+async def delete_custom_tool(request: web.Request) -> web.Response:
+    """Delete a custom tool."""
+    deleted = await get_authorized_host(request).delete_custom_tool(request.match_info["name"])
+    return json_response({"name": deleted.full_name, "ok": True})
+
+
+async def list_skills(request: web.Request) -> web.Response:
+    """Return the skills with their state and the length of their instructions; problems for operators only."""
+    authorized_host, services = get_authorized_host(request), get_host(request).services
+    authorized_host.rights.require_scope("Read")
+    if services.skills is None:
+        return json_response({"items": [], "problems": []})
+    found = await services.clock.run_in_thread(services.skills.read)
+    count_tokens = services.gateway.tokens.count_text
+    items = [
+        {**_skill_to_json(each), "enabled": name not in found.disabled, "tokens": count_tokens(each.instructions)}
+        for name, each in found.skills.items()
+    ]
+    problems = [str(each) for each in found.problems] if authorized_host.user.operator else []
+    return json_response({"items": items, "problems": problems})
+
+
+def _skill_to_json(skill: SkillPackage) -> dict[str, Any]:
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "requires": [*skill.requires],
+        "allowed_tools": None if skill.allowed_tools is None else [*skill.allowed_tools],
+        "tools": [f"{skill.name}.{each.name}" for each in skill.manifest.tools] if skill.manifest is not None else [],
+    }
+
+
+def _tool_to_json(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "risk": tool.risk.label,
+        "group": tool.group,
+        "tags": list(tool.tags),
+        "editable": tool.editable,
+        "parameters": dict(tool.parameters),
+    }

@@ -1,0 +1,122 @@
+"""Export of everything that is kept of a person, as JSON values of one kind each."""
+
+import base64
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
+from functools import partial
+from typing import Any, Final
+
+from sophon.clock import Clock
+from sophon.stores.audit.contract import AuditFilter
+from sophon.stores.contract import Store
+from sophon.stores.snapshots.contract import StoredSnapshot
+from sophon.stores.usage.contract import Period
+from sophon_hosting.persons.channel_notes import find_notes
+from sophon_hosting.persons.person_files import PersonFiles, PersonFolders
+from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
+
+FORMAT_VERSION: Final = 1
+ALL: Final = 1_000_000
+AUDIT_PAGE: Final = 1000
+
+
+class PersonExport:
+    """Reads what is kept of a person. A host may run meanwhile."""
+
+    def __init__(self, store: Store, clock: Clock, folders: PersonFolders) -> None:
+        self._store, self._clock, self._folders = store, clock, folders
+
+    async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
+
+        Kinds: session (with records and approvals), memory, task, feedback, trajectory, grant, token (without its
+        digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        """
+        now = self._clock.now().isoformat()
+        yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
+        for part in (self._read_sessions, self._read_turns, self._read_rights, self._read_files, self._read_audit):
+            async for item in part(person):
+                yield item
+
+    async def _read_sessions(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        from sophon.stores.memories.exported_entry import entry_to_json  # lazy: it needs pydantic
+
+        store = self._store
+        for session in await store.sessions.list(person):
+            records = await store.sessions.list_records(session.id)
+            approvals = await store.approvals.list(open_only=False, session_id=session.id)
+            yield {
+                "kind": "session",
+                "session": session_summary_to_json(session),
+                "records": [session_record_to_json(each) for each in records],
+                "approvals": [to_json(each) for each in approvals],
+            }
+            for total in await store.usage.list_totals(session_id=session.id):
+                yield {"kind": "usage", "session_id": session.id, **to_json(total)}
+        for entry in await store.memories.list_all(scope=person):
+            yield {"kind": "memory", "entry": entry_to_json(entry)}
+
+    async def _read_turns(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        store = self._store
+        for run in await store.runs.list(owner=person, limit=ALL):
+            yield {"kind": "task", **to_json(run)}
+            for said in await store.trajectories.list_feedback(run.id):
+                if said.principal == person:
+                    yield {"kind": "feedback", **to_json(said)}
+        for trajectory in await store.trajectories.list(principal=person, limit=ALL):
+            yield {"kind": "trajectory", **trajectory.to_json()}
+
+    async def _read_rights(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        store, now = self._store, self._clock.now()
+        for grant in await store.grants.list_active(now, principal=person):
+            yield {"kind": "grant", **to_json(grant)}
+        for token in await store.api_tokens.list(person):
+            yield {"kind": "token", **{name: part for name, part in to_json(token).items() if name != "digest"}}
+        today = now.astimezone(UTC).date().isoformat()
+        account = await store.usage.get_payer_spending(person, Period(today, today[:7]))
+        yield {"kind": "account", "day": today, **to_json(account)}
+        sessions = [each.id for each in await store.sessions.list(person)]
+        for note in await find_notes(store.channel_state, person, sessions):
+            yield {"note": note.kind, **to_json(note), "kind": "channel"}
+
+    async def _read_files(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        files = PersonFiles(self._folders, person)
+        for snapshot in await self._store.snapshots.list(person, limit=ALL):
+            contents = await self._clock.run_in_thread(partial(files.read_copies, snapshot))
+            yield _snapshot_to_json(snapshot, contents)
+        for name, text in (await self._clock.run_in_thread(files.read_workspace)).items():
+            yield {"kind": "workspace", "name": name, "text": text}
+
+    async def _read_audit(self, person: str) -> AsyncIterator[dict[str, Any]]:
+        before: int | None = None
+        while True:
+            page = await self._store.audit.list_entries(AuditFilter(principal=person), before=before, limit=AUDIT_PAGE)
+            for entry in page:
+                yield {"kind": "audit", "number": entry.number, **entry.fields, "texts": dict(entry.texts)}
+            if len(page) < AUDIT_PAGE:
+                return
+            before = page[-1].number
+
+
+def to_json(value: Any) -> Any:
+    """Return a record of a store as JSON values: times in ISO 8601."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): to_json(part) for key, part in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(part) for part in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if hasattr(value, "__dataclass_fields__"):
+        return {each.name: to_json(getattr(value, each.name)) for each in fields(value)}
+    return value
+
+
+def _snapshot_to_json(snapshot: StoredSnapshot, contents: Sequence[bytes | None]) -> dict[str, Any]:
+    event = to_json(snapshot.event)
+    for file, content in zip(event["files"], contents, strict=True):
+        file["content"] = None if content is None else base64.b64encode(content).decode()
+    return {"kind": "snapshot", "number": snapshot.number, **event}

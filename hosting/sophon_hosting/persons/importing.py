@@ -1,0 +1,105 @@
+"""Import of an export of a person: sessions and memory come back; everything else is for reading."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, cast, get_args
+
+from sophon.errors import InputError
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import Message
+from sophon.security.taint import Taint
+from sophon.stores.contract import Store
+from sophon.stores.data_labels.contract import LabelWrite, session_key
+from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.sessions.contract import RecordKind, SessionRecord
+from sophon_hosting.persons.export import FORMAT_VERSION
+from sophon_hosting.persons.forgetting import check_person
+
+ROLES: Final = ("user", "assistant", "tool")
+UNKNOWN_ORIGIN: Final = Taint(1, is_private=True, is_untrusted=True)
+"""Label of an imported session: what its turns had read is not known here, so the worst is assumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How many sessions and memory entries were stored, and how many sessions were there already."""
+
+    sessions: int
+    memories: int
+    known_sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    id: str
+    title: str
+    model: str | None
+    records: list[SessionRecord]
+
+
+async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
+    """Store the sessions and the memory of an export as those of a person. A session whose id exists stays as it is.
+
+    Everything is checked first: nothing is stored if one item is invalid. An imported session counts as one that has
+    read untrusted and private data. Raises InputError with the number of the invalid item, StoreError.
+    """
+    check_person(person)
+    sessions, entries = _parse(items)
+    stored = 0
+    memories = await memory.import_entries(person, entries)
+    for session in sessions:
+        if await store.sessions.find(session.id) is not None:
+            continue
+        await store.data_labels.write([LabelWrite(session_key(session.id), UNKNOWN_ORIGIN)])
+        await store.sessions.get_or_create(session.id, person)
+        if session.records:
+            await store.sessions.append(session.id, session.records, owner=person)
+        await store.sessions.rename(session.id, session.title)
+        if session.model is not None:
+            await store.sessions.set_model(session.id, session.model)
+        stored += 1
+    return Imported(stored, memories, len(sessions) - stored)
+
+
+def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
+    sessions: list[_Session] = []
+    entries: list[object] = []
+    for number, item in enumerate(items, 1):
+        try:
+            found = cast("Mapping[str, Any]", item)
+            if found["kind"] == "person":
+                _check_version(found["version"])
+            elif found["kind"] == "session":
+                sessions.append(_parse_session(found))
+            elif found["kind"] == "memory":
+                entries.append(found["entry"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+            raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
+    return sessions, entries
+
+
+def _check_version(version: object) -> None:
+    if version != FORMAT_VERSION:
+        raise ValueError(f"version {version!r} is not known")
+
+
+def _parse_session(item: Mapping[str, Any]) -> _Session:
+    summary = item["session"]
+    session_id, title, model = summary["id"], summary["title"], summary.get("model")
+    if not isinstance(session_id, str) or not session_id or not isinstance(title, str):
+        raise ValueError("a session needs an id and a title, both texts")
+    return _Session(session_id, title, model, [_parse_record(each) for each in item["records"]])
+
+
+def _parse_record(item: Mapping[str, Any]) -> SessionRecord:
+    kind, message = item["kind"], item["message"]
+    if kind not in get_args(RecordKind):
+        raise ValueError(f"{kind!r} is no kind of record")
+    if message is not None and (message["role"] not in ROLES and kind != "compaction"):
+        raise ValueError(f"a message of the role {message['role']!r} is no part of a session")
+    at = datetime.fromisoformat(item["at"]) if item["at"] else None
+    if at is not None and at.tzinfo is None:
+        raise ValueError(f"the time {item['at']!r} has no zone")
+    parsed = None if message is None else Message.from_json(message)
+    return SessionRecord(kind, str(item["run_id"]), parsed, item.get("data") or {}, at=at)

@@ -1,0 +1,59 @@
+"""Forgetting a person in an SQL store."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
+
+from sophon.stores.persons.contract import PersonStore
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.schema import (
+    api_tokens,
+    budget_alerts,
+    feedback,
+    grants,
+    outbound,
+    snapshot_chains,
+    snapshots,
+    spending,
+    trajectories,
+    vectors,
+)
+from sophon.stores.usage.contract import Period, payer_account
+from sophon.stores.vectors.contract import TRAJECTORIES
+
+
+class SqlPersonStore(PersonStore):
+    """See `PersonStore`. SQLite's write-ahead log is emptied afterwards."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def forget(self, person: str, current: Period) -> Mapping[str, int]:
+        """See `PersonStore.forget`."""
+        counts = await self._database.write(partial(_forget, person=person, current=current))
+        await self._database.clear_log()
+        return counts
+
+
+def _forget(connection: Connection, person: str, current: Period) -> Mapping[str, int]:
+    own = select(trajectories.c.run_id).where(trajectories.c.principal == person)
+    connection.execute(delete(vectors).where(and_(vectors.c.namespace == TRAJECTORIES, vectors.c.key.in_(own))))
+    connection.execute(delete(snapshot_chains).where(snapshot_chains.c.owner == person))
+    counts = {kind: connection.execute(delete(table).where(own)).rowcount for kind, table, own in _rows(person)}
+    account, kept = payer_account(person), (current.day, current.month)
+    for table in (spending, budget_alerts):
+        old = and_(table.c.provider == account, table.c.period.not_in(kept))
+        counts["accounts"] = counts.get("accounts", 0) + connection.execute(delete(table).where(old)).rowcount
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
+    return [
+        ("grants", grants, grants.c.principal == person),
+        ("tokens", api_tokens, api_tokens.c.principal == person),
+        ("trajectories", trajectories, trajectories.c.principal == person),
+        ("feedback", feedback, feedback.c.principal == person),
+        ("snapshots", snapshots, snapshots.c.owner == person),
+        ("messages", outbound, outbound.c.recipient == person),
+    ]

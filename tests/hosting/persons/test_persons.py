@@ -1,0 +1,296 @@
+"""Everything of a person: exported, brought back into an empty store, and forgotten without a trace in any file."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.errors import InputError
+from sophon.learning.feedback import Feedback
+from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.learning.trajectories import Trajectory
+from sophon.messages import Usage
+from sophon.stores.api_tokens.contract import ApiToken
+from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.contract import Store
+from sophon.stores.data_labels.contract import session_key
+from sophon.stores.factory import store_from_url
+from sophon.stores.grants.contract import StandingGrant
+from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.sql.schema import metadata
+from sophon.stores.sql.url import resolve_url
+from sophon.stores.trajectories.contract import TrajectoryWrite
+from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
+from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.chain_factory import build_configured_chain
+from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.persons.export import PersonExport
+from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting
+from sophon_hosting.persons.importing import import_person
+from sophon_hosting.persons.person_files import PersonFolders
+from tests import postgres
+from tests.databases import SQLITE, copy_database
+
+EVA = "telegram:5"
+MARKER = "Xylophonist"
+OTHER = "Bassoonist"
+URLS = {"memory": "memory://", "sqlite": SQLITE, "postgres": postgres.MIGRATED}
+
+
+class Place:
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url, self.folder, self.clock = url, folder, VirtualClock(auto=False)
+        self.store: Store = store_from_url(url, folder=folder, clock=self.clock)
+        self.folders = PersonFolders(folder, folder / "data/files", folder / "data/memory")
+        self.memory = LongTermMemory(self.store, self.clock, HashingEmbedder())
+
+    async def export(self, person: str = EVA) -> list[dict[str, Any]]:
+        reader = PersonExport(self.store, self.clock, self.folders)
+        return [each async for each in reader.read(person)]
+
+    async def forget(self, person: str = EVA) -> Forgotten:
+        delete = self.store.sessions.delete
+        return await PersonForgetting(self.store, self.memory, self.clock, self.folders, delete).forget(person)
+
+    def traces(self, word: str) -> list[str]:
+        """The files below the folder, and the tables of a server, that have the word in any case."""
+        found = [
+            str(each.relative_to(self.folder))
+            for each in self.folder.rglob("*")
+            if each.is_file() and word.lower().encode() in each.read_bytes().lower()
+        ]
+        if self.url == postgres.MIGRATED:
+            engine = create_engine(resolve_url(self.url, self.folder))
+            with engine.connect() as connection:
+                for table in metadata.sorted_tables:
+                    query = f"SELECT count(*) FROM {table.name} AS t WHERE t::text ILIKE :word"
+                    if connection.execute(text(query), {"word": f"%{word}%"}).scalar():
+                        found.append(table.name)
+            engine.dispose()
+        return sorted(found)
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        postgres.without_rows()
+    if request.param == "sqlite":
+        copy_database(tmp_path)
+    return URLS[request.param]
+
+
+@pytest.fixture
+async def place(url: str, tmp_path: Path) -> AsyncIterator[Place]:
+    place = Place(url, tmp_path)
+    await place.store.open()
+    yield place
+    await place.store.close()
+
+
+async def answer(request: ModelRequest) -> ModelResponse:
+    last = request.messages[-1]
+    if last.role == "user" and request.purpose == "reply":
+        word = last.content.split()[-1]
+        return ModelResponse("", [ToolCall("c", "files.write", {"path": "notes.txt", "content": f"{word} again"})])
+    return ModelResponse(f"{last.content[-40:]} noted")
+
+
+async def run_turn(place: Place, person: str, word: str) -> str:
+    """Run a turn of a host: a file is replaced, so that there are a snapshot, a journal, audit entries and events."""
+    services = Services(
+        models=FunctionModel(answer),
+        store=place.store,
+        folder=place.folder,
+        settings={"Planning": {"Mode": "Never"}, "Learning": {"Enabled": True}, "Memory": {"Learn": False}},
+    )
+    host = Host(services, build_configured_chain(services))
+    await host.start()
+    receipt = await host.accept(RunRequest(f"I am the {word}", f"s-{person}", owner=person, session_owner=person))
+    async with asyncio.timeout(30):
+        while not (await place.store.runs.get(receipt.task_id)).is_finished:
+            for asked in await place.store.approvals.list():
+                if asked.request.run_id.startswith(receipt.task_id):
+                    await host.approvals.decide(asked.request.id, Decision.approve(), "local:store")
+            await asyncio.sleep(0)
+    await host.shutdown()
+    return receipt.task_id
+
+
+async def fill(place: Place, person: str, word: str) -> None:
+    """Put a word into everything that a store and the folders keep of a person."""
+    store, now = place.store, place.clock.now()
+    number = person.rpartition(":")[2]
+    own = place.folder / "data/files/principals" / person.replace(":", "_3a")
+    own.mkdir(parents=True)
+    (own / "notes.txt").write_text(f"{word} first")
+    private = place.folder / "data/memory/principals" / person.replace(":", "_3a")
+    private.mkdir(parents=True)
+    (private / "USER.md").write_text(f"the {word}")
+    run_id = await run_turn(place, person, word)
+    session = f"s-{person}"
+    await place.memory.write(MemoryEntry(f"m-{number}", f"{person} is a {word}", scope=person, sources=()))
+    await store.audit.append(
+        [AuditEvent(now, "executed", session_id="", principal=person, tool="files.read", texts={"arguments": word})]
+    )
+    await store.grants.add(
+        StandingGrant(
+            *(f"g-{number}", "always", person, "", "files.write", "high", {"path": word}, word, "local", now),
+            expires_at=now + timedelta(days=1),
+        )
+    )
+    await store.api_tokens.add(ApiToken(f"t-{number}", f"digest-{number}", person, word, (), now))
+    await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
+    embedded = Trajectory(f"e-{number}", "", person, now, word, word)
+    await store.trajectories.add([TrajectoryWrite(embedded, 100)])
+    request = ApprovalRequest(
+        *(f"a-{number}", "tool", "other", "c", "files.write", {"content": word}, Risk.HIGH, "", word),
+        session_id=session,
+    )
+    await store.approvals.get_or_create(request, now)
+    await store.channel_state.put_many(
+        [
+            ChannelStateEntry("telegram", "", "person", number, {"name": word, "paired": True}),
+            ChannelStateEntry("telegram", "", "session", number, {"session": session}),
+            ChannelStateEntry("telegram", "", "piece", f"update-{number}", {"sender": {"id": number}, "text": word}),
+        ]
+    )
+    await store.outbox.add(
+        [OutboundEntry(f"o-{number}", None, "telegram", "", number, "note", {"text": word}, recipient=person)]
+    )
+
+
+def kinds(lines: list[dict[str, Any]], word: str) -> set[str]:
+    return {each["kind"] for each in lines if word.lower() in repr(each).lower()}
+
+
+async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place):
+    await fill(place, EVA, MARKER)
+    await fill(place, "telegram:6", OTHER)
+    exported = await place.export()
+    expected = {
+        "session",
+        "memory",
+        "task",
+        "feedback",
+        "trajectory",
+        "grant",
+        "token",
+        "channel",
+        "workspace",
+        "audit",
+    }
+    assert kinds(exported, MARKER) >= expected
+    assert any(each["kind"] == "snapshot" and each["files"][0]["content"] for each in exported)
+    assert kinds(exported, OTHER) == set()
+    before = await place.export("telegram:6")
+
+    forgotten = await place.forget()
+
+    assert place.traces(MARKER) == []
+    assert kinds(await place.export(), MARKER) == set()
+    assert {each["kind"] for each in await place.export()} <= {"person", "account", "audit"}
+    assert (await place.store.audit.verify()).broken is None
+    assert await place.export("telegram:6") == before
+    assert {"sessions", "memories", "audit_texts", "files", "grants", "snapshots", "messages"} <= {*forgotten.counts}
+    assert forgotten.other_sessions == []
+    assert (await place.forget()).counts == {}
+
+
+async def test_a_store_that_forgets_less_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The test above looks where the marker is: without one part of the deletion it finds it."""
+    copy_database(tmp_path)
+    place = Place(SQLITE, tmp_path)
+    await place.store.open()
+    await fill(place, EVA, MARKER)
+
+    async def forget_nothing(self: SqlPersonStore, person: str, current: Period) -> dict[str, int]:
+        return {}
+
+    monkeypatch.setattr(SqlPersonStore, "forget", forget_nothing)
+    await place.forget()
+    await place.store.close()
+    assert place.traces(MARKER) == ["data/sophon.db"]
+
+
+async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, tmp_path_factory: Any):
+    await fill(place, EVA, MARKER)
+    exported = await place.export()
+    records = [each.message for each in await place.store.sessions.list_records(f"s-{EVA}") if each.message]
+    memories = await place.store.memories.list_all(scope=EVA)
+    await place.forget()
+
+    done = await import_person(place.store, place.memory, EVA, exported)
+
+    assert (done.sessions, done.memories, done.known_sessions) == (1, 1, 0)
+    again = [each.message for each in await place.store.sessions.list_records(f"s-{EVA}") if each.message]
+    assert again == records
+    assert await place.store.memories.list_all(scope=EVA) == memories
+    assert [each.entry.text for each in await place.memory.search(MARKER, scope=EVA)] == [f"{EVA} is a {MARKER}"]
+    # What its turns had read is not known here.
+    [label] = (await place.store.data_labels.find([session_key(f"s-{EVA}")])).values()
+    assert (label.is_untrusted, label.is_private) == (True, True)
+    assert (await import_person(place.store, place.memory, EVA, exported)).known_sessions == 1
+
+
+@pytest.mark.parametrize(
+    ("item", "problem"),
+    [
+        ({"kind": "person", "version": 9}, "version 9 is not known"),
+        ({"kind": "session", "session": {"id": "", "title": ""}, "records": []}, "needs an id"),
+        (
+            {
+                "kind": "session",
+                "session": {"id": "s", "title": ""},
+                "records": [{"kind": "message", "run_id": "r", "at": None, "message": {"role": "system"}}],
+            },
+            "'system' is no part of a session",
+        ),
+        ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
+        (7, "item 2"),
+    ],
+)
+async def test_an_invalid_item_is_named_and_nothing_is_stored(item: object, problem: str):
+    store, clock = store_from_url("memory://", folder=Path()), VirtualClock(auto=False)
+    whole = {"kind": "session", "session": {"id": "ok", "title": ""}, "records": []}
+    with pytest.raises(InputError, match=problem):
+        await import_person(store, LongTermMemory(store, clock), EVA, [whole, item])
+    assert await store.sessions.list() == []
+
+
+async def test_the_account_of_today_stays_so_that_no_limit_can_be_spent_twice(place: Place):
+    usage, now = place.store.usage, place.clock.now()
+    current = Period(now.date().isoformat(), now.date().isoformat()[:7])
+    for period in (Period("2020-01-01", "2020-01"), current):
+        spent = Usage(10, 10, cost_micros=50)
+        await usage.reserve("p", period, spent, ProviderLimits(), PayerLimits(EVA))
+    await place.forget()
+    assert (await usage.get_payer_spending(EVA, current)).daily_micros == 50
+    assert (await usage.get_payer_spending(EVA, Period("2020-01-01", "2020-01"))).monthly_micros == 0
+
+
+@pytest.mark.parametrize("name", ["", "system", "terminal", "expiry"])
+async def test_what_is_no_person_is_refused(name: str, tmp_path: Path):
+    with pytest.raises(InputError, match="is no person"):
+        await Place("memory://", tmp_path).forget(name)
+
+
+async def test_the_log_of_a_host_holds_no_text(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    copy_database(tmp_path)
+    place = Place(SQLITE, tmp_path)
+    await place.store.open()
+    with caplog.at_level(logging.INFO):
+        await fill(place, EVA, MARKER)
+        await place.forget()
+    await place.store.close()
+    assert MARKER.lower() not in caplog.text.lower()
