@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 
 from sophon.clock import Clock
-from sophon.errors import InputError, SophonError, ToolError
+from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
 from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
 from sophon.mcp.server_status import ServerState, ServerStatus, ToolState, ToolStatus
@@ -38,10 +38,8 @@ RETRY_SECONDS: Final = 60.0
 """Time between two attempts to reach a URL that has failed too often; a program stays off."""
 
 
-class ServerUnusable(SophonError):
-    """The settings of a server cannot work, whatever the server does."""
-
-    code = "mcp"
+class ServerUnusable(Exception):
+    """The settings of a server cannot work, whatever the server does; it stays within this package."""
 
 
 class SupervisedServer:
