@@ -1,10 +1,10 @@
 """Custom tools: registers those that changed, and offers a turn only its own user's and the shared ones."""
 
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
-from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
 from sophon.turn_permissions import is_owned_by_other
+from sophon_middlewares.outer.insertion import insert_in_front
 
 CHECK_SECONDS = 1.0
 """Time after which the folder is looked at again: another process, or the command line, may have changed it."""
@@ -47,11 +47,4 @@ def add_custom_tools(chain: Pipeline) -> Pipeline:
 
     A chain that has it, or none of these middlewares, is returned as it is. Raises CompositionError.
     """
-    names = [get_middleware_name(each) for each in chain]
-    places = [names.index(each) for each in (*CustomTools.before, "AgenticLoop", "LlmInvoker") if each in names]
-    if "CustomTools" in names or not places:
-        return chain
-    parts = list(chain)
-    parts.insert(min(places), CustomTools())
-    # The chain may be of a class of its own.
-    return type(chain).compose(*parts)
+    return insert_in_front(chain, CustomTools())

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Middleware, Next, Pipeline
 from sophon.context import Context
 from sophon.errors import StoreError
@@ -16,6 +15,7 @@ from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import memory_key
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
 from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.insertion import insert_at, insert_in_front
 from sophon_middlewares.outer.memory_layer import MemoryLayer
 from sophon_middlewares.outer.window.fact_flush import HAS_MEMORY
 
@@ -118,15 +118,11 @@ def add_memory(chain: Pipeline, folder: Path | None, daily_log: DailyLog | None 
     Without a context window it stands in front of the first middleware that must come after it. A chain that has
     Memory, or none of these middlewares, is returned as it is. Raises CompositionError.
     """
-    names = [get_middleware_name(each) for each in chain]
-    windows = [at for at, each in enumerate(chain) if _is_window(each)]
-    places = [names.index(each) for each in (*Memory.before, "AgenticLoop", "LlmInvoker") if each in names]
-    if "Memory" in names or not (windows or places):
-        return chain
-    parts = list(chain)
-    parts.insert(windows[0] + 1 if windows else min(places), Memory(folder, daily_log=daily_log))
-    # The chain may be of a class of its own.
-    return type(chain).compose(*parts)
+    memory = Memory(folder, daily_log=daily_log)
+    window = next((at for at, each in enumerate(chain) if _is_window(each)), None)
+    if window is None or any(isinstance(each, Memory) for each in chain):
+        return insert_in_front(chain, memory)
+    return insert_at(chain, window + 1, memory)
 
 
 def _is_window(middleware: Middleware) -> bool:

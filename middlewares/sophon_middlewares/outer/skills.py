@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from sophon.builtin_tools.skill_scripts import create_script_tools
 from sophon.builtin_tools.skills import skill_tools
-from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
 from sophon.messages import Message, ToolCall
@@ -13,6 +12,7 @@ from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.prompt import build_section
 from sophon.turn_permissions import find_allowed_tools
+from sophon_middlewares.outer.insertion import insert_in_front
 
 SOURCE = "skills"
 """Source of the tools that skills bring, in the toolbox."""
@@ -121,11 +121,4 @@ def add_skills(chain: Pipeline) -> Pipeline:
 
     A chain that has Skills, or none of these middlewares, is returned as it is. Raises CompositionError.
     """
-    names = [get_middleware_name(each) for each in chain]
-    places = [names.index(each) for each in (*Skills.before, "AgenticLoop", "LlmInvoker") if each in names]
-    if "Skills" in names or not places:
-        return chain
-    parts = list(chain)
-    parts.insert(min(places), Skills())
-    # The chain may be of a class of its own.
-    return type(chain).compose(*parts)
+    return insert_in_front(chain, Skills())

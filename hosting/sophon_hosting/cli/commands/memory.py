@@ -1,27 +1,25 @@
 """`sophon memory`: list, search, show, correct, forget, export and import what is remembered. A host may run."""
 
 import os
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import orjson
 import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.principals import LOCAL_USER
-from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
+from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
 
@@ -134,18 +132,7 @@ def export(
 ) -> None:
     """Write everything that is remembered of a person as JSON lines, the oldest first."""
     items = _run(ctx.obj, lambda memory, _: memory.export(user))
-    lines = "".join(f"{orjson.dumps(each).decode()}\n" for each in items)
-    if output is None:
-        sys.stdout.write(lines)
-        return
-    try:
-        with open_new_private_file(output) as file:
-            file.write(lines)
-    except FileExistsError:
-        raise InputError(f"{output} exists already; choose another name") from None
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
-    write_notice(f"{len(items)} entries were written to {output}")
+    write_json_lines(items, output, what="entries")
 
 
 @app.command("import")
@@ -155,7 +142,7 @@ def import_file(
     user: UserOption = LOCAL_USER,
 ) -> None:
     """Read the entries of an export as those of a person; one with the same id is replaced."""
-    items = _read_lines(file)
+    items = read_json_lines(file)
     count = _run(ctx.obj, lambda memory, _: memory.import_entries(user, items))
     write_lines([f"{count} entries of {user} were imported."])
 
@@ -214,23 +201,6 @@ def _format_time(entry: MemoryEntry) -> str:
 def _shorten(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= SHOWN_CHARACTERS else f"{plain[: SHOWN_CHARACTERS - 1]}…"
-
-
-def _read_lines(file: Path) -> list[object]:
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is no text in UTF-8") from error
-    items: list[object] = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                items.append(orjson.loads(line))
-            except orjson.JSONDecodeError as error:
-                raise InputError(f"{file}, line {number}: not JSON: {error.msg}; nothing was imported") from None
-    return items
 
 
 def _confirm(question: str, *, yes: bool) -> None:

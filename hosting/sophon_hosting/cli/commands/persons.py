@@ -15,6 +15,7 @@ from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.json_lines import read_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -73,7 +74,7 @@ def import_file(
     person: Annotated[str, typer.Option("--user", metavar="PERSON", help="Whose it is from now on.")],
 ) -> None:
     """Bring the sessions and the memory of an export back. No host may run; sessions that exist stay as they are."""
-    items = _read_lines(file)
+    items = read_json_lines(file)
 
     async def run(store: Store) -> Imported:
         return await import_person(store, LongTermMemory(store, SystemClock()), person, items)
@@ -137,20 +138,3 @@ def _describe(person: str, done: Mapping[str, Any]) -> Sequence[str]:
 
 def _folders(options: GlobalOptions) -> PersonFolders:
     return PersonFolders.of_settings(load_cli_settings(options), options.settings_folder)
-
-
-def _read_lines(file: Path) -> list[object]:
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file} is no text in UTF-8") from error
-    items: list[object] = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                items.append(orjson.loads(line))
-            except orjson.JSONDecodeError as error:
-                raise InputError(f"{file}, line {number}: not JSON: {error.msg}; nothing was imported") from None
-    return items

@@ -1,13 +1,11 @@
 """`sophon trajectories`: list, show and export what is kept of finished turns. A host may run."""
 
 import os
-import sys
 from collections.abc import Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from sophon.clock import SystemClock
@@ -15,12 +13,12 @@ from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory, count_poor, describe_scores, needs_evolution, summarize
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.models.embeddings.metered_embedder import metering
-from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.json_lines import write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_middlewares.outer.host_meter import HostMeter
@@ -115,18 +113,7 @@ def export(
     if best and poor:
         raise InputError("give one of --best and --poor")
     found = run_with_store(ctx.obj, lambda store: _read(ctx.obj, store, best=best, poor=poor, limit=limit))
-    lines = "".join(f"{orjson.dumps(each.to_json()).decode()}\n" for each in found)
-    if output is None:
-        sys.stdout.write(lines)
-        return
-    try:
-        with open_new_private_file(output) as file:
-            file.write(lines)
-    except FileExistsError:
-        raise InputError(f"{output} exists already; choose another name") from None
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
-    write_notice(f"{len(found)} trajectories were written to {output}")
+    write_json_lines([each.to_json() for each in found], output, what="trajectories")
 
 
 async def _read(options: GlobalOptions, store: Store, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:

@@ -1,0 +1,49 @@
+"""JSON lines: the files that commands export and import."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from sophon.errors import InputError
+from sophon.private_files import open_new_private_file
+from sophon_hosting.cli.console.output import write_notice
+
+
+def write_json_lines(items: Sequence[Any], file: Path | None, *, what: str) -> None:
+    """Write items to standard output, or to a new file that only its owner reads; `what` they are, for the notice.
+
+    Raises InputError for a file that exists or cannot be written.
+    """
+    lines = "".join(f"{orjson.dumps(each).decode()}\n" for each in items)
+    if file is None:
+        sys.stdout.write(lines)
+        return
+    try:
+        with open_new_private_file(file) as stream:
+            stream.write(lines)
+    except FileExistsError:
+        raise InputError(f"{file} exists already; choose another name") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+    write_notice(f"{len(items)} {what} were written to {file}")
+
+
+def read_json_lines(file: Path) -> list[object]:
+    """Return the items of a file, without empty lines. Raises InputError that names the first line that is not JSON."""
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no text in UTF-8") from error
+    items: list[object] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                items.append(orjson.loads(line))
+            except orjson.JSONDecodeError as error:
+                raise InputError(f"{file}, line {number}: not JSON: {error.msg}; nothing was imported") from None
+    return items
