@@ -149,7 +149,7 @@ def import_file(
 
 @app.command()
 def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
-    """Make the index of words anew, and the vectors of the entries: after another embedder was set, or one had failed."""
+    """Make the index of words anew, and the vectors of a person: after another embedder was set, or one had failed."""
 
     async def run(memory: LongTermMemory, store: Store) -> tuple[int, int | None]:
         indexed = await store.memories.rebuild_index()
