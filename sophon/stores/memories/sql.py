@@ -18,7 +18,6 @@ from sqlalchemy import (
     select,
     text,
     true,
-    update,
 )
 
 from sophon.clock import Clock
@@ -64,6 +63,7 @@ _SERVER_COUNT = text(
     "SELECT count(*) FROM "  # noqa: S608 - a constant
     f"(SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"
 )
+_NEW_WORDS = text("UPDATE memories SET words = :new WHERE number = :changed")
 _SOME = text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found")
 
 
@@ -213,8 +213,7 @@ def _rebuild_index(connection: Connection) -> int:
     made = [(row, " ".join(index_words(row.text, row.scope))) for row in rows]
     changed = [{"changed": row.number, "new": words} for row, words in made if words != row.words]
     if changed:
-        number = bindparam("changed")
-        connection.execute(update(memories).where(memories.c.number == number).values(words=bindparam("new")), changed)
+        connection.execute(_NEW_WORDS, changed)
     if connection.dialect.name == "sqlite":
         sqlite_index.rebuild(connection)
     else:

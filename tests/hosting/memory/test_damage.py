@@ -128,12 +128,10 @@ async def test_an_unusual_workspace_file_costs_a_line_and_no_turn(
     (folder / "USER.md").write_text("Ada sails.")
     make(folder / "MEMORY.md")
     with caplog.at_level(logging.WARNING, "sophon"):
-        for _ in range(2):
-            prompt = await prompt_of(host, "hello")
-            assert "Ada sails." in prompt
-            assert ("Heron" in prompt) is is_shown
+        prompts = [await prompt_of(host, "hello") for _ in range(2)]
+    assert [("Ada sails." in each, "Heron" in each) for each in prompts] == 2 * [(True, is_shown)]
     assert [line in each for each in warnings(caplog)] == ([True] if line else [])
-    assert len(prompt) < 20_000
+    assert len(prompts[0]) < 20_000
 
 
 async def test_an_entry_of_a_megabyte_is_found_and_shown_in_part(start: Any) -> None:
