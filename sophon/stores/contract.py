@@ -18,6 +18,7 @@ from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
+from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
@@ -53,6 +54,8 @@ class Store(Protocol):
     def memories(self) -> MemoryStore: ...
     @property
     def persons(self) -> PersonStore: ...
+    @property
+    def preferences(self) -> PreferenceStore: ...
     @property
     def rate_windows(self) -> RateWindowStore: ...
     @property

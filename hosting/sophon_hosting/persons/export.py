@@ -31,8 +31,8 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, feedback, trajectory, grant, token (without its
-        digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, feedback, trajectory, preferences, grant,
+        token (without its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -70,6 +70,8 @@ class PersonExport:
 
     async def _read_rights(self, person: str) -> AsyncIterator[dict[str, Any]]:
         store, now = self._store, self._clock.now()
+        if said := (await store.preferences.get(person)).to_json():
+            yield {"kind": "preferences", "preferences": said}
         for grant in await store.grants.list_active(now, principal=person):
             yield {"kind": "grant", **to_json(grant)}
         for token in await store.api_tokens.list(person):

@@ -1,4 +1,4 @@
-"""Import of an export of a person: sessions and memory come back; everything else is for reading."""
+"""Import of an export of a person: sessions, memory and preferences come back; everything else is for reading."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Any, Final, cast, get_args
 from sophon.errors import InputError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
+from sophon.preferences import Preferences
 from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
@@ -38,15 +39,19 @@ class _Session:
 
 
 async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
-    """Store the sessions and the memory of an export as those of a person. A session whose id exists stays as it is.
+    """Store the sessions, the memory and the preferences of an export as those of a person.
+
+    A session whose id exists stays as it is, and so do preferences that the person has.
 
     Everything is checked first: nothing is stored if one item is invalid. An imported session counts as one that has
     read untrusted and private data. Raises InputError with the number of the invalid item, StoreError.
     """
     check_person(person)
-    sessions, entries = _parse(items)
+    sessions, entries, preferences = _parse(items)
     stored = 0
     memories = await memory.import_entries(person, entries)
+    if preferences is not None and not (await store.preferences.get(person)).to_json():
+        await store.preferences.put(person, preferences)
     for session in sessions:
         if await store.sessions.find(session.id) is not None:
             continue
@@ -61,9 +66,10 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
     return Imported(stored, memories, len(sessions) - stored)
 
 
-def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
+def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object], Preferences | None]:
     sessions: list[_Session] = []
     entries: list[object] = []
+    preferences: Preferences | None = None
     for number, item in enumerate(items, 1):
         try:
             found = cast("Mapping[str, Any]", item)
@@ -73,10 +79,12 @@ def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
                 sessions.append(_parse_session(found))
             elif found["kind"] == "memory":
                 entries.append(found["entry"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            elif found["kind"] == "preferences":
+                preferences = Preferences.from_json(found["preferences"])
+        except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
-    return sessions, entries
+    return sessions, entries, preferences
 
 
 def _check_version(version: object) -> None:

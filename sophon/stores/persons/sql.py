@@ -13,6 +13,7 @@ from sophon.stores.sql.schema import (
     feedback,
     grants,
     outbound,
+    preferences,
     snapshot_chains,
     snapshots,
     spending,
@@ -51,6 +52,7 @@ def _forget(connection: Connection, person: str, current: Period) -> Mapping[str
 def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
     return [
         ("grants", grants, grants.c.principal == person),
+        ("preferences", preferences, preferences.c.person == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),

@@ -516,6 +516,15 @@ api_tokens = Table(
     UniqueConstraint("digest", name="api_token_digests_are_unique"),
 )
 
+# How people want to be answered.
+preferences = Table(
+    "preferences",
+    metadata,
+    Column("person", SafeText, primary_key=True),
+    Column("data", JsonText, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
 # One row; it is written to find out whether the database can be written.
 probes = Table(
     "probes",
