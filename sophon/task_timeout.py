@@ -12,8 +12,8 @@ class TaskTimeout:
 
     It tells its own cancellation from others as `asyncio.timeout` does, by `Task.cancelling`: a cancellation that
     arrives as well is not turned into a TimeoutError. `clock.timeout` sets a timer of the loop for each body; this one
-    is for what every tool call and every attempt of a model call needs. `expire` ends the body at once. The time between
-    `pause` and `resume` does not count; they nest.
+    is for what every tool call and every attempt of a model call needs. `expire` ends the body at once. The time
+    between `pause` and `resume` does not count; they nest.
     """
 
     __slots__ = ("_cancelling", "_clock", "_is_expired", "_paused", "_seconds", "_since", "_task", "_timer")

@@ -13,7 +13,7 @@ from sophon.mcp.server_unusable import ServerUnusable
 from sophon.settings import McpServerSettings, Secret, Settings
 
 if TYPE_CHECKING:
-    from sophon.mcp.server_connection import ServerAddress
+    from sophon.mcp.server_address import ServerAddress
 
 
 async def resolve_address(
@@ -25,7 +25,7 @@ async def resolve_address(
     """
     if find_spec("mcp") is None:
         raise ServerUnusable("MCP servers need the extra mcp: pip install 'sophon-agents[mcp]'")
-    from sophon.mcp.server_connection import ServerAddress  # lazy: it needs the extra
+    from sophon.mcp.server_address import ServerAddress  # lazy: it needs the extra
 
     common = ServerAddress(
         call_seconds=server.timeout.total_seconds(),

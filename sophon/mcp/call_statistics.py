@@ -1,11 +1,11 @@
 """Statistics of the calls of one server's tools since the host has started."""
 
-from typing import Any
+from typing import Any, Final
 
 from sophon.lazy_dataclass import dataclass
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CallStatistics:
     """Calls of one tool: how many, how many failed, the last error and the last duration."""
 
@@ -14,13 +14,11 @@ class CallStatistics:
     last_error: str = ""
     last_duration_ms: int = 0
 
-    def record(self, seconds: float, error: str = "") -> None:
-        """Count a call; with `error` it failed."""
-        self.calls += 1
-        self.last_duration_ms = round(seconds * 1000)
-        if error:
-            self.failures += 1
-            self.last_error = error
+    def with_call(self, seconds: float, error: str = "") -> "CallStatistics":
+        """Return the statistics with one more call; with `error` it failed."""
+        return CallStatistics(
+            self.calls + 1, self.failures + bool(error), error or self.last_error, round(seconds * 1000)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the HTTP API."""
@@ -30,3 +28,6 @@ class CallStatistics:
             "last_error": self.last_error,
             "last_duration_ms": self.last_duration_ms,
         }
+
+
+NO_CALLS: Final = CallStatistics()

@@ -39,11 +39,12 @@ async def _follow(client: Client, wake: Callable[[], None]) -> None:
                 async for _ in changes:
                     pause = FIRST_PAUSE_SECONDS
                     wake()
-            return
         except SubscriptionLost:
             await anyio.sleep(pause)
             pause = min(2 * pause, MAX_PAUSE_SECONDS)
             wake()
         except MCPError as error:
             log.info("an MCP server reports no changes of its tools: %s", error.error.message[:200])
+            return
+        else:
             return

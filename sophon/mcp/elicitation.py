@@ -142,6 +142,7 @@ def describe_field(field: FormField) -> str:
     about = ["values with commas between them"] if field.kind == "choices" else about
     about = [] if field.kind in ("boolean", "choice") else about
     about += [f"{name} {limits[name]}" for name in ("minimum", "maximum", "minLength", "maxLength") if name in limits]
+    about += [f"default {limits['default']}"] if field.default is not None else []
     about += [] if field.is_required else ["may be left out"]
     lines = [f"{field.title}:" if not about else f"{field.title} ({', '.join(about)}):"]
     lines += [field.description] if field.description else []

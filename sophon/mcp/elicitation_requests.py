@@ -5,7 +5,7 @@ if several turns have, it is declined: a question must not reach another person 
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
@@ -13,6 +13,7 @@ from mcp.client.session import ClientRequestContext
 from mcp_types import ElicitRequestFormParams, ElicitRequestParams, ElicitResult
 
 from sophon.failure_log import log_failure
+from sophon.mcp.elicitation_form import FieldValue
 from sophon.mcp.server_call import ServerCall
 
 log = logging.getLogger("sophon")
@@ -25,7 +26,7 @@ class ElicitationRequests:
         self._calls: list[ServerCall] = []
 
     @contextmanager
-    def expect(self, call: ServerCall) -> Iterator[None]:
+    def expect(self, call: ServerCall) -> Generator[None]:
         """Let the server ask for this call within the block; at its end, its open questions are withdrawn."""
         self._calls.append(call)
         try:
@@ -48,7 +49,9 @@ class ElicitationRequests:
             call.scopes.add(scope)
             try:
                 answer = await call.eliciting.ask_form(params.message, params.requested_schema)
-                content = None if answer.content is None else dict(answer.content)
+                content: dict[str, FieldValue | None] | None = None
+                if answer.content is not None:
+                    content = {**answer.content}
                 return ElicitResult(action=answer.action, content=content)
             except Exception as error:  # noqa: BLE001 - logged; the server must get an answer whatever happens here
                 log_failure(log, error, "a question of an MCP server could not be asked")

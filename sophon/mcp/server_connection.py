@@ -4,10 +4,10 @@ Requests are sent as such and not by the SDK's own methods for tools: these chec
 server, whose patterns may take for ever, in this process.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, cast
 
 from mcp import Client
 from mcp.client.session import IncomingMessage
@@ -34,17 +34,19 @@ from pydantic import TypeAdapter
 
 from sophon._version import __version__
 from sophon.errors import ToolError
-from sophon.lazy_dataclass import dataclass
 from sophon.mcp.bounded_http import open_http
 from sophon.mcp.bounded_stdio import open_stdio
 from sophon.mcp.change_subscription import follow_changes
 from sophon.mcp.elicitation_requests import ElicitationRequests
+from sophon.mcp.failure_text import MAX_ERROR, describe_failure
 from sophon.mcp.listed_text import contents_to_text, prompt_to_text, prompts_to_text, resources_to_text
 from sophon.mcp.result_text import result_to_text
+from sophon.mcp.server_address import ServerAddress, ServerFacts
 from sophon.mcp.server_call import ServerCall
 from sophon.mcp.tolerant_stream import TolerantStream
 from sophon.mcp.tool_definition import ToolDefinition
-from sophon.security import redact
+
+log = logging.getLogger("sophon")
 
 MAX_TOOLS: Final = 200
 """Tools of a server that are read, and resources, templates and prompts; what it lists beyond is left out."""
@@ -53,41 +55,8 @@ MAX_PAGES: Final = 50
 MAX_ROUNDS: Final = 10
 """Times that a server may answer one request with questions."""
 
-MAX_ERROR: Final = 1000
-"""Characters of an error of a server that are kept."""
-
 JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 """Results stay what the server sent; the session has checked them against the protocol."""
-
-Protocol: TypeAlias = Literal["auto", "legacy"]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
-    """How a server is reached: `command` with its environment, or `url` with headers; secrets are resolved.
-
-    `protocol`: `legacy` opens each connection by the handshake of the versions before 2026, `auto` asks first.
-    `asks`: the server may ask people.
-    """
-
-    command: tuple[str, ...] = ()
-    environment: Mapping[str, str] | None = None
-    folder: Path | None = None
-    url: str = ""
-    headers: Mapping[str, str] | None = None
-    call_seconds: float = 60.0
-    protocol: Protocol = "auto"
-    asks: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """What a server says about itself: version of the protocol, its software, and which features it has."""
-
-    protocol: str
-    software: str
-    has_resources: bool
-    has_prompts: bool
 
 
 class ServerConnection:
@@ -142,10 +111,11 @@ class ServerConnection:
     async def list_resources(self, call: ServerCall) -> str:
         """Return the resources and templates as text. Raises ToolError."""
         resources, has_more = await self._list("resources", ListResourcesRequest, call)
+        templates, more_templates = list[Mapping[str, Any]](), False
         try:
             templates, more_templates = await self._list("resourceTemplates", ListResourceTemplatesRequest, call)
-        except ToolError:  # many servers have resources and no such method
-            templates, more_templates = [], False
+        except ToolError as error:  # many servers have resources and no such method
+            log.debug("an MCP server lists no templates of resources: %s", error)
         return resources_to_text(resources, templates, has_more=has_more or more_templates)
 
     async def read_resource(self, uri: str, call: ServerCall) -> str:
@@ -165,7 +135,7 @@ class ServerConnection:
 
     async def _list(
         self, key: str, kind: Callable[..., Request[Any, Any]], call: ServerCall
-    ) -> tuple[Sequence[Mapping[str, Any]], bool]:
+    ) -> tuple[list[Mapping[str, Any]], bool]:
         found: list[Mapping[str, Any]] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
@@ -239,18 +209,3 @@ async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGene
         streams[0].session = client.session
         async with follow_changes(client, wake):
             yield ServerConnection(client, streams[0], questions)
-
-
-def describe_failure(error: BaseException) -> str:
-    """Return one line about why a server failed, without secrets; of a group of errors about the first one."""
-    if isinstance(error, BaseExceptionGroup):
-        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    if isinstance(error, TimeoutError):
-        return "the MCP server does not answer"
-    if isinstance(error, MCPError):
-        text = f"the MCP server reports: {error.error.message}"
-    elif isinstance(error, FileNotFoundError):
-        text = f"there is no program {error.filename!r}"
-    else:
-        text = f"{type(error).__name__}: {error}"
-    return redact(" ".join(text.split()))[:MAX_ERROR]

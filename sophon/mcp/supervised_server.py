@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -11,22 +12,23 @@ import anyio
 from sophon.clock import Clock
 from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
-from sophon.mcp.call_statistics import CallStatistics
+from sophon.mcp.call_statistics import NO_CALLS, CallStatistics
 from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
 from sophon.mcp.server_call import ServerCall
-from sophon.mcp.server_status import ServerState, ServerStatus, ToolState, ToolStatus
+from sophon.mcp.server_status import ServerState, ServerStatus, ToolStatus
 from sophon.mcp.server_tools import ServerTools
 from sophon.mcp.server_unusable import ServerUnusable
 from sophon.mcp.tool_definition import ToolDefinition
 from sophon.mcp.tool_pins import find_changed
-from sophon.mcp.tool_risk import choose_risk
+from sophon.mcp.tool_rows import describe_dropped, describe_reader, describe_tool
 from sophon.settings import McpServerSettings
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Tool
 from sophon.visible_text import escape_invisible
 
 if TYPE_CHECKING:
-    from sophon.mcp.server_connection import ServerAddress, ServerConnection, ServerFacts
+    from sophon.mcp.server_address import ServerAddress, ServerFacts
+    from sophon.mcp.server_connection import ServerConnection
     from sophon.mcp.server_tools import Request
 
 log = logging.getLogger("sophon")
@@ -84,8 +86,6 @@ class SupervisedServer:
         self._factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
         self.statistics: dict[str, CallStatistics] = {}
         """Calls of the tools, by their names at the server."""
-        self.protocol, self.software = "", ""
-        """Version of the protocol of the last connection, and name and version of the server's software."""
         self._lock = asyncio.Lock()
         self._scope: anyio.CancelScope | None = None
         self._is_stopped = False
@@ -127,7 +127,7 @@ class SupervisedServer:
 
     def _plan_restart(self, error: Exception) -> float | None:
         """Count a failure and return the seconds until the next attempt, None if there is none."""
-        from sophon.mcp.server_connection import describe_failure  # lazy: it needs the extra
+        from sophon.mcp.failure_text import describe_failure  # lazy: it needs the extra
 
         text = describe_failure(error)
         delay = self._budget.record(self._clock.monotonic())
@@ -137,6 +137,11 @@ class SupervisedServer:
             return delay
         self._give_up(f"{text} ({MAX_CRASHES} failures within a minute)")
         return None if self._settings.url is None else RETRY_SECONDS
+
+    def describe(self) -> ServerStatus:
+        """Return the status, with the calls of each tool."""
+        tools = tuple(replace(each, calls=self.statistics.get(each.name, NO_CALLS)) for each in self.status.tools)
+        return replace(self.status, tools=tools)
 
     async def accept(self, digests: Mapping[str, str]) -> ServerStatus:
         """Accept the definitions of tools, given by name with the digest that was shown, and return the new status.
@@ -180,7 +185,8 @@ class SupervisedServer:
 
     def _note_facts(self, facts: "ServerFacts") -> None:
         """Keep what the server says about itself, and the tools that read what it has, the same after a restart."""
-        self.protocol, self.software = facts.protocol, escape_invisible(facts.software)
+        software = escape_invisible(facts.software)
+        self.status = replace(self.status, protocol=facts.protocol, software=software)  # announced with its tools
         features = (facts.has_resources, facts.has_prompts)
         if features != self._features:
             self._features = features
@@ -201,46 +207,24 @@ class SupervisedServer:
         if accepted is None:
             await self._accepted.save(self._settings.id, offered)
             accepted = offered
-        changed = find_changed(accepted, offered)
-        rows = [self._judge(each, is_changed=name in changed) for name, each in self._definitions.items()]
-        rows += [self._describe_dropped(name, reason) for name, reason in self._dropped.items()]
+        changed, own = find_changed(accepted, offered), self._settings.id
+        rows = [describe_tool(own, each, self._disabled, changed) for each in self._definitions.values()]
         kept = {row.name: self._keep_tool(self._definitions[row.name]) for row in rows if row.state == "offered"}
         self._tools = kept
-        tools = [tool for _, tool in kept.values()]
-        names = {f"{self._settings.id}.{name}" for name in self._definitions} | set(self._disabled)
-        tools += [reader for reader in self._readers if reader.name not in names]
-        self._toolbox.replace(self._source, tools)
+        taken = {f"{own}.{name}" for name in self._definitions} | set(self._disabled)
+        readers = [reader for reader in self._readers if reader.name not in taken]
+        self._toolbox.replace(self._source, [*(tool for _, tool in kept.values()), *readers])
         registry = self._toolbox.registry
-        rows = [self._check_registered(row, registry.get(f"{self._settings.id}.{row.name}")) for row in rows]
+        for index, row in enumerate(rows):
+            if row.state == "offered" and registry.get(f"{own}.{row.name}") is not kept[row.name][1]:
+                rows[index] = replace(row, state="unusable", reason="the name is taken by another tool")
+        rows += [describe_dropped(name, reason) for name, reason in self._dropped.items()]
+        rows += [describe_reader(own, reader) for reader in readers]
         self._set(self.status.state, None, tuple(rows))
 
     def _set_ready(self) -> None:
         note = f"it lists more than {len(self._definitions)} tools; the rest is left out" if self._has_more else ""
         self._set("ready", note)
-
-    def _judge(self, definition: ToolDefinition, *, is_changed: bool) -> ToolStatus:
-        state: ToolState = "changed" if is_changed else "offered"
-        if f"{self._settings.id}.{definition.name}" in self._disabled:
-            state = "disabled"
-        fault = definition.find_fault(self._settings.id)
-        return ToolStatus(
-            definition.name,
-            state if fault is None else "unusable",
-            choose_risk(definition.annotations).label,
-            definition.description,
-            definition.digest,
-            fault or "",
-            definition.schema if state == "changed" and fault is None else None,
-        )
-
-    def _describe_dropped(self, name: str, reason: str) -> ToolStatus:
-        return ToolStatus(name, "unusable", choose_risk(None).label, "", "", reason)
-
-    def _check_registered(self, row: ToolStatus, registered: Tool | None) -> ToolStatus:
-        if row.state != "offered" or registered is self._tools[row.name][1]:
-            return row
-        reason = "the name is taken by another tool"
-        return ToolStatus(row.name, "unusable", row.risk, row.description, row.digest, reason)
 
     def _keep_tool(self, definition: ToolDefinition) -> tuple[str, Tool]:
         """Return the tool of a definition; the one of before, if it is the same, so that nothing is built anew."""
@@ -254,7 +238,6 @@ class SupervisedServer:
         connection = self._connection
         if connection is None:
             raise ToolError(f"the MCP server {self._settings.id} is not connected: {self.status.error or 'it starts'}")
-        statistics = self.statistics.setdefault(tool, CallStatistics())
         started, error = self._clock.monotonic(), ""
         try:
             return await request(connection, call)
@@ -263,7 +246,8 @@ class SupervisedServer:
             error = str(failure)[:MAX_ERROR] if isinstance(failure, ToolError) else "it was stopped before its end"
             raise
         finally:
-            statistics.record(self._clock.monotonic() - started, error)
+            earlier = self.statistics.get(tool, NO_CALLS)
+            self.statistics[tool] = earlier.with_call(self._clock.monotonic() - started, error)
 
     def _give_up(self, error: str) -> None:
         log.error("the MCP server %s has failed: %s", self._settings.id, error)
@@ -275,7 +259,9 @@ class SupervisedServer:
         before = self.status
         if error is None:
             error = before.error if before.state == state else ""
-        status = ServerStatus(before.id, state, error, before.tools if tools is None else tools)
-        if status != before:
+        self._set_status(replace(before, state=state, error=error, tools=before.tools if tools is None else tools))
+
+    def _set_status(self, status: ServerStatus) -> None:
+        if status != self.status:
             self.status = status
             self._on_change(status)

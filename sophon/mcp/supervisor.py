@@ -75,7 +75,7 @@ class McpSupervisor:
 
     def list_status(self) -> list[ServerStatus]:
         """Return the status of all servers, in the order of the settings."""
-        return [each.status for each in self.servers.values()]
+        return [each.describe() for each in self.servers.values()]
 
     async def accept(self, server: str, digests: Mapping[str, str]) -> ServerStatus:
         """Accept tools of a server; see `SupervisedServer.accept`. Raises NotFound, InputError, StoreError."""

@@ -1,7 +1,7 @@
 """Registry of the questions for which a running call of this process waits."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
@@ -12,7 +12,7 @@ class HeldQuestions:
         self._decided: dict[str, asyncio.Event] = {}
 
     @contextmanager
-    def hold(self, approval_id: str) -> Iterator[asyncio.Event]:
+    def hold(self, approval_id: str) -> Generator[asyncio.Event]:
         """Register a question for the time of the block; the event is set when it is decided in this process."""
         event = self._decided[approval_id] = asyncio.Event()
         try:
