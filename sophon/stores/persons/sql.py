@@ -11,6 +11,7 @@ from sophon.stores.sql.schema import (
     api_tokens,
     budget_alerts,
     feedback,
+    goals,
     grants,
     outbound,
     preferences,
@@ -53,6 +54,7 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
     return [
         ("grants", grants, grants.c.principal == person),
         ("preferences", preferences, preferences.c.person == person),
+        ("goals", goals, goals.c.owner == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
