@@ -32,16 +32,21 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.bridge.skill_calls import SkillCalls
     from sophon_middlewares.outer.budget import Budget
     from sophon_middlewares.outer.capability_routing import CapabilityRouting
+    from sophon_middlewares.outer.chain_defaults import ChainDefaults
     from sophon_middlewares.outer.context_window import ContextWindow
     from sophon_middlewares.outer.decision_layer import DecisionLayer
     from sophon_middlewares.outer.planning import Planning
+    from sophon_middlewares.outer.preferences import Preferences
     from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
     from sophon_middlewares.outer.replies.action_announcer import ActionAnnouncer
     from sophon_middlewares.outer.replies.response_validator import ResponseValidator
     from sophon_middlewares.outer.replies.url_outcomes import UrlOutcomes
+    from sophon_middlewares.outer.request_budget import RequestBudget
     from sophon_middlewares.outer.session_events import SessionEvents
+    from sophon_middlewares.outer.stage_mark import StageMark
     from sophon_middlewares.outer.tool_filter import ToolFilter
     from sophon_middlewares.outer.tool_split import ToolSplit
+    from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
 
 _HOMES = {
     "ActionAnnouncer": "sophon_middlewares.outer.replies.action_announcer",
@@ -52,6 +57,7 @@ _HOMES = {
     "Authorization": "sophon_middlewares.guards.authorization",
     "Budget": "sophon_middlewares.outer.budget",
     "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
+    "ChainDefaults": "sophon_middlewares.outer.chain_defaults",
     "Classification": "sophon_middlewares.learners.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window",
     "DecisionLayer": "sophon_middlewares.outer.decision_layer",
@@ -63,11 +69,13 @@ _HOMES = {
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
     "Planning": "sophon_middlewares.outer.planning",
+    "Preferences": "sophon_middlewares.outer.preferences",
     "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge",
     "Protection": "sophon_middlewares.guards.protection",
     "RateLimit": "sophon_middlewares.guards.rate_limit",
     "Redaction": "sophon_middlewares.guards.redaction",
     "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
+    "RequestBudget": "sophon_middlewares.outer.request_budget",
     "ResponseValidator": "sophon_middlewares.outer.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.sandbox",
     "Scoring": "sophon_middlewares.learners.scoring",
@@ -76,9 +84,11 @@ _HOMES = {
     "Simulation": "sophon_middlewares.guards.simulation",
     "SkillCalls": "sophon_middlewares.outer.bridge.skill_calls",
     "Snapshot": "sophon_middlewares.guards.snapshot",
+    "StageMark": "sophon_middlewares.outer.stage_mark",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
     "ToolSplit": "sophon_middlewares.outer.tool_split",
+    "ToolsOnDemand": "sophon_middlewares.outer.tools_on_demand",
     "Transport": "sophon_middlewares.inner.transport",
     "UrlOutcomes": "sophon_middlewares.outer.replies.url_outcomes",
 }
@@ -92,6 +102,7 @@ __all__ = [
     "Authorization",
     "Budget",
     "CapabilityRouting",
+    "ChainDefaults",
     "Classification",
     "ContextWindow",
     "DecisionLayer",
@@ -103,11 +114,13 @@ __all__ = [
     "OffTheRecord",
     "ParallelExecution",
     "Planning",
+    "Preferences",
     "PromptToolBridge",
     "Protection",
     "RateLimit",
     "Redaction",
     "ReplyRedaction",
+    "RequestBudget",
     "ResponseValidator",
     "Sandbox",
     "Scoring",
@@ -116,9 +129,11 @@ __all__ = [
     "Simulation",
     "SkillCalls",
     "Snapshot",
+    "StageMark",
     "ToolExecution",
     "ToolFilter",
     "ToolSplit",
+    "ToolsOnDemand",
     "Transport",
     "UrlOutcomes",
 ]

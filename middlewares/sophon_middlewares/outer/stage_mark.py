@@ -30,8 +30,15 @@ class StageMark:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not self._leaves and not ctx.depth:
             emit_stage(ctx, self._stage, messages=len(ctx.messages), tools=len(ctx.tools))
-        await next(ctx)
-        if self._leaves and not ctx.depth and ctx.response is not None:
+        if not self._leaves or ctx.depth:
+            await next(ctx)
+            return
+        try:
+            await next(ctx)
+        except Exception:
+            emit_stage(ctx, self._stage, **_describe_end(ctx, "error"))
+            raise
+        if ctx.response is not None:
             emit_stage(ctx, self._stage, **_describe_end(ctx, ctx.response.finish_reason))
 
 
