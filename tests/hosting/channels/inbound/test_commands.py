@@ -61,7 +61,7 @@ async def test_preferences_are_shown_and_changed(start) -> None:
     running = await start()
     assert "You have no preferences." in await answer(running, "/preferences")
     assert "language: de" in await answer(running, "/preferences language de")
-    assert (await running.store.preferences.get("synthetic:10")).language == "de"
+    assert (await running.store.preferences.get("synthetic:1")).language == "de"
     assert "⚠️ there is no preference 'colour'" in await answer(running, "/preferences colour blue")
     assert "⚠️" in await answer(running, "/preferences model nobody/nothing")
     assert "You have no preferences." in await answer(running, "/preferences language clear")
