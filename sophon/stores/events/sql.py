@@ -21,6 +21,8 @@ from sqlalchemy import (
 
 from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.outbox.sql_statements import add_to_runs
+from sophon.stores.outbox.transitions import prepare_entries
 from sophon.stores.sessions.sql import session_not_found_error
 from sophon.stores.sql.column_types import UtcTime
 from sophon.stores.sql.database import Database
@@ -122,6 +124,8 @@ def add_events(
             writer.insert(text_id, text)
     if rows:
         _INSERT_EVENTS.execute_many(connection, rows)
+    if outbound := [entry for event in numbered for entry in event.outbound]:
+        add_to_runs(connection, prepare_entries(outbound, at))
     if traced:
         _insert_traces(connection, session_id, number, traced, at)
     return last_seq + len(numbered)
