@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
@@ -45,10 +45,21 @@ from sophon_hosting.worker import Worker
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
-    from sophon_hosting.webhooks.service import WebhookService
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
+
+
+class WebhookOperations(Protocol):
+    """What operators see and try of a host's webhooks."""
+
+    async def describe(self) -> list[dict[str, Any]]:
+        """Return the webhooks as JSON rows."""
+        ...
+
+    async def send_test(self, webhook_id: str) -> str:
+        """Send a test event to an outgoing webhook; return the id of its entry. Raises NotFound."""
+        ...
 
 
 class Host:
@@ -134,7 +145,7 @@ class Host:
         """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
         self.mcp: McpSupervisor | None = None
         """Supervisor of the MCP servers, started and stopped by who creates it; None: there are none."""
-        self.webhooks: WebhookService | None = None
+        self.webhooks: WebhookOperations | None = None
         """Webhooks, started and stopped by who creates them; None: there are none."""
         self._outbox_listeners: list[Callable[[], None]] = []
         self.is_shutting_down = False

@@ -121,9 +121,10 @@ class HostServer:
         self.off_the_record = off_the_record
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
-        self.webhooks = self.host.webhooks = create_webhooks(
+        self.webhooks = create_webhooks(
             services, self.host, environment, {each.name: each for each in self.channels.channels}
         )
+        self.host.webhooks = self.webhooks
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)

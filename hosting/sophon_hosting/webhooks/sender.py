@@ -43,8 +43,8 @@ class WebhookSender:
     """`EntrySender` for the outgoing webhooks of the settings. The chat of an entry is the webhook's id.
 
     2xx is success. An answer that refuses this event (`REFUSALS`) makes it a dead letter at once, so that it does not
-    hold up the later ones; 410 means that the receiver wants nothing more. Every other answer is retried for 24 hours, with
-    back-off or after `Retry-After`. A request without an answer is sent again, too: the receiver knows a repeat by
+    hold up the later ones; 410 means that the receiver wants nothing more. Every other answer is retried for 24 hours,
+    with back-off or after `Retry-After`. A request without an answer is sent again, too: the receiver knows a repeat by
     `webhook-id`. Redirects are not followed, because a signed body is for one receiver.
     """
 

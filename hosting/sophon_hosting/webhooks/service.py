@@ -54,6 +54,7 @@ class WebhookService:
         """Send what is stored, and what is added from now on."""
         self._host.event_bus.subscribe_all(self._handle_event)
         self._host.on_outbox_change(self._worker.wake)
+        self._worker.resume()  # what was refused before is tried again at a start
         self._task = asyncio.create_task(self._worker.run())
 
     async def stop(self) -> None:

@@ -46,7 +46,7 @@ class IncomingWebhookSettings(SettingsSection):
         "It is fenced as untrusted text.",
     )
     filters: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict[str, tuple[str, ...]],
+        default={},
         description="Accepted values by the path of a value in the body, or by `header:NAME`; other requests are "
         "answered, and make no message.",
     )

@@ -3,12 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from sophon.lazy_dataclass import dataclass
-
-if TYPE_CHECKING:
-    from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class LoggedEvent:
     at: datetime | None = None
     texts: Mapping[str, str] = field(default_factory=lambda: {}, compare=False)
     is_trace: bool = False
-    outbound: "tuple[OutboundEntry, ...]" = field(default=(), compare=False)
+    outbound: tuple[OutboundEntry, ...] = field(default=(), compare=False)
 
 
 def merge_traces(events: Sequence[LoggedEvent], traces: Sequence[LoggedEvent]) -> list[LoggedEvent]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.sessions.records import session_not_found
 from sophon.stores.texts.in_memory import InMemoryTextStore

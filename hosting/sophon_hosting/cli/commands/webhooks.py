@@ -43,7 +43,7 @@ def list_webhooks(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOp
 
 
 @app.command("test")
-def test(ctx: typer.Context, webhook: WebhookArgument, url: HostUrlOption = None) -> None:
+def send_test(ctx: typer.Context, webhook: WebhookArgument, url: HostUrlOption = None) -> None:
     """Send the event `webhook_test` to an outgoing webhook; `sophon webhooks list` shows what became of it."""
     entry_id = open_host_client(ctx.obj, url).test_webhook(webhook)
     write_lines([f"The test event {entry_id} is being sent."])
