@@ -1,7 +1,7 @@
 """Incoming webhooks of a served host: what is signed becomes one message, everything else becomes none."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,6 +10,8 @@ import pytest
 
 from sophon import Services
 from sophon.errors import InputError
+from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.webhooks.signatures import sign_event
 
@@ -19,10 +21,10 @@ WEBHOOK = {"Id": "issues", "Secret": SECRET, "Instructions": "Say what it report
 
 @asynccontextmanager
 async def serve(
-    webhook: dict[str, Any] | None = None, **sections: Any
+    webhook: dict[str, Any] | None = None, channels: Sequence[SyntheticChannel] = (), **sections: Any
 ) -> AsyncGenerator[tuple[HostServer, httpx.AsyncClient]]:
     services = Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **(webhook or {})}]}, **sections})
-    site = HostServer(services, {})
+    site = HostServer(services, {}, channels=[ConfiguredChannel(each) for each in channels])
     address = bind_address("127.0.0.1", 0)
     with address.socket:
         await site.start(address)
@@ -145,3 +147,23 @@ async def test_a_webhook_that_is_off_does_not_exist() -> None:
 async def test_settings_that_cannot_be_used_are_said_at_start(webhook: dict[str, Any], part: str) -> None:
     with pytest.raises(InputError, match=part):
         HostServer(Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **webhook}]}}), {})
+
+
+async def test_the_answer_goes_to_the_chat_of_the_settings() -> None:
+    channel = SyntheticChannel()
+    async with serve({"Deliver": {"Channel": "synthetic", "Chat": "team"}}, [channel]) as (site, client):
+        answer = await post(client, site, {"title": "It broke"})
+        assert answer.status_code == 202
+        await channel.wait_until(lambda: bool(channel.sent))
+        assert {entry.chat for entry in channel.sent} == {"team"}
+        assert {entry.run_id for entry in channel.sent} == {answer.json()["task_id"]}
+
+
+async def test_a_call_that_needs_approval_is_asked_about_in_that_chat() -> None:
+    channel = SyntheticChannel()
+    asks = {"Instructions": "run the command `ls`", "Deliver": {"Channel": "synthetic", "Chat": "team"}}
+    async with serve(asks, [channel]) as (site, client):
+        await post(client, site, {"title": "x"})
+        await channel.wait_until(lambda: any("ls" in str(entry.payload) for entry in channel.sent))
+        (approval,) = await site.services.store.approvals.list()
+        assert approval.request.tool == "system.execute"
