@@ -77,6 +77,10 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
+    if services.settings.replies.is_any_enabled:
+        from sophon_middlewares.outer.replies.insertion import add_reply_stages  # lazy: off by default
+
+        chain = add_reply_stages(chain, services.settings.replies)
     if services.settings.decisions.enabled:
         from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
 

@@ -101,24 +101,32 @@ def forget_workspace_texts() -> None:
         reader.forget()
 
 
-def build_workspace_section(texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the section of a prompt: each text with its framing, in the fixed order, in at most `budget` tokens.
+def build_workspace_parts(
+    texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]
+) -> Mapping[str, str]:
+    """Return what stands in a prompt, by file name: each text with its framing, in the fixed order, in `budget` tokens.
 
-    The end of the last text that does not fit is left out, and what follows it. "" without texts.
+    The end of the last text that does not fit is left out, and what follows it.
     """
-    parts: list[str] = []
+    parts: dict[str, str] = {}
     for file in WORKSPACE_FILES:
         text = texts.get(file.name)
         if not text:
             continue
-        left = budget - count_tokens("\n\n".join(parts))
+        left = budget - count_tokens(join_parts(parts))
         part = f"{file.framing}\n{text}"
         if count_tokens(part) > left:
             part = _shorten(part, left, count_tokens)
-            parts += [part] if part else []
+            if part:
+                parts[file.name] = part
             break
-        parts.append(part)
-    return "\n\n".join(parts)
+        parts[file.name] = part
+    return parts
+
+
+def join_parts(parts: Mapping[str, str]) -> str:
+    """Return the section of a prompt; "" without parts."""
+    return "\n\n".join(parts.values())
 
 
 def select_lines(lines: Sequence[str], budget: int, count_tokens: Callable[[str], int]) -> list[str]:

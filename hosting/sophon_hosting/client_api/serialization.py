@@ -84,6 +84,8 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "answer": response.get("text"),
         "tool_outcome": _find_tool_outcome(response),
         "usage": response.get("usage") or Usage().to_json(),
+        "tool_rounds": response.get("tool_rounds", 0),
+        "fallback_attempts": response.get("fallback_attempts", 0),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
 
