@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.memories.vector_cache import MemoryVectorCache
+    from sophon.stores.memories.workspace_search import WorkspaceSearch
 
 T = TypeVar("T")
 
@@ -131,6 +132,7 @@ class Services:
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
         self._memory_vectors: list[MemoryVectorCache] = []
+        self._workspaces: dict[Path, WorkspaceSearch] = {}
         self.learns = True
         """False off the record: turns leave no trajectories and no routing decisions."""
 
@@ -166,6 +168,24 @@ class Services:
             self._memory_vectors.append(MemoryVectorCache(self.clock))
         embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
         return LongTermMemory(self.store, self.clock, embedder, self._memory_vectors[0])
+
+    def workspace(self, folder: Path) -> "WorkspaceSearch":
+        """Return the search in the workspace files below a folder, the same for each call."""
+        from sophon.stores.memories.library import choose_embedder  # lazy, as above
+        from sophon.stores.memories.workspace_search import WorkspaceSearch
+
+        if folder not in self._workspaces:
+            embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
+            self._workspaces[folder] = WorkspaceSearch(folder, self.clock, embedder)
+        return self._workspaces[folder]
+
+    @property
+    def memory_folder(self) -> Path | None:
+        """The folder of the workspace files, None without memory or `Memory.Directory`."""
+        memory = self.settings.memory
+        if not memory.enabled or memory.directory is None:
+            return None
+        return (self.folder / memory.directory.expanduser()).absolute()
 
     @classmethod
     def from_settings(

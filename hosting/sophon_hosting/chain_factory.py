@@ -78,10 +78,8 @@ def records_turns(chain: Pipeline) -> bool:
 
 def _complete(chain: Pipeline, services: Services) -> Pipeline:
     chain = add_learning(chain, services.settings)
-    memory = services.settings.memory
-    if memory.enabled:
-        folder = None if memory.directory is None else (services.folder / memory.directory.expanduser()).absolute()
-        chain = add_memory(chain, folder, read_daily_log)
+    if services.settings.memory.enabled:
+        chain = add_memory(chain, services.memory_folder, read_daily_log)
     if services.custom_tools is not None:
         chain = add_custom_tools(chain)
     if services.skills is not None:
