@@ -21,6 +21,7 @@ from sophon.stores.persons.contract import PersonStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
+from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
@@ -59,6 +60,8 @@ class Store(Protocol):
     def route_averages(self) -> RouteAverageStore: ...
     @property
     def runs(self) -> RunStore: ...
+    @property
+    def schedules(self) -> ScheduleStore: ...
     @property
     def snapshots(self) -> SnapshotStore: ...
     @property
