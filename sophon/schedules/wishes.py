@@ -7,7 +7,8 @@ schedule is refused: its text must be in what people wrote, and they must have a
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from sophon.decisions.patterns import PATTERNS
+from sophon.decisions.patterns import count_hits
+from sophon.decisions.rules import DEFAULT_RULES
 from sophon.lazy_pattern import lazy_pattern
 from sophon.security.named_values import PersonTexts
 
@@ -30,7 +31,7 @@ def follows_from_people(arguments: Mapping[str, Any], texts: Iterable[str]) -> b
 
 def _asks_for_time(text: str) -> bool:
     folded = text.casefold()
-    return any(pattern.search(folded) for pattern in PATTERNS["schedule"]) or _TIME_WORDS.search(folded) is not None
+    return "schedule" in count_hits(folded, DEFAULT_RULES.table) or _TIME_WORDS.search(folded) is not None
 
 
 def _names_time(arguments: Mapping[str, Any], people: PersonTexts) -> bool:
