@@ -36,6 +36,7 @@ from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.schedules.factory import create_scheduler, register_schedule_tools
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
 log = logging.getLogger("sophon")
 
@@ -116,12 +117,17 @@ class HostServer:
             several_users=is_shared,
             build_outbound=self.channels.replies,
             prepare=self.channels.prepare_run,
+            build_event_row=build_event_rows(services),
         )
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
         self.scheduler = create_scheduler(self.host, self.channels.configured)
+        self.webhooks = create_webhooks(
+            services, self.host, environment, {each.name: each for each in self.channels.channels}
+        )
+        self.host.webhooks = self.webhooks
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
@@ -140,6 +146,7 @@ class HostServer:
             ),
         )
         self._app.add_routes(self.channels.routes())
+        self._app.add_routes(self.webhooks.routes() if self.webhooks is not None else [])
         self.hub.attach(self._app)
         self._log = RateLimitedLog(log, services.clock.monotonic)
         self._limiter = ConnectionLimiter(connection_limits, self.metrics.count_refused_connection)
@@ -166,6 +173,8 @@ class HostServer:
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
+        if self.webhooks is not None:
+            self.webhooks.start()
         if self.mcp is not None:
             self.mcp.start()
         if self.scheduler is not None:
@@ -190,6 +199,8 @@ class HostServer:
             if self.mcp is not None:
                 await self.mcp.stop()
             await self.channels.stop()
+            if self.webhooks is not None:
+                await self.webhooks.stop()
             await self.post_turn.stop()
             await self.hub.stop()
             self._listener.close()

@@ -139,7 +139,7 @@ export interface Payloads {
   };
   session_titled: { title: string };
   session_deleted: Record<never, never>;
-  task_completed: TaskOutcome;
+  task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
   task_failed: TaskOutcome & { error: ErrorInfo };
   task_cancelled: TaskOutcome;
 }
