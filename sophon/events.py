@@ -365,12 +365,22 @@ class Message(Event):
     """A message was added to the conversation.
 
     A text before tool calls is sent when the calls begin; a later one with the same `message_id` replaces it, if the
-    reply was made again. The last message is the text of the last reply.
+    reply was made again. The last message is the text of the last reply. `origin` is `schedule` for a message that a
+    schedule has sent, and missing for others.
     """
 
     message_id: str
     role: Role
     content: str
+    origin: str = ""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the payload, without an empty `origin`."""
+        # Not super(): a class with slots is made anew, and the method would refer to the first one.
+        data = Event.to_wire(self)
+        if not self.origin:
+            del data["origin"]
+        return data
 
 
 @dataclass(slots=True, kw_only=True)
@@ -583,6 +593,34 @@ class McpServerChanged(Event):
 
     def __post_init__(self) -> None:
         self.error = redact(self.error)
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduleFired(Event):
+    """A time of a schedule has come; `outcome` says what became of it.
+
+    `fired`: it runs as task `task_id`. `missed`: the host was down, and the misfire policy drops it; `count` is how
+    many such times. `skipped`: quiet hours. `postponed`: until quiet hours end. `delayed`: there is no room for a run;
+    it is tried again. `refused`: it cannot run, and the schedule is paused.
+    """
+
+    schedule_id: str
+    title: str
+    due_at: str
+    outcome: Literal["fired", "missed", "skipped", "postponed", "delayed", "refused"]
+    reason: str = ""
+    count: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduleChanged(Event):
+    """A schedule of the session was added, changed, paused, resumed, removed or finished (`change`)."""
+
+    schedule_id: str
+    change: str
+    title: str = ""
+    reason: str = ""
+    next_at: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -59,7 +59,14 @@ T = TypeVar("T")
 CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
 """Names of the tools of `CustomTools.Enabled`."""
 
-LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file", "variables.set", *CUSTOM_TOOL_TOOLS)
+SCHEDULE_TOOLS = tuple(f"schedules.{each}" for each in ("add", "list", "remove", "pause", "resume"))
+"""Names of the tools of `Schedules.Enabled`, which a host registers."""
+
+LATER_TOOLS = (
+    *("chat.send_file", "load_skills", "read_skill_file", "variables.set"),
+    *CUSTOM_TOOL_TOOLS,
+    *SCHEDULE_TOOLS,
+)
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 

@@ -34,6 +34,7 @@ from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.schedules.factory import create_scheduler, register_schedule_tools
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
@@ -87,9 +88,9 @@ def bind_address(host: str, port: int) -> ListenAddress:
 class HostServer:
     """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
 
-    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers. Shutdown order: channels
-    stop receiving, running turns end, MCP servers end, channels and hub deliver the last messages and events,
-    connections close, then the store. `channels` are those of the settings by default.
+    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers, scheduler. Shutdown
+    order: the scheduler stops and channels stop receiving, running turns end, MCP servers end, channels and hub deliver
+    the last messages and events, connections close, then the store. `channels` are those of the settings by default.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class HostServer:
         self.channels = ChannelSupervisor(
             services, create_channels(services, environment) if channels is None else channels
         )
+        register_schedule_tools(services)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.set_event_sink(self.metrics)
@@ -121,6 +123,7 @@ class HostServer:
         self.off_the_record = off_the_record
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
+        self.scheduler = create_scheduler(self.host, self.channels.configured)
         self.webhooks = create_webhooks(
             services, self.host, environment, {each.name: each for each in self.channels.channels}
         )
@@ -174,6 +177,8 @@ class HostServer:
             self.webhooks.start()
         if self.mcp is not None:
             self.mcp.start()
+        if self.scheduler is not None:
+            self.scheduler.start()
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -185,6 +190,8 @@ class HostServer:
             if task is not None:
                 task.cancel()
         try:
+            if self.scheduler is not None:
+                await self.scheduler.stop()
             await self.channels.stop_receiving()
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))

@@ -65,6 +65,7 @@ class RetentionSweep:
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
+            deleted["schedules"] = await store.schedules.expire(now - timedelta(days=settings.runs))
             deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
         if settings.usage is not None:
             deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())

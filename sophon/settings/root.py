@@ -24,6 +24,7 @@ from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
+from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
@@ -98,6 +99,9 @@ class Settings(SettingsSection):
     )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
+    schedules: SchedulesSettings = Field(
+        default_factory=SchedulesSettings.defaults, description="Tasks that the host starts at set times."
     )
     mcp: McpSettings = Field(
         default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."

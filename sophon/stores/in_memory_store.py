@@ -19,6 +19,7 @@ from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
+from sophon.stores.schedules.in_memory import InMemoryScheduleStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
@@ -57,6 +58,8 @@ class InMemoryStore:
         self.sessions.on_delete(self.goals.forget_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
+        self.schedules = InMemoryScheduleStore()
+        self.sessions.on_delete(self.schedules.forget_session)
         self.trajectories = InMemoryTrajectoryStore()
         self.sessions.on_delete(self.trajectories.forget_session)
         self.vectors = InMemoryVectorStore()
@@ -103,6 +106,7 @@ class InMemoryStore:
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),
                 "feedback": lambda person, _: self.trajectories.forget_feedback(person),
+                "schedules": lambda person, _: self.schedules.forget_person(person),
                 "snapshots": lambda person, _: self.snapshots.forget_owner(person),
                 "messages": lambda person, _: self.outbox.forget_recipient(person),
                 "accounts": own_usage.forget_payer,

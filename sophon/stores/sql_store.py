@@ -19,6 +19,7 @@ from sophon.stores.persons.sql import SqlPersonStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
+from sophon.stores.schedules.sql import SqlScheduleStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
 from sophon.stores.sql.database import Database
@@ -73,6 +74,7 @@ class SqlStore:
         self.memories = SqlMemoryStore(self._database, clock)
         self.persons = SqlPersonStore(self._database)
         self.rate_windows = SqlRateWindowStore(self._database)
+        self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)

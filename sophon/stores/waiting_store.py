@@ -27,6 +27,7 @@ from sophon.stores.persons.contract import PersonStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
+from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
@@ -62,6 +63,7 @@ class WaitingStore:
     memories: MemoryStore
     persons: PersonStore
     rate_windows: RateWindowStore
+    schedules: ScheduleStore
     snapshots: SnapshotStore
     trajectories: TrajectoryStore
     vectors: VectorStore

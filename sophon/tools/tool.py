@@ -53,6 +53,8 @@ class Tool:
     enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a message that needs no
     model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it must be fast, and only a
     tool of at most low risk may have it. `owner` is the only principal that has the tool; None for everybody.
+    `find_problem` returns, from the turn's context and valid arguments, why a call cannot run, before a person is asked
+    about it.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Tool:
     describe: Describe | None = None
     answer: Callable[[str], str | None] | None = None
     owner: str | None = None
+    find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
@@ -150,6 +153,7 @@ def tool(
     sandboxed: bool = False,
     describe: Describe | None = None,
     answer: Callable[[str], str | None] | None = None,
+    find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None,
     deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 

@@ -272,6 +272,11 @@ class ChannelSupervisor:
         return [each.channel for each in self._configured]
 
     @property
+    def configured(self) -> Sequence[ConfiguredChannel]:
+        """The channels with the settings about who may write."""
+        return self._configured
+
+    @property
     def approvers(self) -> frozenset[str]:
         """The people in the channels' setting Approvers, as user ids of the host."""
         return frozenset(

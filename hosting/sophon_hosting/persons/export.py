@@ -31,8 +31,8 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, feedback, trajectory, grant, token (without its
-        digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, feedback, trajectory, grant, schedule, token (without
+        its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -72,6 +72,8 @@ class PersonExport:
         store, now = self._store, self._clock.now()
         for grant in await store.grants.list_active(now, principal=person):
             yield {"kind": "grant", **to_json(grant)}
+        for schedule in await store.schedules.list(owner=person):
+            yield {"kind": "schedule", "schedule": to_json(schedule)}
         for token in await store.api_tokens.list(person):
             yield {"kind": "token", **{name: part for name, part in to_json(token).items() if name != "digest"}}
         today = now.astimezone(UTC).date().isoformat()

@@ -41,7 +41,8 @@ class RunRequest:
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
     `sent_at` is the time at which a platform got the message. `images` belong to the text. With `call` the run is that
-    tool call, and asks no model; its id is chosen with that of the run.
+    tool call, and asks no model; its id is chosen with that of the run. `key` is the de-duplication key of a message
+    that no platform has sent.
     """
 
     text: str
@@ -62,10 +63,13 @@ class RunRequest:
     sent_at: datetime | None = None
     images: "Sequence[Image]" = ()
     call: "ToolCall | None" = None
+    key: InboundKey | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
-        """De-duplication key of the message; None without an `external_id`."""
+        """De-duplication key of the message: `key`, or that of the `external_id`; None without either."""
+        if self.key is not None:
+            return self.key
         return None if self.external_id is None else InboundKey(self.channel, self.account, self.external_id)
 
 

@@ -4,6 +4,7 @@ from sophon.context import Context
 from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
 from sophon.messages import Message, images_from_json
+from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
@@ -42,6 +43,8 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     )
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
+    if (schedule_id := run.origin.get(SCHEDULED_ORIGIN)) is not None:
+        ctx.put(SCHEDULE, str(schedule_id))
     if is_direct_call(run):
         put_direct_call(ctx, run)
     if options.get("instructions"):

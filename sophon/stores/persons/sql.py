@@ -14,6 +14,7 @@ from sophon.stores.sql.schema import (
     goals,
     grants,
     outbound,
+    schedules,
     snapshot_chains,
     snapshots,
     spending,
@@ -56,6 +57,7 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
+        ("schedules", schedules, schedules.c.owner == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
         ("messages", outbound, outbound.c.recipient == person),
     ]

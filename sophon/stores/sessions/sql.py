@@ -15,6 +15,7 @@ from sophon.stores.data_labels.sql import copy_session_label, delete_session_lab
 from sophon.stores.goals.sql import delete_session_goals
 from sophon.stores.grants.sql import delete_session_grants
 from sophon.stores.memories.sql import delete_session_memories
+from sophon.stores.schedules.sql import delete_session_schedules
 from sophon.stores.sessions.contract import History, SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
@@ -296,6 +297,7 @@ def _delete(connection: Connection, session_id: str) -> None:
     delete_session_label(connection, session_id)
     delete_session_goals(connection, session_id)
     delete_session_grants(connection, session_id)
+    delete_session_schedules(connection, session_id)
     delete_session_trajectories(connection, session_id)
     delete_session_vectors(connection, session_id)
     delete_session_memories(connection, session_id)

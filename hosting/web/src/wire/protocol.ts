@@ -122,6 +122,21 @@ export interface Payloads {
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };
   /** What a person thinks of the answer: -1 (bad) to 1 (good), 0 if they took it back. */
   feedback_recorded: { value: number; source: string };
+  schedule_fired: {
+    schedule_id: string;
+    title: string;
+    due_at: string;
+    outcome: "fired" | "missed" | "skipped" | "postponed" | "delayed" | "refused";
+    reason: string;
+    count: number;
+  };
+  schedule_changed: {
+    schedule_id: string;
+    change: string;
+    title: string;
+    reason: string;
+    next_at: string | null;
+  };
   session_titled: { title: string };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
