@@ -14,7 +14,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
 from sophon.settings.types.json_types import is_list, is_mapping
 
-MAX_FIELDS: Final = 10
+MAX_FIELDS: Final = 15
 MAX_VALUES: Final = 50
 MAX_TEXT: Final = 2000
 LEAVE_OUT: Final = "(leave out)"

@@ -89,12 +89,15 @@ class SupervisedServer:
         self._lock = asyncio.Lock()
         self._scope: anyio.CancelScope | None = None
         self._is_stopped = False
+        self._restarting = asyncio.Event()
 
     async def run_forever(self) -> None:
-        """Keep the server connected until `stop`, or until it is given up."""
-        with anyio.CancelScope() as self._scope:
-            if not self._is_stopped:
+        """Keep the server connected until `stop`; one that is given up is off until `restart`."""
+        while not self._is_stopped:
+            self._restarting.clear()
+            with anyio.CancelScope() as self._scope:
                 await self._supervise()
+            await self._restarting.wait()
 
     def stop(self) -> None:
         """End `run_forever`, which then ends the program of the server.
@@ -103,6 +106,26 @@ class SupervisedServer:
         connects is lost in it.
         """
         self._is_stopped = True
+        self._end_attempt()
+
+    async def restart(self) -> ServerStatus:
+        """Connect again, with a new crash budget, and return the status after the first attempt.
+
+        Raises InputError for a server that is disabled.
+        """
+        if not self._settings.enabled:
+            raise InputError(f"the MCP server {self._settings.id} is disabled in the settings")
+        log.info("the MCP server %s is restarted", self._settings.id)
+        self._budget, self.settled = CrashBudget(), asyncio.Event()
+        self._set("starting", "")
+        settled = self.settled
+        self._end_attempt()
+        with anyio.move_on_after(START_SECONDS):
+            await settled.wait()
+        return self.describe()
+
+    def _end_attempt(self) -> None:
+        self._restarting.set()
         if self._scope is not None:
             self._scope.cancel()
 
@@ -123,7 +146,8 @@ class SupervisedServer:
                     await self._clock.sleep(delay)
         finally:
             self._connection = None
-            self.settled.set()
+            if not self._restarting.is_set():
+                self.settled.set()
 
     def _plan_restart(self, error: Exception) -> float | None:
         """Count a failure and return the seconds until the next attempt, None if there is none."""

@@ -61,7 +61,7 @@ def test_a_wrong_answer_is_refused_with_a_reason(schema: dict[str, Any], text: s
         {"type": "array"},
         {"type": "object", "properties": {"a": {"type": "object"}}},
         {"type": "object", "properties": {"a": {"type": "string", "enum": []}}},
-        {"type": "object", "properties": {f"f{number}": {"type": "string"} for number in range(11)}},
+        {"type": "object", "properties": {f"f{number}": {"type": "string"} for number in range(16)}},
         {"type": "object", "properties": {"a": 1}},
     ],
 )
