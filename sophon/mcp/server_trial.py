@@ -32,16 +32,19 @@ async def try_server(
         address = await resolve_address(server, settings=settings, environment=environment, folder=folder)
     except ServerUnusable as error:
         raise InputError(f"the MCP server {server.id} cannot be used: {error}") from None
-    from sophon.mcp.failure_text import describe_failure  # lazy: both need the extra
+    from sophon.mcp.failure_text import describe_end  # lazy: both need the extra
     from sophon.mcp.server_connection import connect
 
+    last_words: list[str] = []
     try:
         with anyio.fail_after(START_SECONDS):
-            async with connect(address, lambda: None) as connection:
+            async with connect(address, lambda: None, last_words.append) as connection:
                 tools, _ = await connection.list_tools()
                 facts, dropped = connection.facts, connection.dropped
     except Exception as error:  # noqa: BLE001 - whatever a server does is one line for who adds it
-        raise InputError(f"the MCP server {server.id} cannot be used: {describe_failure(error)}") from None
+        raise InputError(
+            f"the MCP server {server.id} cannot be used: {describe_end(error, ''.join(last_words))}"
+        ) from None
     rows = [describe_tool(server.id, each, settings.tools.disabled, ()) for each in tools]
     rows += [describe_dropped(name, reason) for name, reason in dropped.items()]
     status = ServerStatus(

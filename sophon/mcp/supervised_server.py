@@ -82,6 +82,7 @@ class SupervisedServer:
         self._has_more = False
         self._dropped: Mapping[str, str] = {}
         self._features = (False, False)
+        self._last_words = ""
         self._readers: list[Tool] = []
         self._factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
         self.statistics: dict[str, CallStatistics] = {}
@@ -151,9 +152,9 @@ class SupervisedServer:
 
     def _plan_restart(self, error: Exception) -> float | None:
         """Count a failure and return the seconds until the next attempt, None if there is none."""
-        from sophon.mcp.failure_text import describe_failure  # lazy: it needs the extra
+        from sophon.mcp.failure_text import describe_end  # lazy: it needs the extra
 
-        text = describe_failure(error)
+        text = describe_end(error, self._last_words)
         delay = self._budget.record(self._clock.monotonic())
         if delay is not None:
             log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
@@ -188,11 +189,12 @@ class SupervisedServer:
     async def _connect_and_follow(self) -> None:
         from sophon.mcp.server_connection import connect  # lazy: it needs the extra
 
+        self._last_words = ""
         address = await self._resolve(self._settings)
         # Scopes of anyio, not of the clock, for the reason that `stop` gives.
         with anyio.fail_after(START_SECONDS) as start:
             self._wake.clear()
-            async with connect(address, self._wake.set) as connection:
+            async with connect(address, self._wake.set, self._note_last_words) as connection:
                 self._note_facts(connection.facts)
                 await self._refresh(connection)
                 start.deadline = math.inf
@@ -206,6 +208,9 @@ class SupervisedServer:
                         await self._refresh(connection)
                     self._set_ready()
                     await self._clock.sleep(MIN_PAUSE_SECONDS)
+
+    def _note_last_words(self, line: str) -> None:
+        self._last_words = line
 
     def _note_facts(self, facts: "ServerFacts") -> None:
         """Keep what the server says about itself, and the tools that read what it has, the same after a restart."""

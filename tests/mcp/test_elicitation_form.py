@@ -99,6 +99,10 @@ def test_ordinary_words_are_no_request_for_a_secret() -> None:
         {"type": "object", "properties": {"compass": {"type": "string"}, "spinning": {"type": "string"}}}
     )
     assert find_secret_request("How many passengers? Tokens per minute?", fields) == ""
+    warned = {"type": "string", "description": "Not your PIN"}
+    assert find_secret_request("", read_form({"type": "object", "properties": {"number": warned}})) == ""
+    asked = {"type": "string", "description": "Your password"}
+    assert find_secret_request("", read_form({"type": "object", "properties": {"number": asked}})) == "password"
 
 
 def test_no_line_of_a_server_can_be_taken_for_one_of_the_host() -> None:

@@ -194,6 +194,8 @@ async def test_a_program_that_failed_too_often_is_started_by_a_restart(tmp_path:
     about.write_text("never start")
     async with running(bad("bad", str(about)), bad("off", Enabled=False)) as site:
         await site.until(lambda: site.status().state == "failed")
+        assert "its last words: no configuration⟦U+202E⟧: " in site.status().error
+        assert "abcdefghij" not in site.status().error
         assert (await site.supervisor.restart("bad")).state == "starting"
         await site.until(lambda: site.status().state == "failed")
         about.write_text("fine")
