@@ -29,7 +29,7 @@ from sophon.visible_text import escape_invisible, render_for_person
 
 log = logging.getLogger("sophon")
 
-MAX_QUESTIONS: Final = 20
+MAX_QUESTIONS: Final = 30
 """Questions of one call, those that were answered wrongly included."""
 
 MAX_ATTEMPTS: Final = 3

@@ -82,6 +82,7 @@ class SupervisedServer:
         self._has_more = False
         self._dropped: Mapping[str, str] = {}
         self._features = (False, False)
+        self._last_words = ""
         self._readers: list[Tool] = []
         self._factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
         self.statistics: dict[str, CallStatistics] = {}
@@ -89,12 +90,15 @@ class SupervisedServer:
         self._lock = asyncio.Lock()
         self._scope: anyio.CancelScope | None = None
         self._is_stopped = False
+        self._restarting = asyncio.Event()
 
     async def run_forever(self) -> None:
-        """Keep the server connected until `stop`, or until it is given up."""
-        with anyio.CancelScope() as self._scope:
-            if not self._is_stopped:
+        """Keep the server connected until `stop`; one that is given up is off until `restart`."""
+        while not self._is_stopped:
+            self._restarting.clear()
+            with anyio.CancelScope() as self._scope:
                 await self._supervise()
+            await self._restarting.wait()
 
     def stop(self) -> None:
         """End `run_forever`, which then ends the program of the server.
@@ -103,6 +107,26 @@ class SupervisedServer:
         connects is lost in it.
         """
         self._is_stopped = True
+        self._end_attempt()
+
+    async def restart(self) -> ServerStatus:
+        """Connect again, with a new crash budget, and return the status after the first attempt.
+
+        Raises InputError for a server that is disabled.
+        """
+        if not self._settings.enabled:
+            raise InputError(f"the MCP server {self._settings.id} is disabled in the settings")
+        log.info("the MCP server %s is restarted", self._settings.id)
+        self._budget, self.settled = CrashBudget(), asyncio.Event()
+        self._set("starting", "")
+        settled = self.settled
+        self._end_attempt()
+        with anyio.move_on_after(START_SECONDS):
+            await settled.wait()
+        return self.describe()
+
+    def _end_attempt(self) -> None:
+        self._restarting.set()
         if self._scope is not None:
             self._scope.cancel()
 
@@ -123,13 +147,14 @@ class SupervisedServer:
                     await self._clock.sleep(delay)
         finally:
             self._connection = None
-            self.settled.set()
+            if not self._restarting.is_set():
+                self.settled.set()
 
     def _plan_restart(self, error: Exception) -> float | None:
         """Count a failure and return the seconds until the next attempt, None if there is none."""
-        from sophon.mcp.failure_text import describe_failure  # lazy: it needs the extra
+        from sophon.mcp.failure_text import describe_end  # lazy: it needs the extra
 
-        text = describe_failure(error)
+        text = describe_end(error, self._last_words)
         delay = self._budget.record(self._clock.monotonic())
         if delay is not None:
             log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
@@ -164,11 +189,12 @@ class SupervisedServer:
     async def _connect_and_follow(self) -> None:
         from sophon.mcp.server_connection import connect  # lazy: it needs the extra
 
+        self._last_words = ""
         address = await self._resolve(self._settings)
         # Scopes of anyio, not of the clock, for the reason that `stop` gives.
         with anyio.fail_after(START_SECONDS) as start:
             self._wake.clear()
-            async with connect(address, self._wake.set) as connection:
+            async with connect(address, self._wake.set, self._note_last_words) as connection:
                 self._note_facts(connection.facts)
                 await self._refresh(connection)
                 start.deadline = math.inf
@@ -182,6 +208,9 @@ class SupervisedServer:
                         await self._refresh(connection)
                     self._set_ready()
                     await self._clock.sleep(MIN_PAUSE_SECONDS)
+
+    def _note_last_words(self, line: str) -> None:
+        self._last_words = line
 
     def _note_facts(self, facts: "ServerFacts") -> None:
         """Keep what the server says about itself, and the tools that read what it has, the same after a restart."""
