@@ -64,6 +64,11 @@ class ElicitingCall:
         self._asked = 0
         self._lock = asyncio.Lock()
 
+    @property
+    def questions(self) -> int:
+        """Number of questions so far."""
+        return min(self._asked, MAX_QUESTIONS)
+
     async def ask_form(self, message: str, schema: Mapping[str, Any]) -> ElicitationAnswer:
         """Ask the person for the values of a form; declined if it is invalid or asks for a secret."""
         try:

@@ -14,7 +14,7 @@ from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
 from sophon.mcp.call_statistics import NO_CALLS, CallStatistics
 from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
-from sophon.mcp.server_call import ServerCall
+from sophon.mcp.server_call import ServerCall, note_request
 from sophon.mcp.server_status import ServerState, ServerStatus, ToolStatus
 from sophon.mcp.server_tools import ServerTools
 from sophon.mcp.server_unusable import ServerUnusable
@@ -275,8 +275,9 @@ class SupervisedServer:
             error = str(failure)[:MAX_ERROR] if isinstance(failure, ToolError) else "it was stopped before its end"
             raise
         finally:
-            earlier = self.statistics.get(tool, NO_CALLS)
-            self.statistics[tool] = earlier.with_call(self._clock.monotonic() - started, error)
+            seconds = self._clock.monotonic() - started
+            self.statistics[tool] = self.statistics.get(tool, NO_CALLS).with_call(seconds, error)
+            note_request(call, self.status, tool, seconds, error)
 
     def _give_up(self, error: str) -> None:
         log.error("the MCP server %s has failed: %s", self._settings.id, error)

@@ -20,7 +20,8 @@ async def url(tmp_path: Path) -> AsyncIterator[str]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     program = [sys.executable, "-I", FEATURED, str(tmp_path / "ended"), "--http", str(port)]
-    process = await asyncio.create_subprocess_exec(*program, stderr=asyncio.subprocess.DEVNULL)
+    silent = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*program, stdout=silent, stderr=silent)
     try:
         async with asyncio.timeout(60):
             while not await _answers(port):
