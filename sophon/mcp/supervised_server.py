@@ -14,16 +14,13 @@ from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
 from sophon.mcp.call_statistics import NO_CALLS, CallStatistics
 from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
+from sophon.mcp.offered_tools import OfferedTools
 from sophon.mcp.server_call import ServerCall, note_request
 from sophon.mcp.server_status import ServerState, ServerStatus, ToolStatus
 from sophon.mcp.server_tools import ServerTools
 from sophon.mcp.server_unusable import ServerUnusable
-from sophon.mcp.tool_definition import ToolDefinition
-from sophon.mcp.tool_pins import find_changed
-from sophon.mcp.tool_rows import describe_dropped, describe_reader, describe_tool
 from sophon.settings import McpServerSettings
 from sophon.tools.registry import Toolbox
-from sophon.tools.tool import Tool
 from sophon.visible_text import escape_invisible
 
 if TYPE_CHECKING:
@@ -71,20 +68,13 @@ class SupervisedServer:
         self.status = ServerStatus(settings.id, "starting" if settings.enabled else "disabled")
         self.settled = asyncio.Event()
         """Set once the first attempt to connect has ended, well or not."""
-        self._settings, self._toolbox, self._accepted, self._clock = settings, toolbox, accepted, clock
-        self._resolve, self._disabled, self._on_change = resolve, disabled, on_change
-        self._source = f"mcp:{settings.id}"
+        self._settings, self._clock, self._resolve, self._on_change = settings, clock, resolve, on_change
         self._budget = CrashBudget()
         self._wake = asyncio.Event()
         self._connection: ServerConnection | None = None
-        self._definitions: Mapping[str, ToolDefinition] = {}
-        self._tools: dict[str, tuple[str, Tool]] = {}
-        self._has_more = False
-        self._dropped: Mapping[str, str] = {}
-        self._features = (False, False)
         self._last_words = ""
-        self._readers: list[Tool] = []
-        self._factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
+        factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
+        self._tools = OfferedTools(settings.id, factory, toolbox, accepted, disabled)
         self.statistics: dict[str, CallStatistics] = {}
         """Calls of the tools, by their names at the server."""
         self._lock = asyncio.Lock()
@@ -117,12 +107,12 @@ class SupervisedServer:
         if not self._settings.enabled:
             raise InputError(f"the MCP server {self._settings.id} is disabled in the settings")
         log.info("the MCP server %s is restarted", self._settings.id)
-        self._budget, self.settled = CrashBudget(), asyncio.Event()
+        self._budget = CrashBudget()
+        self.settled.clear()
         self._set("starting", "")
-        settled = self.settled
         self._end_attempt()
         with anyio.move_on_after(START_SECONDS):
-            await settled.wait()
+            await self.settled.wait()
         return self.describe()
 
     def _end_attempt(self) -> None:
@@ -174,16 +164,9 @@ class SupervisedServer:
         Raises InputError if there is no such tool, or its definition is another one by now; nothing is accepted then.
         """
         async with self._lock:
-            for name, digest in digests.items():
-                found = self._definitions.get(name)
-                if found is None:
-                    raise InputError(f"the MCP server {self._settings.id} has no tool {name!r} now")
-                if found.digest != digest:
-                    raise InputError(f"the tool {name!r} has changed since it was shown; look at it again")
-            before = await self._accepted.load(self._settings.id) or {}
-            await self._accepted.save(self._settings.id, {**before, **digests})
+            await self._tools.accept(digests)
             log.info("tools of the MCP server %s were accepted: %s", self._settings.id, ", ".join(digests))
-            await self._offer()
+            self._set(self.status.state, None, await self._tools.offer())
         return self.status
 
     async def _connect_and_follow(self) -> None:
@@ -196,71 +179,34 @@ class SupervisedServer:
             self._wake.clear()
             async with connect(address, self._wake.set, self._note_last_words) as connection:
                 self._note_facts(connection.facts)
-                await self._refresh(connection)
+                note = await self._refresh(connection)
                 start.deadline = math.inf
                 self._connection = connection
-                self._set_ready()
+                self._set("ready", note)
                 self.settled.set()
                 while True:
                     await self._wake.wait()
                     self._wake.clear()
                     with anyio.fail_after(LIST_SECONDS):
-                        await self._refresh(connection)
-                    self._set_ready()
+                        note = await self._refresh(connection)
+                    self._set("ready", note)
                     await self._clock.sleep(MIN_PAUSE_SECONDS)
 
     def _note_last_words(self, line: str) -> None:
         self._last_words = line
 
     def _note_facts(self, facts: "ServerFacts") -> None:
-        """Keep what the server says about itself, and the tools that read what it has, the same after a restart."""
-        software = escape_invisible(facts.software)
-        self.status = replace(self.status, protocol=facts.protocol, software=software)  # announced with its tools
-        features = (facts.has_resources, facts.has_prompts)
-        if features != self._features:
-            self._features = features
-            self._readers = self._factory.create_readers(has_resources=features[0], has_prompts=features[1])
+        """Keep what the server says about itself; it is announced with its tools."""
+        self.status = replace(self.status, protocol=facts.protocol, software=escape_invisible(facts.software))
+        self._tools.set_features(has_resources=facts.has_resources, has_prompts=facts.has_prompts)
 
-    async def _refresh(self, connection: "ServerConnection") -> None:
+    async def _refresh(self, connection: "ServerConnection") -> str:
+        """Read the tools, offer them, and return a note about what is left out, "" if nothing is."""
         definitions, has_more = await connection.list_tools()
         async with self._lock:
-            self._definitions = {each.name: each for each in definitions}
-            self._dropped = {name: why for name, why in connection.dropped.items() if name not in self._definitions}
-            self._has_more = has_more
-            await self._offer()
-
-    async def _offer(self) -> None:
-        """Put what is accepted of the definitions into the toolbox; all of them at the very first connection."""
-        offered = {name: each.digest for name, each in self._definitions.items()}
-        accepted = await self._accepted.load(self._settings.id)
-        if accepted is None:
-            await self._accepted.save(self._settings.id, offered)
-            accepted = offered
-        changed, own = find_changed(accepted, offered), self._settings.id
-        rows = [describe_tool(own, each, self._disabled, changed) for each in self._definitions.values()]
-        kept = {row.name: self._keep_tool(self._definitions[row.name]) for row in rows if row.state == "offered"}
-        self._tools = kept
-        taken = {f"{own}.{name}" for name in self._definitions} | set(self._disabled)
-        readers = [reader for reader in self._readers if reader.name not in taken]
-        self._toolbox.replace(self._source, [*(tool for _, tool in kept.values()), *readers])
-        registry = self._toolbox.registry
-        for index, row in enumerate(rows):
-            if row.state == "offered" and registry.get(f"{own}.{row.name}") is not kept[row.name][1]:
-                rows[index] = replace(row, state="unusable", reason="the name is taken by another tool")
-        rows += [describe_dropped(name, reason) for name, reason in self._dropped.items()]
-        rows += [describe_reader(own, reader) for reader in readers]
-        self._set(self.status.state, None, tuple(rows))
-
-    def _set_ready(self) -> None:
-        note = f"it lists more than {len(self._definitions)} tools; the rest is left out" if self._has_more else ""
-        self._set("ready", note)
-
-    def _keep_tool(self, definition: ToolDefinition) -> tuple[str, Tool]:
-        """Return the tool of a definition; the one of before, if it is the same, so that nothing is built anew."""
-        before = self._tools.get(definition.name)
-        if before is not None and before[0] == definition.digest:
-            return before
-        return definition.digest, self._factory.create_tool(definition)
+            self._tools.set_list(definitions, connection.dropped)
+            self._set(self.status.state, None, await self._tools.offer())
+        return f"it lists more than {len(definitions)} tools; the rest is left out" if has_more else ""
 
     async def _send(self, tool: str, request: "Request", call: ServerCall) -> str:
         """Send a request of one of the tools, and count it."""
@@ -281,8 +227,7 @@ class SupervisedServer:
 
     def _give_up(self, error: str) -> None:
         log.error("the MCP server %s has failed: %s", self._settings.id, error)
-        self._tools, self._definitions = {}, {}
-        self._toolbox.replace(self._source, [])
+        self._tools.withdraw()
         self._set("failed", error, ())
 
     def _set(self, state: ServerState, error: str | None = None, tools: tuple[ToolStatus, ...] | None = None) -> None:
