@@ -212,6 +212,24 @@ class ToolsOffered(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class McpRequested(Event):
+    """A request to an MCP server ended: `tool` is the name at the server, `protocol` the version that was spoken.
+
+    `questions` is how many questions it had for a person, `error` why it failed, "" if it did not.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    server: str
+    tool: str
+    protocol: str
+    duration_ms: int
+    questions: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class SkillLoaded(Event):
     """The instructions of a skill were read in the turn; `tokens` is their length."""
 

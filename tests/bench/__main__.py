@@ -20,6 +20,7 @@ from tests.bench import (
     histories,
     hosted,
     learning,
+    mcp_client_calls,
     memory,
     pages,
     prompt_cache,
@@ -238,6 +239,7 @@ async def main() -> None:
     await webhooks.measure()
     await pages.measure()
     await resident_memory.measure()
+    await mcp_client_calls.main()
     await start.measure(line)
     imports()
 

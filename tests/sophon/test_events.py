@@ -88,7 +88,8 @@ def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
     of_no_session = {"mcp_server_changed"}
     assert transient == live | traces | of_no_session | {"session_deleted"}
     assert traces == {
-        *("decision", "model_attempt", "model_fallback", "route_chosen", "skills_offered", "stage_completed"),
+        *("decision", "mcp_requested", "model_attempt", "model_fallback", "route_chosen", "skills_offered"),
+        "stage_completed",
         "tools_offered",
     }
 

@@ -645,6 +645,17 @@ class AuthorizedHost:
             raise NotFound("outgoing webhook", webhook_id)
         return await self._host.webhooks.send_test(webhook_id)
 
+    async def restart_mcp_server(self, server: str) -> "ServerStatus":
+        """Connect to a server again, with a new crash budget, and return it. Operators only; logged.
+
+        Raises Forbidden, NotFound, InputError for a disabled server.
+        """
+        self.require_operator()
+        if self._host.mcp is None:
+            raise NotFound("MCP server", server)
+        log.info("%s restarts the MCP server %s", self.user.id, server)
+        return await self._host.mcp.restart(server)
+
     async def list_route_averages(self) -> list[dict[str, Any]]:
         """Return the moving averages of routing. Operators only. Raises Forbidden."""
         self.require_operator()

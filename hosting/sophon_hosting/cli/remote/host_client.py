@@ -96,3 +96,7 @@ class HostClient(Protocol):
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Accept definitions of tools, by name and digest, and return the server."""
         ...
+
+    def restart_mcp_server(self, server: str) -> JsonRow:
+        """Connect to an MCP server again, and return it."""
+        ...

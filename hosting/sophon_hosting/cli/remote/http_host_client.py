@@ -127,6 +127,10 @@ class HttpHostClient:
         """Accept definitions of tools, by name and digest, and return the server."""
         return self._request("POST", f"/api/mcp/{_path_segment(server)}/accept", {"tools": dict(digests)})
 
+    def restart_mcp_server(self, server: str) -> JsonRow:
+        """Connect to an MCP server again, and return it."""
+        return self._request("POST", f"/api/mcp/{_path_segment(server)}/restart")
+
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 

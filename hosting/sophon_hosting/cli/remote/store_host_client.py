@@ -228,6 +228,10 @@ class StoreHostClient:
             raise NotFound("MCP server", server)
         return self._run_mcp_servers(accept)
 
+    def restart_mcp_server(self, server: str) -> JsonRow:
+        """Raise RunningHostRequired: the connections are those of a running host."""
+        raise RunningHostRequired("`mcp restart`")
+
     def _run_mcp_servers(self, operation: Callable[["McpSupervisor"], Awaitable[T]]) -> T:
         async def run(store: Store) -> T:
             from sophon.mcp.supervisor import McpSupervisor  # lazy: no other command needs MCP

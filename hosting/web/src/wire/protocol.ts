@@ -115,6 +115,7 @@ export interface Payloads {
   /** What of skills, tools and memory stands in the prompts of the turn, with tokens. */
   skills_offered: { names: string[]; tokens: number; left_out: string[] };
   skill_loaded: { name: string; tokens: number };
+  mcp_requested: { server: string; tool: string; protocol: string; duration_ms: number; questions: number; error: string };
   tools_offered: { names: string[]; tokens: number; by_group: Record<string, number> };
   memory_recalled: { entry_ids: string[]; files: string[]; tokens: number; parts: Record<string, number> };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
