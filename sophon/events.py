@@ -239,10 +239,16 @@ class SkillLoaded(Event):
 
 @dataclass(slots=True, kw_only=True)
 class CustomToolChanged(Event):
-    """A custom tool of the user was created, updated, enabled, disabled or deleted (`change`)."""
+    """A custom tool was `created`, `updated`, `enabled`, `disabled`, `shared`, `unshared` or `deleted` (`change`).
+
+    In a turn it is of its session; over HTTP and by the command line of none, for operators. `by` is who did it.
+    """
+
+    durable: ClassVar[bool] = False
 
     tool: str
     change: str
+    by: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

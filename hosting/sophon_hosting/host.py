@@ -42,6 +42,7 @@ from sophon_hosting.runs.session_deletion import SessionDeletion
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
+from sophon_hosting.tool_errors import ToolErrors
 from sophon_hosting.worker import Worker
 
 if TYPE_CHECKING:
@@ -92,9 +93,12 @@ class Host:
         self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
+        self.tool_errors = ToolErrors(services.events, services.clock)
+        """Last errors of tools, by session."""
         self.event_bus = EventBus(
-            store.events, services.clock, services.events, store.sessions, store.texts, store.runs, build_event_row
+            store.events, services.clock, self.tool_errors, store.sessions, store.texts, store.runs, build_event_row
         )
+        self.event_bus.before_deletion(self.tool_errors.forget_session)
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._accepted_runs = AcceptedRuns(services.clock)
         self._acceptance = MessageAcceptance(

@@ -85,7 +85,7 @@ def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
     transient = {kind.wire_name for kind in CLASSES if not kind.durable}
     live = {"agent_status", "reasoning_chunk", "stream_chunk", "stream_completed", "stream_reset"}
     traces = {kind.wire_name for kind in CLASSES if kind.is_trace}
-    of_no_session = {"mcp_server_changed"}
+    of_no_session = {"custom_tool_changed", "mcp_server_changed"}
     assert transient == live | traces | of_no_session | {"session_deleted"}
     assert traces == {
         *("decision", "mcp_requested", "model_attempt", "model_fallback", "route_chosen", "skills_offered"),

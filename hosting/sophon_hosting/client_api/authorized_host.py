@@ -3,13 +3,14 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sophon.approvals import Decision
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
+from sophon.events import CustomToolChanged
 from sophon.learning.feedback import Feedback
 from sophon.messages import ToolCall
 from sophon.models.gateway.provider import ProviderStatistics
@@ -34,6 +35,7 @@ from sophon_hosting.client_api.conversation_mode import (
 )
 from sophon_hosting.client_api.history_view import HistoryView, find_own_text
 from sophon_hosting.client_api.rights import CALL_SCOPE, HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.serialization import route_average_to_json
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
 from sophon_hosting.events.event_bus import EventBus
@@ -47,6 +49,7 @@ from sophon_hosting.policy_overview import describe_access, describe_policy, try
 from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
+from sophon_hosting.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from sophon.mcp.server_status import ServerStatus
@@ -548,6 +551,18 @@ class AuthorizedHost:
         )
         return allowed.filter(visible)
 
+    async def find_tool_error(self, tool: str) -> ToolError | None:
+        """Return the last error of a tool in a session of the user, for operators in any; None if there was none.
+
+        Without FullHistory it has no text.
+        """
+        for error in self._host.tool_errors.find(tool):
+            session = await self._store.sessions.find(error.session_id)
+            is_own = session is not None and session.owner == self.user.id
+            if is_own or self.user.operator:
+                return error if self.view is None else replace(error, text="")
+        return None
+
     async def list_custom_tools(self) -> list[CustomTool]:
         """Return the user's custom tools, also those that are off; for operators those of all users."""
         self.rights.require_scope("Read")
@@ -566,16 +581,20 @@ class AuthorizedHost:
         """
         if shared is not None:
             self.require_operator()
+        changes = {"enabled": enabled is True, "disabled": enabled is False, "shared": shared is True}
+        changes["unshared"] = shared is False
         return await self._act_on_custom_tool(
-            name, "changed", lambda store, user: store.change(name, user, enabled=enabled, shared=shared)
+            name,
+            [change for change, is_meant in changes.items() if is_meant],
+            lambda store, user: store.change(name, user, enabled=enabled, shared=shared),
         )
 
     async def delete_custom_tool(self, name: str) -> CustomTool:
         """Delete a custom tool of the user, an operator that of any user; logged. Raises NotFound, InputError."""
-        return await self._act_on_custom_tool(name, "deleted", lambda store, user: store.delete(name, user))
+        return await self._act_on_custom_tool(name, ["deleted"], lambda store, user: store.delete(name, user))
 
     async def _act_on_custom_tool(
-        self, name: str, change: str, act: Callable[[CustomToolStore, str | None], CustomTool]
+        self, name: str, changes: Sequence[str], act: Callable[[CustomToolStore, str | None], CustomTool]
     ) -> CustomTool:
         self.rights.require_scope("Approvals")
         services = self._host.services
@@ -590,7 +609,9 @@ class AuthorizedHost:
             return changed
 
         changed = await services.clock.run_in_thread(run)
-        log.info("the custom tool %s was %s by %s", changed.name, change, self.user.id)
+        for change in changes:
+            log.info("the custom tool %s was %s by %s", changed.name, change, self.user.id)
+            self._host.event_bus.emit(CustomToolChanged(tool=changed.full_name, change=change, by=self.user.id))
         return changed
 
     def list_providers(self) -> list[ProviderStatistics]:
@@ -659,7 +680,7 @@ class AuthorizedHost:
     async def list_route_averages(self) -> list[dict[str, Any]]:
         """Return the moving averages of routing. Operators only. Raises Forbidden."""
         self.require_operator()
-        return [asdict(each) for each in await self._store.route_averages.list_all()]
+        return [route_average_to_json(each) for each in await self._store.route_averages.list_all()]
 
     async def explain_route(self, text: str) -> str:
         """Return what routing would choose for a message of this user, and why. Operators only. Raises Forbidden."""

@@ -1,6 +1,7 @@
 """Serialization of stored objects for clients: the same JSON over Socket.IO and HTTP."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.usage.contract import UsageTotal
@@ -260,6 +262,12 @@ def undelivered_entry_to_json(entry: OutboundEntry) -> dict[str, Any]:
 
 def _to_iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
+
+
+def route_average_to_json(average: RouteAverage) -> dict[str, Any]:
+    """Return the averages of a model as JSON data; null for a value that was never observed."""
+    updated_at = average.updated_at
+    return {**asdict(average), "updated_at": None if updated_at is None else updated_at.isoformat()}
 
 
 def custom_tool_to_json(tool: CustomTool) -> dict[str, Any]:

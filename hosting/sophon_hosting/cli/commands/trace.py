@@ -133,7 +133,6 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "memory_recalled": _memory_recalled,
     "memory_learned": lambda data: f"memory   {len(data['entry_ids'])} facts stored",
     "memory_flush": lambda data: f"memory   {len(data['entry_ids'])} facts stored before compaction",
-    "custom_tool_changed": lambda data: f"custom   {data['tool']} {data['change']}",
     "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (

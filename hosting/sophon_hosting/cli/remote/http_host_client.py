@@ -131,6 +131,16 @@ class HttpHostClient:
         """Connect to an MCP server again, and return it."""
         return self._request("POST", f"/api/mcp/{_path_segment(server)}/restart")
 
+    def change_custom_tool(self, name: str, *, enabled: bool | None, shared: bool | None) -> str:
+        """Switch a custom tool on or off, or share it; return its full name."""
+        given = {"enabled": enabled, "shared": shared}
+        body = {key: value for key, value in given.items() if value is not None}
+        return str(self._request("PATCH", f"/api/tools/{_path_segment(name)}", body)["name"])
+
+    def delete_custom_tool(self, name: str) -> str:
+        """Delete a custom tool with its program; return its full name."""
+        return str(self._request("DELETE", f"/api/tools/{_path_segment(name)}")["name"])
+
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 
