@@ -58,7 +58,10 @@ T = TypeVar("T")
 CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
 """Names of the tools of `CustomTools.Enabled`."""
 
-LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file", "variables.set", *CUSTOM_TOOL_TOOLS)
+GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel"))
+"""Names of the tools of `Goals.Enabled`."""
+
+LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file", "variables.set", *CUSTOM_TOOL_TOOLS, *GOAL_TOOLS)
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
@@ -403,6 +406,10 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
         from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
 
         builtin += custom_tool_tools()
+    if settings.goals.enabled:
+        from sophon.builtin_tools.goals import goal_tools  # lazy, as for variables
+
+        builtin += goal_tools()
     if settings.tools.variables:
         from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
 

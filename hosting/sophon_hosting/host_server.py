@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -35,6 +36,9 @@ from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
+
+if TYPE_CHECKING:
+    from sophon_hosting.goals.engine import GoalEngine
 
 log = logging.getLogger("sophon")
 
@@ -83,6 +87,15 @@ def bind_address(host: str, port: int) -> ListenAddress:
     return ListenAddress(listener, host, listener.getsockname()[1])
 
 
+def create_goal_engine(host: Host) -> "GoalEngine | None":
+    """Return the goal engine of a host; None with `Goals.Enabled` off, and then nothing of it is imported."""
+    if not host.services.settings.goals.enabled:
+        return None
+    from sophon_hosting.goals.engine import GoalEngine  # lazy: see above
+
+    return GoalEngine(host)
+
+
 class HostServer:
     """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
 
@@ -124,6 +137,7 @@ class HostServer:
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
         self.post_turn = PostTurnRunner(services, self.host.event_bus)
+        self.goals = create_goal_engine(self.host)
         self._app = make_app(
             self.host,
             access,
@@ -158,6 +172,8 @@ class HostServer:
         await self.host.start()
         await self.off_the_record.start()
         self.post_turn.start()
+        if self.goals is not None:
+            self.goals.start()
         await self._runner.setup()
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
         await self._listener.start(self._runner, address.socket)
@@ -177,6 +193,8 @@ class HostServer:
                 task.cancel()
         try:
             await self.channels.stop_receiving()
+            if self.goals is not None:
+                await self.goals.stop()
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))

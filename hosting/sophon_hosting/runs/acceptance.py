@@ -16,6 +16,7 @@ from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
@@ -41,7 +42,8 @@ class RunRequest:
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
     `sent_at` is the time at which a platform got the message. `images` belong to the text. With `call` the run is that
-    tool call, and asks no model; its id is chosen with that of the run.
+    tool call, and asks no model; its id is chosen with that of the run. `goal` makes it a step of a goal: id,
+    step and autonomy.
     """
 
     text: str
@@ -61,6 +63,7 @@ class RunRequest:
     sent_at: datetime | None = None
     images: "Sequence[Image]" = ()
     call: "ToolCall | None" = None
+    goal: Mapping[str, str] | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -224,6 +227,7 @@ class MessageAcceptance:
             "trace": message.trace,
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
+            **({GOAL: dict(message.goal)} if message.goal else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }
         return Run(
