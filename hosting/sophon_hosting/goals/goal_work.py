@@ -21,6 +21,7 @@ from sophon_hosting.goals.governor import Resource, ResourceGovernor
 from sophon_hosting.goals.planning import GoalPlanner, PlanResult
 from sophon_hosting.goals.step_accounting import count_memory, count_time, count_usage
 from sophon_hosting.goals.step_runs import build_report_request, build_step_request, read_outcome
+from sophon_hosting.runs.acceptance import TaskReceipt
 
 log = logging.getLogger("sophon")
 
@@ -193,7 +194,19 @@ class GoalWork:
         except SophonError as error:
             return await self._apply(goal, node, StepOutcome("failed", str(error)))
         accepted = replace(node, run_id=receipt.task_id)
-        return await self.save(replace(goal, nodes=replace_node(goal.nodes, accepted)), goal)
+        try:
+            return await self.save(replace(goal, nodes=replace_node(goal.nodes, accepted)), goal)
+        except GoalChangedMeanwhile:
+            await self._withdraw(goal, receipt)
+            raise
+
+    async def _withdraw(self, goal: Goal, receipt: TaskReceipt) -> None:
+        """Cancel a step that was accepted while its goal ended or was deleted: nobody would look at it any more."""
+        now = await self._store.goals.find(goal.id)
+        if now is None or now.state not in ("active", "planning"):
+            await self._host.cancel(receipt.task_id)
+        if now is None:
+            await self._store.sessions.delete(receipt.session_id)
 
     async def _find_refusal(self, goal: Goal, node: TaskNode) -> str:
         """Return which limit of the owner keeps a step from starting; "" if none does."""

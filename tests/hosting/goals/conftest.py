@@ -3,14 +3,13 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sophon import ModelRequest, ModelResponse, Risk, Services, tool
+from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, tool
 from sophon.errors import ModelError, ToolError
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
@@ -26,7 +25,7 @@ from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database
 
 URLS = {"memory": "memory://", "sqlite": SQLITE}
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 20
 
 
 @pytest.fixture(params=URLS)
@@ -61,8 +60,8 @@ def plan(*steps: dict[str, Any]) -> str:
 class World:
     """What a test moves and looks at.
 
-    `plans` are the answers of the planner, the last one again and again; `reviews` those of the critic, `ok` by default.
-    The tool `note` keeps a text, `pay` does so at High risk, `fail` fails; texts that `broken` names fail.
+    `plans` are the answers of the planner, the last one again and again; `reviews` those of the critic, by default
+    `ok`. The tool `note` keeps a text, `pay` does so at High risk; texts that `broken` names fail.
     """
 
     store: Store
@@ -170,13 +169,24 @@ class World:
                     await asyncio.sleep(0.001)
                 self.clock.advance(step_seconds)
 
+    async def decide(self, goal: Goal, decision: Decision) -> str:
+        """Decide what a step of the goal asks; return the tool of the step."""
+        waiting = await self.until(goal, lambda found: any(node.waits for node in found.nodes))
+        node = next(node for node in waiting.nodes if node.waits)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not (run := await self.store.runs.get(node.run_id)).waiting_for:
+                await asyncio.sleep(0.001)
+        await self.host.approvals.decide(run.waiting_for[0], decision, "ada")
+        return node.tool
+
     async def ended(self, goal: Goal) -> Goal:
         return await self.until(goal, lambda found: not found.is_live)
 
     async def in_state(self, goal: Goal, state: str) -> Goal:
         return await self.until(goal, lambda found: found.state == state)
 
-    def states(self) -> list[str]:
+    async def states(self) -> list[str]:
+        await self.host.event_bus.flush("chat")
         return [event.state for event in self.events.of(GoalChanged) if not event.step]
 
 
@@ -187,12 +197,3 @@ async def world(store: Store, clock: VirtualClock) -> AsyncIterator[World]:
     if world.held is not None:
         world.held.set()
     await world.stop()
-
-
-@asynccontextmanager
-async def running(world: World) -> AsyncIterator[World]:
-    await world.start()
-    try:
-        yield world
-    finally:
-        await world.stop()
