@@ -158,7 +158,8 @@ class GoalEngine:
         return None
 
     async def _archive(self, now: datetime) -> None:
-        if self._last_archive is not None and now - self._last_archive < ARCHIVE_INTERVAL:
+        interval = min(ARCHIVE_INTERVAL, self._settings.archive_after)
+        if self._last_archive is not None and now - self._last_archive < interval:
             return
         self._last_archive = now
         for goal in await self._store.goals.list(states=("completed", "failed", "cancelled"), limit=1000):

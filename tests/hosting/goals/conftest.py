@@ -127,7 +127,7 @@ class World:
     async def start(self) -> tuple[Host, GoalEngine]:
         services = self.services()
         chain = twelve(services)
-        host = Host(services, add_guards(chain, services) if self.guards else chain)
+        host = Host(services, add_guards(chain, services.settings.guards) if self.guards else chain)
         await host.start()
         engine = GoalEngine(host)
         engine.start()
@@ -167,7 +167,7 @@ class World:
                     if check(found):
                         return found
                     await asyncio.sleep(0.001)
-                self.clock.advance(step_seconds)
+                await self.clock.advance(step_seconds)
 
     async def decide(self, goal: Goal, decision: Decision) -> str:
         """Decide what a step of the goal asks; return the tool of the step."""
