@@ -118,6 +118,16 @@ export interface Payloads {
   /** What a person thinks of the answer: -1 (bad) to 1 (good), 0 if they took it back. */
   feedback_recorded: { value: number; source: string };
   session_titled: { title: string };
+  /** A goal has another state, or `step` of its plan another `step_status`; `progress` is in percent. */
+  goal_changed: {
+    goal_id: string;
+    state: string;
+    reason: string;
+    title: string;
+    progress: number;
+    step: string;
+    step_status: string;
+  };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome;
   task_failed: TaskOutcome & { error: ErrorInfo };
