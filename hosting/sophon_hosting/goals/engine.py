@@ -21,7 +21,7 @@ from sophon_hosting.goals.planning import GoalPlanner
 
 log = logging.getLogger("sophon")
 
-POLL_SECONDS: Final = 300.0
+POLL_SECONDS: Final = 900.0
 """Interval at which the store is looked at although nothing is due: another process may have changed a goal."""
 
 RETRY_SECONDS: Final = 15.0

@@ -43,6 +43,7 @@ MCP_WAIT_SECONDS = 15.0
 """Time of MCP servers to connect."""
 
 EVENTS_PER_READ = 1000
+DEFERRED_GOAL_NOTICE = "it takes effect when the host starts, or within 15 minutes if a host elsewhere uses this store"
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
 
@@ -209,7 +210,7 @@ class StoreHostClient:
             return goal_details_to_json(goal)
 
         row = self._run(write)
-        write_notice(DEFERRED_EFFECT_NOTICE)
+        write_notice(DEFERRED_GOAL_NOTICE)
         return row
 
     def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
@@ -221,7 +222,7 @@ class StoreHostClient:
             return goal_details_to_json(await act(goal_id, None, by=LOCAL_USER))
 
         row = self._run(write)
-        write_notice(DEFERRED_EFFECT_NOTICE)
+        write_notice(DEFERRED_GOAL_NOTICE)
         return row
 
     def _goal_commands(self, store: Store) -> GoalCommands:
