@@ -593,6 +593,19 @@ class FeedbackRecorded(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class GoalChanged(Event):
+    """A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent."""
+
+    goal_id: str
+    state: str
+    reason: str = ""
+    title: str = ""
+    progress: int = 0
+    step: str = ""
+    step_status: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionDeleted(Event):
     """The session was deleted: every subscription to it has ended, and a session of that id is a new one."""
 

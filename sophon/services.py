@@ -66,10 +66,14 @@ CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update
 SCHEDULE_TOOLS = tuple(f"schedules.{each}" for each in ("add", "list", "remove", "pause", "resume"))
 """Names of the tools of `Schedules.Enabled`, which a host registers."""
 
+GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel"))
+"""Names of the tools of `Goals.Enabled`."""
+
 LATER_TOOLS = (
     *("chat.send_file", "load_skills", "read_skill_file", "variables.set"),
     *CUSTOM_TOOL_TOOLS,
     *SCHEDULE_TOOLS,
+    *GOAL_TOOLS,
 )
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
@@ -437,6 +441,10 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
         from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
 
         builtin += custom_tool_tools()
+    if settings.goals.enabled:
+        from sophon.builtin_tools.goals import goal_tools  # lazy, as for variables
+
+        builtin += goal_tools()
     if settings.tools.variables:
         from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import CompositionError, NotFound
+from sophon.goals.goal import WORK_SESSION_PREFIX
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -33,7 +34,7 @@ from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.held_questions import HeldQuestions
-from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, leave_out_goal_steps
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
@@ -106,7 +107,7 @@ class Host:
         )
         kept = None if isinstance(store, InMemoryStore) else UnrecordedUsageFile(store, services.folder)
         self._outcome_writer = outcome_writer = OutcomeWriter(
-            store, self.event_bus, services.clock, build_outbound, kept
+            store, self.event_bus, services.clock, leave_out_goal_steps(build_outbound), kept
         )
         services.set_event_sink(self.event_bus)
         # Whoever can open the store is an operator (`StoreHostClient`).
@@ -146,8 +147,8 @@ class Host:
             prepare,
         )
         self.store_monitor = StoreMonitor(services.store, services.clock)
-        self.channel_names: set[str] = {"telegram", "whatsapp"}
-        """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
+        self.channel_names: set[str] = {"telegram", "whatsapp", WORK_SESSION_PREFIX}
+        """Names of the channels, enabled or not, and that of goals: the ids of their sessions are theirs."""
         self.off_the_record: Host | None = None
         """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
         self.mcp: McpSupervisor | None = None

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -37,6 +38,9 @@ from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.schedules.factory import create_scheduler, register_schedule_tools
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
+
+if TYPE_CHECKING:
+    from sophon_hosting.goals.engine import GoalEngine
 
 log = logging.getLogger("sophon")
 
@@ -83,6 +87,15 @@ def bind_address(host: str, port: int) -> ListenAddress:
             f"cannot listen on {host}:{port}: {reason}; choose another address with --port, or Hub.Host and Hub.Port"
         ) from error
     return ListenAddress(listener, host, listener.getsockname()[1])
+
+
+def create_goal_engine(host: Host) -> "GoalEngine | None":
+    """Return the goal engine of a host; None with `Goals.Enabled` off, and then nothing of it is imported."""
+    if not host.services.settings.goals.enabled:
+        return None
+    from sophon_hosting.goals.engine import GoalEngine  # lazy: see above
+
+    return GoalEngine(host)
 
 
 class HostServer:
@@ -133,6 +146,7 @@ class HostServer:
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
         self.post_turn = PostTurnRunner(services, self.host.event_bus)
+        self.goals = create_goal_engine(self.host)
         self._app = make_app(
             self.host,
             access,
@@ -168,6 +182,8 @@ class HostServer:
         await self.host.start()
         await self.off_the_record.start()
         self.post_turn.start()
+        if self.goals is not None:
+            self.goals.start()
         await self._runner.setup()
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
         await self._listener.start(self._runner, address.socket)
@@ -193,6 +209,8 @@ class HostServer:
             if self.scheduler is not None:
                 await self.scheduler.stop()
             await self.channels.stop_receiving()
+            if self.goals is not None:
+                await self.goals.stop()
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))

@@ -9,6 +9,7 @@ from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
 from sophon.settings.sections.failover import FailoverSettings
+from sophon.settings.sections.goals import GoalsSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
@@ -96,6 +97,9 @@ class Settings(SettingsSection):
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
     custom_tools: CustomToolsSettings = Field(
         default_factory=CustomToolsSettings.defaults, description="Tools that users have made while the host runs."
+    )
+    goals: GoalsSettings = Field(
+        default_factory=GoalsSettings.defaults, description="Plans that the host works on for hours or days."
     )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."

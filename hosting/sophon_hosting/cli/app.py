@@ -27,6 +27,7 @@ COMMANDS = {
     "sessions": "List, show, rename, copy, export and delete sessions.",
     "tasks": "List, show and cancel tasks.",
     "approvals": "List pending approvals and decide them.",
+    "goals": "List, show and create goals; pause, resume and cancel them.",
     "grants": "List approvals in advance and revoke them.",
     "pairing": "List pairing requests from channels, approve and revoke them.",
     "tokens": "Create, list and revoke API tokens.",

@@ -14,6 +14,7 @@ from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
 from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
+from sophon_hosting.http.api.goals import goal_routes
 from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
 from sophon_hosting.http.api.mcp import mcp_routes
@@ -57,6 +58,7 @@ API_ROUTES = (
     approval_routes,
     queue_routes,
     provider_routes,
+    goal_routes,
     grant_routes,
     mcp_routes,
     memory_routes,

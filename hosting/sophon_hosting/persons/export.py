@@ -31,8 +31,8 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, feedback, trajectory, grant, schedule, token (without
-        its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, goal, feedback, trajectory, grant, schedule, token
+        (without its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -65,6 +65,8 @@ class PersonExport:
             for said in await store.trajectories.list_feedback(run.id):
                 if said.principal == person:
                     yield {"kind": "feedback", **to_json(said)}
+        for goal in await store.goals.list(owner=person, limit=ALL):
+            yield {"kind": "goal", "goal": goal.to_json()}
         for trajectory in await store.trajectories.list(principal=person, limit=ALL):
             yield {"kind": "trajectory", **trajectory.to_json()}
 

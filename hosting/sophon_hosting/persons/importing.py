@@ -1,10 +1,13 @@
-"""Import of an export of a person: sessions and memory come back; everything else is for reading."""
+"""Import of an export of a person: sessions, memory and goals come back; everything else is for reading."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Final, cast, get_args
 
 from sophon.errors import InputError
+from sophon.goals.budget import GoalBudget
+from sophon.goals.goal import Goal
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.security.taint import Taint
@@ -22,11 +25,12 @@ UNKNOWN_ORIGIN: Final = Taint(1, is_private=True, is_untrusted=True)
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How many sessions and memory entries were stored, and how many sessions were there already."""
+    """How many sessions, memory entries and goals were stored, and how many sessions were there already."""
 
     sessions: int
     memories: int
     known_sessions: int
+    goals: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
     read untrusted and private data. Raises InputError with the number of the invalid item, StoreError.
     """
     check_person(person)
-    sessions, entries = _parse(items)
+    sessions, entries, goals = _parse(items, person)
     stored = 0
     memories = await memory.import_entries(person, entries)
     for session in sessions:
@@ -58,12 +62,38 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
         if session.model is not None:
             await store.sessions.set_model(session.id, session.model)
         stored += 1
-    return Imported(stored, memories, len(sessions) - stored)
+    added = [await _add_goal(store, goal, person) for goal in goals]
+    return Imported(stored, memories, len(sessions) - stored, sum(added))
 
 
-def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
+async def _add_goal(store: Store, goal: Goal, person: str) -> bool:
+    """Store a goal unless its id exists. It does nothing until a person resumes it, with the limits of this host."""
+    if await store.goals.find(goal.id) is not None:
+        return False
+    await store.sessions.get_or_create(goal.work_session_id, person)
+    return await store.goals.add(goal) is not None
+
+
+def _parse_goal(data: Mapping[str, Any], person: str) -> Goal:
+    goal = Goal.from_json(data)
+    if not isinstance(goal.id, str) or not goal.id or not isinstance(goal.title, str):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
+        raise ValueError("a goal needs an id and a title, both texts")
+    nodes = tuple(node.stop() if node.status == "running" else node for node in goal.nodes)
+    mine = replace(
+        goal, owner=person, nodes=nodes, autonomy="Semi", channel="local", origin={}, limits=GoalBudget(), reported=True
+    )
+    if not mine.is_live:
+        return mine
+    at = mine.updated_at or mine.created_at
+    if at is None:
+        raise ValueError("a goal needs the time of its last change")
+    return mine.pause("person", "imported: resume it to go on", at, limit=timedelta(minutes=10))
+
+
+def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[object], list[Goal]]:
     sessions: list[_Session] = []
     entries: list[object] = []
+    goals: list[Goal] = []
     for number, item in enumerate(items, 1):
         try:
             found = cast("Mapping[str, Any]", item)
@@ -73,10 +103,12 @@ def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
                 sessions.append(_parse_session(found))
             elif found["kind"] == "memory":
                 entries.append(found["entry"])
+            elif found["kind"] == "goal":
+                goals.append(_parse_goal(found["goal"], person))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
-    return sessions, entries
+    return sessions, entries, goals
 
 
 def _check_version(version: object) -> None:

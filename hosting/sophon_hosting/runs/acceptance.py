@@ -16,6 +16,7 @@ from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
@@ -42,7 +43,7 @@ class RunRequest:
     trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
     `sent_at` is the time at which a platform got the message. `images` belong to the text. With `call` the run is that
     tool call, and asks no model; its id is chosen with that of the run. `key` is the de-duplication key of a message
-    that no platform has sent.
+    that no platform has sent. `goal` makes it a step of a goal: id, step and autonomy.
     """
 
     text: str
@@ -64,6 +65,7 @@ class RunRequest:
     images: "Sequence[Image]" = ()
     call: "ToolCall | None" = None
     key: InboundKey | None = None
+    goal: Mapping[str, str] | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -230,6 +232,7 @@ class MessageAcceptance:
             **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
+            **({GOAL: dict(message.goal)} if message.goal else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }
         return Run(

@@ -10,6 +10,7 @@ from sophon.models.offline.tool_results import parse_tool_result
 
 _STEP_RESULTS = "\n\nResults of the steps before this one:\n\n"
 _STEP_ERROR = "\n\nA first try failed: "
+_GOAL_MARK = "\n\nThis is one step of the goal:"
 _STEP = re.compile(r"(?:^|(?<=\n\n))Step [^\s:(]{1,80}:\n")
 _CALL_ID = re.compile(r"call_(\d{1,9})")
 """Id of a tool call made by the offline model. The other patterns follow the layout of `sophon.plans.step_prompt`; a
@@ -69,6 +70,7 @@ def find_last_question(messages: Sequence[Message]) -> int:
 
 def split_step_prompt(prompt: str) -> tuple[str, list[str]]:
     """Split a plan step's prompt into its description and the earlier results; any other text has no results."""
+    prompt = prompt.partition(_GOAL_MARK)[0]
     prompt = prompt.rpartition(_STEP_ERROR)[0] or prompt
     description, mark, results = prompt.partition(_STEP_RESULTS)
     if not mark:

@@ -1,12 +1,13 @@
 """The host client's contract: what the commands ask of a host, over HTTP or in its store."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
 
 JsonRow = Mapping[str, Any]
+GoalChange: TypeAlias = Literal["pause", "resume", "cancel"]
 
 
 class HostError(SophonError):
@@ -55,6 +56,24 @@ class HostClient(Protocol):
 
     def revoke_grant(self, grant_id: str) -> JsonRow:
         """Revoke an approval in advance and return it."""
+        ...
+
+    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+        """Return goals, newest first; an operator's list has those of all users."""
+        ...
+
+    def get_goal(self, goal_id: str) -> JsonRow:
+        """Return one goal with its graph."""
+        ...
+
+    def create_goal(
+        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    ) -> JsonRow:
+        """Create a goal of the user and return it."""
+        ...
+
+    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+        """Pause, resume or cancel a goal and return it."""
         ...
 
     def queue_status(self) -> JsonRow:

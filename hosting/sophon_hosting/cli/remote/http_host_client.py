@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 
 from sophon.approvals import Decision
-from sophon_hosting.cli.remote.host_client import HostError, JsonRow
+from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
 
 PROBE_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
@@ -82,6 +82,26 @@ class HttpHostClient:
     def revoke_grant(self, grant_id: str) -> JsonRow:
         """Revoke an approval in advance and return it."""
         return self._request("DELETE", f"/api/grants/{_path_segment(grant_id)}")
+
+    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+        """Return goals, newest first; an operator's list has those of all users."""
+        query = {"archived": str(archived).lower(), "limit": str(limit)}
+        return self._get_items("/api/goals", query | self._everything)
+
+    def get_goal(self, goal_id: str) -> JsonRow:
+        """Return one goal with its graph."""
+        return self._request("GET", f"/api/goals/{_path_segment(goal_id)}")
+
+    def create_goal(
+        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    ) -> JsonRow:
+        """Create a goal of the user and return it."""
+        body = {"title": title, "description": description, "autonomy": autonomy, "session_id": session_id}
+        return self._request("POST", "/api/goals", body)
+
+    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+        """Pause, resume or cancel a goal and return it."""
+        return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
 
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from sophon.approvals import Decision
 from sophon.clock import SystemClock
-from sophon.errors import NotFound, SophonError
+from sophon.errors import InputError, NotFound, SophonError
+from sophon.events import NullEventSink
+from sophon.goals.commands import GoalCommands
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
@@ -19,7 +21,7 @@ from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import (
     approval_to_json,
@@ -28,6 +30,7 @@ from sophon_hosting.client_api.serialization import (
     logged_event_to_json,
     task_to_json,
 )
+from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
 
@@ -40,6 +43,7 @@ MCP_WAIT_SECONDS = 15.0
 """Time of MCP servers to connect."""
 
 EVENTS_PER_READ = 1000
+DEFERRED_GOAL_NOTICE = "it takes effect when the host starts, or within 15 minutes if a host elsewhere uses this store"
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
 
@@ -166,6 +170,63 @@ class StoreHostClient:
             return grant_to_json(grant)
 
         return self._run(write)
+
+    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+        """Return the goals of all users, newest first."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            found = await store.goals.list(limit=limit)
+            return [goal_to_json(goal) for goal in found if archived or goal.state != "archived"]
+
+        return self._run(read)
+
+    def get_goal(self, goal_id: str) -> JsonRow:
+        """Return one goal with its graph. Raises NotFound."""
+
+        async def read(store: Store) -> JsonRow:
+            return goal_details_to_json(await self._goal_commands(store).find(goal_id, None))
+
+        return self._run(read)
+
+    def create_goal(
+        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    ) -> JsonRow:
+        """Create a goal of the local user and return it. Raises InputError, BudgetExceeded."""
+        if not self._settings.goals.enabled:
+            raise InputError("goals are switched off (Goals.Enabled)")
+
+        async def write(store: Store) -> JsonRow:
+            if session_id is not None:
+                await store.sessions.get_or_create(session_id, LOCAL_USER)
+            goal = await self._goal_commands(store).create(
+                owner=LOCAL_USER,
+                title=title,
+                description=description,
+                autonomy=autonomy,
+                priority="user",
+                session_id=session_id or "",
+                channel="cli",
+            )
+            return goal_details_to_json(goal)
+
+        row = self._run(write)
+        write_notice(DEFERRED_GOAL_NOTICE)
+        return row
+
+    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+        """Pause, resume or cancel a goal and return it. Raises NotFound, IllegalTransition."""
+
+        async def write(store: Store) -> JsonRow:
+            commands = self._goal_commands(store)
+            act = {"pause": commands.pause, "resume": commands.resume, "cancel": commands.cancel}[change]
+            return goal_details_to_json(await act(goal_id, None, by=LOCAL_USER))
+
+        row = self._run(write)
+        write_notice(DEFERRED_GOAL_NOTICE)
+        return row
+
+    def _goal_commands(self, store: Store) -> GoalCommands:
+        return GoalCommands(store, SystemClock(), self._settings.goals, NullEventSink().emit)
 
     def queue_status(self) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""

@@ -139,6 +139,16 @@ export interface Payloads {
     next_at: string | null;
   };
   session_titled: { title: string };
+  /** A goal has another state, or `step` of its plan another `step_status`; `progress` is in percent. */
+  goal_changed: {
+    goal_id: string;
+    state: string;
+    reason: string;
+    title: string;
+    progress: number;
+    step: string;
+    step_status: string;
+  };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
   task_failed: TaskOutcome & { error: ErrorInfo };
