@@ -27,6 +27,10 @@ class Selection:
 MAX_STEPS: Final = 20_000
 """Steps of the search for a better selection than the greedy one: enough for the optimum of about twenty skills."""
 
+FEW: Final = 60
+MAX_STEPS_OF_MANY: Final = 2_000
+"""Steps for more than `FEW` skills, of which no number of steps finds the optimum for sure."""
+
 
 def select_skills(skills: Sequence[Skill], budget: int) -> Selection:
     """Select skills whose tokens fit into the budget, for the greatest sum of priorities.
@@ -100,15 +104,17 @@ def _select_greedily(known: Mapping[str, Skill], closures: Mapping[str, Sequence
     """Select the skill with the greatest priority per token, each with what it still requires, until none fits."""
     chosen: set[str] = set()
     left = set(closures)
+    costs = {name: _cost(name, known, closures, chosen) for name in left}
     while left:
-        costs = {name: _cost(name, known, closures, chosen) for name in left}
         fitting = [name for name in known if name in left and costs[name][1] <= budget]
         if not fitting:
             break
         best = max(fitting, key=lambda name: costs[name][0] / costs[name][1] if costs[name][1] else float("inf"))
         budget -= costs[best][1]
-        chosen.update(closures[best])
+        added = set(closures[best]) - chosen
+        chosen |= added
         left -= chosen
+        costs |= {name: _cost(name, known, closures, chosen) for name in left if not added.isdisjoint(closures[name])}
     return chosen
 
 
@@ -132,7 +138,7 @@ def _order(names: set[str], known: Mapping[str, Skill], closures: Mapping[str, S
 
 
 class _Search:
-    """Depth-first search with a bound for a selection worth more than the best known one, for `MAX_STEPS` steps."""
+    """Depth-first search with a bound for a selection worth more than the best known one; its steps are limited."""
 
     def __init__(
         self, known: Mapping[str, Skill], closures: Mapping[str, Sequence[str]], budget: int, best: set[str]
@@ -144,24 +150,27 @@ class _Search:
 
     def run(self) -> set[str]:
         """Return the best selection found."""
-        # Each open branch: the position in the order, and what is chosen and what is excluded so far.
-        branches: list[tuple[int, frozenset[str], frozenset[str]]] = [(0, frozenset(), frozenset())]
-        while branches and self._steps < MAX_STEPS:
+        # Each open branch: the position in the order, what is chosen and what is excluded so far, and the former's
+        # tokens and worth.
+        branches: list[tuple[int, frozenset[str], frozenset[str], int, float]] = [(0, frozenset(), frozenset(), 0, 0.0)]
+        most = MAX_STEPS if len(self._order) <= FEW else MAX_STEPS_OF_MANY
+        while branches and self._steps < most:
             self._steps += 1
-            index, chosen, excluded = branches.pop()
-            tokens = sum(self._known[name].tokens for name in chosen)
-            worth = sum(self._known[name].priority for name in chosen)
-            if worth > self._worth:
-                self._worth, self._best = worth, set(chosen)
+            index, chosen, excluded, tokens, worth = branches.pop()
+            # Summed once more: along the branches the sum may be rounded otherwise.
+            if worth > self._worth and (exact := _worth(set(chosen), self._known)) > self._worth:
+                self._worth, self._best = exact, set(chosen)
             while index < len(self._order) and self._order[index] in chosen:
                 index += 1
             if index == len(self._order) or worth + self._bound(index, tokens, chosen) <= self._worth:
                 continue
             name = self._order[index]
-            branches.append((index + 1, chosen, excluded | {name}))
+            branches.append((index + 1, chosen, excluded | {name}, tokens, worth))
             added = [each for each in self._closures[name] if each not in chosen]
-            if excluded.isdisjoint(added) and tokens + sum(self._known[each].tokens for each in added) <= self._budget:
-                branches.append((index + 1, chosen.union(added), excluded))
+            more = tokens + sum(self._known[each].tokens for each in added)
+            if more <= self._budget and excluded.isdisjoint(added):
+                gain = sum(self._known[each].priority for each in added)
+                branches.append((index + 1, chosen.union(added), excluded, more, worth + gain))
         return self._best
 
     def _bound(self, index: int, tokens: int, chosen: frozenset[str]) -> float:
