@@ -231,7 +231,7 @@ async def main() -> None:
     await learning.measure_all()
     await classification.measure_all()
     await routing.measure()
-    await memory.measure_all()
+    await memory.measure_parts()
     await commits.measure(line)
     await histories.measure()
     await hubs()
