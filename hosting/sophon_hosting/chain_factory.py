@@ -73,6 +73,10 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     if memory.enabled:
         folder = None if memory.directory is None else (services.folder / memory.directory.expanduser()).absolute()
         chain = add_memory(chain, folder, read_daily_log)
+    if services.agents is not None:
+        from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
+
+        chain = add_agents(chain)
     if services.custom_tools is not None:
         chain = add_custom_tools(chain)
     if services.skills is not None:

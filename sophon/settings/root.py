@@ -5,6 +5,7 @@ from typing import Any
 
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
+from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.failover import FailoverSettings
@@ -89,6 +90,9 @@ class Settings(SettingsSection):
     )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
+    agents: AgentsSettings = Field(
+        default_factory=AgentsSettings.defaults, description="Agents with prompts, tools and models of their own."
     )
     mcp: McpSettings = Field(
         default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."
