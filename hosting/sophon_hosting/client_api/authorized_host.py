@@ -655,6 +655,10 @@ class AuthorizedHost:
         """Return the host's time."""
         return self._host.services.clock.now()
 
+    def monotonic(self) -> float:
+        """Return the monotonic time of the host's clock, in seconds."""
+        return self._host.services.clock.monotonic()
+
     def require_operator(self) -> None:
         """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""
         self.rights.require_scope(OPERATOR_SCOPE)

@@ -150,7 +150,8 @@ class LongTermMemory:
         for statement in statements:
             similar = await self._store.memories.search(statement.text, scope=scope, limit=KNOWN_LOOKUPS)
             wanted = normalize_statement(statement.text)
-            if any(normalize_statement(each.text) == wanted for each in similar):
+            # What a page said does not count: once the person says it, it is trusted.
+            if any(each.is_trusted and normalize_statement(each.text) == wanted for each in similar):
                 continue
             stored.append(
                 MemoryEntry(
