@@ -106,8 +106,7 @@ def filter_by_agents(ctx: Context, tools: Iterable[Tool]) -> Iterable[Tool]:
 def find_agent_depth(ctx: Context) -> int:
     """Return how many sub-agents deep a turn is: 0 for the turn of a message, whichever agent answers it."""
     depth = 0
-    turn: Context | None = ctx
-    while turn is not None and turn.parent is not None:
-        depth += turn.get(TURN_AGENT) is not None
-        turn = turn.parent
+    while ctx.parent is not None:
+        depth += ctx.get(TURN_AGENT) is not None
+        ctx = ctx.parent
     return depth

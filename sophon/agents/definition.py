@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from sophon.front_matter import (
     FileProblem,
@@ -145,7 +145,7 @@ def _read_memory(fields: FrontMatterFields) -> AgentMemory:
     if memory not in _MEMORIES:
         fields.note("memory", f"memory {memory!r} must be one of {', '.join(_MEMORIES)}")
         return "owner"
-    return cast(AgentMemory, memory)
+    return memory
 
 
 def _read_patterns(fields: FrontMatterFields) -> tuple[str, ...]:

@@ -40,6 +40,11 @@ class OpenAgents:
     saved: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     seconds: dict[str, float] = field(default_factory=dict[str, float])
 
+    def close(self, call_id: str) -> None:
+        """Forget a sub-agent that has ended."""
+        self.active.pop(call_id, None)
+        self.seconds.pop(call_id, None)
+
     def to_json(self) -> dict[str, Any]:
         """Return plain data; the state of an active turn as a snapshot."""
         turns = {**self.saved, **{call_id: turn.snapshot() for call_id, turn in self.active.items()}}
@@ -73,36 +78,43 @@ async def run_sub_agent(ctx: Context, name: str, task: str) -> str:
     child = opened.active.get(call_id) or _open_child(ctx, opened, definition, call_id, task)
     opened.active[call_id] = child
     report = _Reporter(child, ctx, definition.name, task)
-    end: SubAgentEnd | None = None
     try:
-        pipeline = _find_pipeline(ctx, runtime, definition)
-        report.emit("spawning")
-        await _acquire_slot(ctx, runtime)
-        try:
-            report.emit("working")
-            limit = _limit_seconds(ctx, definition)
-            work = SubAgentWork(child, runtime, pipeline, definition.name, parent_id=ctx.run_id)
-            end = await work.run(limit, used_seconds=opened.seconds.get(call_id, 0.0))
-        finally:
-            runtime.slots.release(ctx.task_id)
+        end = await _run_in_slot(ctx, child, runtime, definition, report, opened.seconds.get(call_id, 0.0))
     except ToolError as error:
-        end = SubAgentEnd("failed", str(error))
+        opened.close(call_id)
+        report.emit("failed", str(error))
         raise
-    finally:
-        if end is None:  # the turn itself ends; what is open stays open, for a chain that is entered again
-            report.emit("cancelled" if ctx.cancellation.is_requested else "failed", "the turn ended")
-        elif end.state == "working":
-            opened.seconds[call_id] = end.seconds
-            report.emit("working", end.text)
-        else:
-            del opened.active[call_id]
-            opened.seconds.pop(call_id, None)
-            report.emit(end.state, "" if end.state == "completed" else end.text)
+    except BaseException:  # the turn itself ends; what is open stays open, for a chain that is entered again
+        report.emit("cancelled" if ctx.cancellation.is_requested else "failed", "the turn ended")
+        raise
     if end.state == "working":
+        opened.seconds[call_id] = end.seconds
+        report.emit("working", end.text)
         raise CallSuspended
+    opened.close(call_id)
+    report.emit(end.state, "" if end.state == "completed" else end.text)
     if end.state != "completed":
         raise ToolError(f"the agent {definition.name} {_DESCRIPTIONS[end.state]}: {end.text}")
     return end.text
+
+
+async def _run_in_slot(
+    ctx: Context,
+    child: Context,
+    runtime: AgentRuntime,
+    definition: AgentDefinition,
+    report: "_Reporter",
+    used_seconds: float,
+) -> SubAgentEnd:
+    pipeline = _find_pipeline(ctx, runtime, definition)
+    report.emit("spawning")
+    await _acquire_slot(ctx, runtime)
+    try:
+        report.emit("working")
+        work = SubAgentWork(child, runtime, pipeline, definition.name, parent_id=ctx.run_id)
+        return await work.run(_limit_seconds(ctx, definition), used_seconds=used_seconds)
+    finally:
+        runtime.slots.release(ctx.task_id)
 
 
 _DESCRIPTIONS: Mapping[AgentState, str] = {

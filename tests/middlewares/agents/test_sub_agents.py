@@ -54,7 +54,7 @@ async def test_an_agent_has_its_own_model_temperature_and_rounds(tmp_path: Path)
     await shop.run()
     assert [agent for agent, _ in shop.requests] == ["main", "main"]
     assert [(agent, request.temperature) for agent, request in large.requests] == [("helper", 0.5)] * 3
-    assert not large.requests[-1].tools  # the last reply sums up
+    assert not large.requests[-1][1].tools  # the last reply sums up
     assert shop.states() == ["spawning", "working", "completed"]
     assert [request.temperature for _, request in shop.requests] == [None, None]
 
