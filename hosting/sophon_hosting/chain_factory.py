@@ -81,6 +81,10 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
+    if services.settings.decisions.enabled:
+        from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
+
+        chain = add_decisions(chain)
     return add_guards(chain, services.settings.guards)
 
 

@@ -4,6 +4,7 @@ Source of the order and of the framing: reference/openparallax.md 2.3.
 """
 
 import logging
+import stat
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -50,6 +51,7 @@ class WorkspaceReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._texts: OrderedDict[Path, tuple[object, str]] = OrderedDict()
+        self._refused: set[Path] = set()
         _readers.add(self)
 
     def forget(self) -> None:
@@ -72,12 +74,22 @@ class WorkspaceReader:
             self._texts.pop(path, None)
             return ""
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait for whoever writes to it
+            self._refuse(path)
+            return ""
+        self._refused.discard(path)
         known = self._texts.get(path)
         if known is None or known[0] != stamp:
             known = self._texts[path] = (stamp, _read_text(path, status.st_size))
             while len(self._texts) > MAX_CACHED_FILES:
                 self._texts.popitem(last=False)
         return known[1]
+
+    def _refuse(self, path: Path) -> None:
+        self._texts.pop(path, None)
+        if path not in self._refused and len(self._refused) < MAX_CACHED_FILES:
+            self._refused.add(path)
+            log.warning("%s is left out of the prompts: it is no file", path)
 
 
 _readers: WeakSet[WorkspaceReader] = WeakSet()

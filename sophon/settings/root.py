@@ -8,6 +8,7 @@ from sophon.security.permission_levels import Level
 from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
+from sophon.settings.sections.decisions import DecisionsSettings
 from sophon.settings.sections.failover import FailoverSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
@@ -65,6 +66,9 @@ class Settings(SettingsSection):
     planning: PlanningSettings = Field(
         default_factory=PlanningSettings.defaults,
         description="When a request is planned, and how the steps of the plan run.",
+    )
+    decisions: DecisionsSettings = Field(
+        default_factory=DecisionsSettings.defaults, description="What rules decide before a model is asked."
     )
     approval: ApprovalSettings = Field(
         default_factory=ApprovalSettings.defaults, description="When a tool call needs approval."
