@@ -66,6 +66,7 @@ class RetentionSweep:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
             deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
+            deleted["sub_agents"] = await store.sub_agents.expire(now - timedelta(days=settings.runs))
         if settings.usage is not None:
             deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
         if settings.audit is not None:

@@ -14,18 +14,15 @@ from typing import Any, Self, cast
 
 from sophon.agents.definition import AgentDefinition
 from sophon.agents.runtime import AgentRuntime
+from sophon.builtin_tools.sub_agent_report import SubAgentReport
 from sophon.builtin_tools.sub_agent_work import SubAgentEnd, SubAgentWork
 from sophon.context import Context, Step, TurnRunner
 from sophon.errors import ChainError, NotFound, ToolError
-from sophon.events import AgentState, SubAgentChanged
+from sophon.events import AgentState
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
 from sophon.tools.tool import CallSuspended
 from sophon.turn_agent import TURN_AGENT, TurnAgent, find_agent_depth
-from sophon.visible_text import render_for_person
-
-MAX_SHOWN_TASK_CHARACTERS = 200
-"""Characters of a task in events and in the ledger."""
 
 
 @dataclass(slots=True)
@@ -77,22 +74,22 @@ async def run_sub_agent(ctx: Context, name: str, task: str) -> str:
     definition = _find_definition(ctx, runtime, name)
     child = opened.active.get(call_id) or _open_child(ctx, opened, definition, call_id, task)
     opened.active[call_id] = child
-    report = _Reporter(child, ctx, definition.name, task)
+    report = SubAgentReport(child, ctx, definition.name, task)
     try:
         end = await _run_in_slot(ctx, child, runtime, definition, report, opened.seconds.get(call_id, 0.0))
     except ToolError as error:
         opened.close(call_id)
-        report.emit("failed", str(error))
+        await report("failed", str(error))
         raise
     except BaseException:  # the turn itself ends; what is open stays open, for a chain that is entered again
-        report.emit("cancelled" if ctx.cancellation.is_requested else "failed", "the turn ended")
+        await report("cancelled" if ctx.cancellation.is_requested else "failed", "the turn ended")
         raise
     if end.state == "working":
         opened.seconds[call_id] = end.seconds
-        report.emit("working", end.text)
+        await report("working", end.text)
         raise CallSuspended
     opened.close(call_id)
-    report.emit(end.state, "" if end.state == "completed" else end.text)
+    await report(end.state, "" if end.state == "completed" else end.text)
     if end.state != "completed":
         raise ToolError(f"the agent {definition.name} {_DESCRIPTIONS[end.state]}: {end.text}")
     return end.text
@@ -103,15 +100,22 @@ async def _run_in_slot(
     child: Context,
     runtime: AgentRuntime,
     definition: AgentDefinition,
-    report: "_Reporter",
+    report: SubAgentReport,
     used_seconds: float,
 ) -> SubAgentEnd:
     pipeline = _find_pipeline(ctx, runtime, definition)
-    report.emit("spawning")
+    await report("spawning")
     await _acquire_slot(ctx, runtime)
     try:
-        report.emit("working")
-        work = SubAgentWork(child, runtime, pipeline, definition.name, parent_id=ctx.run_id)
+        await report("working")
+        work = SubAgentWork(
+            child,
+            runtime,
+            pipeline,
+            definition.name,
+            parent_id=ctx.run_id,
+            is_cancel_requested=report.is_cancel_requested,
+        )
         return await work.run(_limit_seconds(ctx, definition), used_seconds=used_seconds)
     finally:
         runtime.slots.release(ctx.task_id)
@@ -122,29 +126,6 @@ _DESCRIPTIONS: Mapping[AgentState, str] = {
     "timed_out": "was stopped",
     "cancelled": "was cancelled",
 }
-
-
-class _Reporter:
-    """Emits the states of one sub-agent."""
-
-    def __init__(self, child: Context, parent: Context, agent: str, task: str) -> None:
-        self._child, self._parent_id, self._agent = child, parent.run_id, agent
-        shown = task if parent.redactor is None else parent.redactor(task)
-        self._task, self._depth = render_for_person(shown, MAX_SHOWN_TASK_CHARACTERS), find_agent_depth(child)
-
-    def emit(self, state: AgentState, detail: str = "") -> None:
-        redactor = self._child.redactor
-        self._child.emit(
-            SubAgentChanged(
-                agent_id=self._child.run_id,
-                agent=self._agent,
-                state=state,
-                parent_id=self._parent_id,
-                depth=self._depth,
-                task=self._task,
-                detail=(detail if redactor is None else redactor(detail))[:1000],
-            )
-        )
 
 
 def sub_agent_step_id(agent: str, call_id: str) -> str:

@@ -24,6 +24,7 @@ from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.trajectories.contract import TrajectoryStore
@@ -64,6 +65,8 @@ class Store(Protocol):
     def runs(self) -> RunStore: ...
     @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def sub_agents(self) -> SubAgentStore: ...
     @property
     def trajectories(self) -> TrajectoryStore: ...
     @property

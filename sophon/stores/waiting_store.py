@@ -29,6 +29,7 @@ from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.trajectories.contract import TrajectoryStore
@@ -63,6 +64,7 @@ class WaitingStore:
     persons: PersonStore
     rate_windows: RateWindowStore
     snapshots: SnapshotStore
+    sub_agents: SubAgentStore
     trajectories: TrajectoryStore
     vectors: VectorStore
     route_averages: RouteAverageStore

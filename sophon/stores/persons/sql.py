@@ -17,6 +17,7 @@ from sophon.stores.sql.schema import (
     snapshot_chains,
     snapshots,
     spending,
+    sub_agents,
     trajectories,
     vectors,
 )
@@ -56,6 +57,7 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
+        ("sub_agents", sub_agents, sub_agents.c.principal == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
         ("messages", outbound, outbound.c.recipient == person),
     ]
