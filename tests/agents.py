@@ -100,13 +100,13 @@ class Workshop:
                 self.cleaned.append(ctx.run_id)
             return "waited"
 
+        self.options.setdefault("clock", self.clock)
         self.services = Services(
-            models=self.options.pop("models", None) or FunctionModel(self.answer, name="small"),
+            models=self.options.get("models") or FunctionModel(self.answer, name="small"),
             tools=[look, serial, fetch, send, wait],
             settings=self.settings,
-            clock=self.clock,
             events=self.events,
-            **self.options,
+            **{name: value for name, value in self.options.items() if name != "models"},
         )
         self.chain = add_agents(twelve(self.services))
         return self.services
