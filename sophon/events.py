@@ -20,7 +20,24 @@ AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "wait
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
 AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "timed_out", "cancelled"]
 """State of a sub-agent; all but the first two are final."""
-Stage: TypeAlias = Literal["classifier", "assembler", "transport", "scorer", "learner"]
+Stage: TypeAlias = Literal[
+    "classifier",
+    "assembler",
+    "transport",
+    "scorer",
+    "learner",
+    "auth_resolve",
+    "history_sanitize",
+    "context_guard",
+    "tool_split",
+    "execute",
+    "failover_decide",
+    "context_builder",
+    "llm_loop",
+    "url_outcomes",
+    "validator",
+    "announcer",
+]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 
 
@@ -166,6 +183,37 @@ class ToolCallStarted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class SkillsOffered(Event):
+    """The skills whose names and descriptions stand in the prompts of the turn; `left_out` did not fit.
+
+    `tokens` is the length of the list.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    names: list[str]
+    tokens: int
+    left_out: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolsOffered(Event):
+    """The tools that a model is offered, once for each change of them in the turn.
+
+    `tokens` is the length of their definitions, `by_group` the same by group: `mcp:ID` is an MCP server, "" are the
+    tools of no group.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    names: list[str]
+    tokens: int
+    by_group: Mapping[str, int]
+
+
+@dataclass(slots=True, kw_only=True)
 class SkillLoaded(Event):
     """The instructions of a skill were read in the turn; `tokens` is their length."""
 
@@ -207,11 +255,15 @@ class CustomToolChanged(Event):
 
 @dataclass(slots=True, kw_only=True)
 class MemoryRecalled(Event):
-    """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens."""
+    """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens.
+
+    `parts` has the tokens by file name, of the `entries`, and of the `daily_log`; less for a model with a small window.
+    """
 
     entry_ids: list[str]
     files: list[str]
     tokens: int
+    parts: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(slots=True, kw_only=True)
@@ -404,10 +456,11 @@ class RouteChosen(Event):
 
 @dataclass(slots=True, kw_only=True)
 class StageCompleted(Event):
-    """A stage of classification, routing or learning has done its part of a model call, the first one being 1.
+    """A stage of a chain has done its part of a model call, the first one being 1.
 
-    `stage`: `classifier`, `assembler`, `transport`, `scorer` or `learner`; that of the router is `route_chosen`. `data`
-    holds names and numbers, no text of the conversation.
+    `stage`: of classification and learning `classifier`, `assembler`, `transport`, `scorer`, `learner` (that of the
+    router is `route_chosen`); of a reply `url_outcomes`, `validator`, `announcer`; the others are published stages of
+    the chains clawdesk and wasp. `data` holds names and numbers, no text of the conversation.
     """
 
     durable: ClassVar[bool] = False
@@ -560,12 +613,17 @@ class McpServerChanged(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskCompleted(Event):
-    """Final event: the turn ended with a response, which may be a refusal."""
+    """Final event: the turn ended with a response, which may be a refusal.
+
+    `tool_rounds`: rounds of tool calls; `fallback_attempts`: attempts beyond the first of each model call.
+    """
 
     text: str
     finish_reason: FinishReason
     usage: Usage
     duration_ms: int
+    tool_rounds: int = 0
+    fallback_attempts: int = 0
 
 
 @dataclass(slots=True, kw_only=True)

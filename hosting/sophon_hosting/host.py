@@ -31,6 +31,7 @@ from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
+from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
@@ -94,8 +95,9 @@ class Host:
         policy = services.operator_policy = OperatorPolicy(
             frozenset(approvers) | {STORE_OPERATOR}, several_users, services.settings.approval.four_eyes
         )
+        held = HeldQuestions()
         self._gate = StoreApprovalGate(
-            services.store, services.clock, active_runs, policy=policy, events=self.event_bus
+            services.store, services.clock, active_runs, policy=policy, events=self.event_bus, held=held
         )
         services.approvals, services.turn_log = (
             self._gate,
@@ -109,6 +111,7 @@ class Host:
             tools=services.toolbox,
             policy=services.operator_policy,
             events=self.event_bus,
+            held=held,
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(services, self.chain, self.queue, active_runs, outcome_writer)

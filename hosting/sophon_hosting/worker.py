@@ -167,6 +167,8 @@ class Worker:
             active_run.has_outcome = True
             return
         active_run.run = run = start.run
+        # A killed process may have left a question that a running call had asked.
+        active_run.may_have_asked = run.starts > 1
         if start.verdict == "over":
             active_run.has_outcome = True
             return

@@ -101,24 +101,44 @@ def forget_workspace_texts() -> None:
         reader.forget()
 
 
-def build_workspace_section(texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the section of a prompt: each text with its framing, in the fixed order, in at most `budget` tokens.
-
-    The end of the last text that does not fit is left out, and what follows it. "" without texts.
+def list_workspace_files(folder: Path) -> list[Path]:
+    """Return the Markdown files of an owner's folder, by name: without hidden ones, and without those of everybody,
+    which are in the folder of the local user. What is no file is left out. Blocks.
     """
-    parts: list[str] = []
+    shared = {file.name for file in WORKSPACE_FILES if not file.is_private}
+    try:
+        paths = sorted(folder.glob("*.md"))
+        return [path for path in paths if not path.name.startswith(".") and path.name not in shared and path.is_file()]
+    except OSError:
+        return []
+
+
+def build_workspace_parts(
+    texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]
+) -> Mapping[str, str]:
+    """Return what stands in a prompt, by file name: each text with its framing, in the fixed order, in `budget` tokens.
+
+    The end of the last text that does not fit is left out, and what follows it.
+    """
+    parts: dict[str, str] = {}
     for file in WORKSPACE_FILES:
         text = texts.get(file.name)
         if not text:
             continue
-        left = budget - count_tokens("\n\n".join(parts))
+        left = budget - count_tokens(join_parts(parts))
         part = f"{file.framing}\n{text}"
         if count_tokens(part) > left:
             part = _shorten(part, left, count_tokens)
-            parts += [part] if part else []
+            if part:
+                parts[file.name] = part
             break
-        parts.append(part)
-    return "\n\n".join(parts)
+        parts[file.name] = part
+    return parts
+
+
+def join_parts(parts: Mapping[str, str]) -> str:
+    """Return the section of a prompt; "" without parts."""
+    return "\n\n".join(parts.values())
 
 
 def select_lines(lines: Sequence[str], budget: int, count_tokens: Callable[[str], int]) -> list[str]:

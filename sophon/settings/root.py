@@ -23,6 +23,7 @@ from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettin
 from sophon.settings.sections.mcp import McpSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
@@ -69,6 +70,9 @@ class Settings(SettingsSection):
     )
     decisions: DecisionsSettings = Field(
         default_factory=DecisionsSettings.defaults, description="What rules decide before a model is asked."
+    )
+    replies: RepliesSettings = Field(
+        default_factory=RepliesSettings.defaults, description="What rules check and add to a reply."
     )
     approval: ApprovalSettings = Field(
         default_factory=ApprovalSettings.defaults, description="When a tool call needs approval."

@@ -21,6 +21,7 @@ from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.tools.tool import Tool
+from sophon.turn_options import check_metadata
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
@@ -210,6 +211,7 @@ class AuthorizedHost:
                 model=message.model,
                 planning=message.planning,
                 max_iterations=message.max_iterations,
+                temperature=None if message.metadata is None else check_metadata(message.metadata),
                 trace=message.trace or new_trace_id(),
                 instructions=message.instructions,
                 images=message.images,

@@ -20,6 +20,7 @@ from sophon.security.value_redaction import redact_values
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.task_timeout import TaskTimeout
 from sophon.tools.result_limit import fence_within, limit_result
+from sophon.tools.running_call import RUNNING_CALL, RunningCall
 from sophon.tools.tool import CallSuspended, Risk, Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
@@ -191,6 +192,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     seconds = call_timeout_seconds(tool.timeout_seconds, default, maximum)
     limit = TaskTimeout(services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
+    running = RUNNING_CALL.set(RunningCall(call.id, limit))
     try:
         if tool.nested:
             return await tool.invoke(call.arguments, ctx.branch(call), clock=services.clock), "completed"
@@ -206,6 +208,8 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
         if ctx.cancellation.is_requested:
             raise asyncio.CancelledError from error
         text = _error_text(call, error)
+    finally:
+        RUNNING_CALL.reset(running)
     if limit.expired():
         return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
     return text, outcome

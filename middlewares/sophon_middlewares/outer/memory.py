@@ -14,6 +14,7 @@ from sophon.principals import MAIN_AGENT, files_folder, memory_scope
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import memory_key
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
+from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.insertion import insert_at, insert_in_front
 from sophon_middlewares.outer.memory_layer import MemoryLayer
@@ -62,6 +63,8 @@ class Memory:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not ctx.get(HAS_MEMORY):  # behind the tools it runs again for each model call
             ctx.put(HAS_MEMORY, True)
+            if self._folder is not None:
+                ctx.put(WORKSPACE_FOLDER, self._folder)
             await self._prepare(ctx)
         layer = ctx.get(_LAYER)
         if layer is None:
@@ -79,7 +82,9 @@ class Memory:
             await _note_taint(ctx, texts, entries)
         layer = MemoryLayer(ctx, texts, entries, days)
         ctx.put(_LAYER, layer)
-        ctx.emit(MemoryRecalled(entry_ids=[each.id for each in entries], files=[*texts], tokens=layer.count_tokens()))
+        parts = layer.count_parts()
+        ids = [each.id for each in entries]
+        ctx.emit(MemoryRecalled(entry_ids=ids, files=[*texts], tokens=layer.count_tokens(), parts=parts))
 
     async def _read_files(self, ctx: Context) -> Mapping[str, str]:
         if self._reader is None or self._folder is None or not ctx.settings.memory.file_tokens:
