@@ -46,6 +46,14 @@ def build_configured_chain(services: Services) -> Pipeline:
     return _complete(_build_without_guards(services), services)
 
 
+def build_named_chain(services: Services, name: str) -> Pipeline:
+    """Build the chain of a name with the enabled `Guards`, Memory, Skills, agents and learning.
+
+    Raises NotFound with similar names, SettingsError, CompositionError.
+    """
+    return _complete(build_chain(services, name), services)
+
+
 def build_pipelines(services: Services) -> PipelineRegistry:
     """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills, memory and learning.
 

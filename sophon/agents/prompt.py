@@ -4,10 +4,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from sophon.agents.definition import AgentDefinition
+from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS
 
 MAX_LISTED: Final = 40
 MAX_LISTED_CHARACTERS: Final = 300
 """Beginning of a description that is listed."""
+
+
+def build_agent_prompt(agent: AgentDefinition) -> str:
+    """Return the system prompt of an agent: its own, then the rule that external text is data."""
+    return f"{agent.prompt}\n\n{FENCING_INSTRUCTIONS}"
 
 
 def build_agents_section(agents: Sequence[AgentDefinition]) -> str:

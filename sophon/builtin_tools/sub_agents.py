@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any, Self, cast
 
 from sophon.agents.definition import AgentDefinition
+from sophon.agents.prompt import build_agent_prompt
 from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.sub_agent_report import SubAgentReport
 from sophon.builtin_tools.sub_agent_work import SubAgentEnd, SubAgentWork
@@ -154,7 +155,7 @@ def _open_child(ctx: Context, opened: OpenAgents, definition: AgentDefinition, c
         except NotFound as error:
             raise ToolError(f"the agent {definition.name} cannot run: {error}") from error
     step = Step(sub_agent_step_id(definition.name, call_id), model_hint=definition.hint)
-    child = ctx.child(task, step, instructions=definition.prompt, model=definition.model)
+    child = ctx.child(task, step, instructions=build_agent_prompt(definition), model=definition.model)
     child.put(TURN_AGENT, TurnAgent.of(definition, max_rounds=settings.max_rounds))
     return child
 

@@ -149,6 +149,8 @@ class AuthorizedHost:
         tool = next((each for each in self.list_tools() if each.name == call.name), None)
         if tool is None:
             raise NotFound("tool", call.name)
+        if tool.nested:
+            raise InputError(f"{call.name} runs a turn of its own: send a message instead")
         tool.schema.validate(tool.name, call.arguments)
         try:
             self._host.direct_chains.find(self._host.chain)

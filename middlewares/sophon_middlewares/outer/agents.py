@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from sophon.agents.catalog import AgentSet
 from sophon.agents.definition import MAIN, AgentDefinition
-from sophon.agents.prompt import build_agents_section
+from sophon.agents.prompt import build_agent_prompt, build_agents_section
 from sophon.agents.routing import AgentRoute, route_to_agent
 from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.agents import agent_tools
@@ -137,7 +137,7 @@ async def _prepare(ctx: Context, agents: AgentSet) -> None:
 def _set_agent(ctx: Context, definition: AgentDefinition) -> None:
     ctx.put(TURN_AGENT, TurnAgent.of(definition, max_rounds=None))
     ctx.model = ctx.model or definition.model
-    prompt = Message("system", definition.prompt)
+    prompt = Message("system", build_agent_prompt(definition))
     if ctx.services.has_instructions and ctx.messages and ctx.messages[0].role == "system":
         ctx.messages[0] = prompt
     else:

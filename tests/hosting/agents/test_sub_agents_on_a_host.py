@@ -122,3 +122,17 @@ async def test_cancelling_the_task_cancels_its_sub_agents(shop: HostedShop) -> N
     assert (await shop.ended(receipt)).status == "cancelled"
     [row] = await shop.store.sub_agents.list_for_task(receipt.task_id)
     assert row.state == "cancelled"
+
+
+async def test_an_agent_may_have_a_chain_of_its_own(shop: HostedShop) -> None:
+    shop.write("helper", "chain: clawft")
+    shop.write("lost", "chain: nochain")
+    await shop.host()
+    shop.scripts = {"main": [[ask("helper"), ask("lost", call_id="c2")]], "helper": [[call("look")]]}
+    receipt = await shop.send()
+    await shop.ended(receipt)
+    rows = {each.agent: each for each in await shop.store.sub_agents.list_for_task(receipt.task_id)}
+    assert rows["helper"].state == "completed"
+    assert rows["lost"].state == "failed"
+    assert "nochain" in rows["lost"].detail
+    assert [name for name, _ in shop.ran] == ["look"]

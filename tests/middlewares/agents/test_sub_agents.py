@@ -10,7 +10,7 @@ from sophon import ToolCall
 from sophon.approvals import Decision
 from sophon.events import SubAgentChanged, ToolCallStarted
 from sophon.testing import FunctionModel
-from sophon.tools.untrusted_text import find_fence_sources, unfence_text
+from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS, find_fence_sources, unfence_text
 from tests.agents import Workshop, ask, call
 
 
@@ -22,7 +22,9 @@ async def test_a_task_is_done_by_the_agent_and_its_answer_is_a_fenced_result(sho
     assert unfence_text(result) == "It is blue."
     assert list(find_fence_sources(result)) == ["agents.run"]
     [first, *_] = [request for agent, request in shop.requests if agent == "helper"]
-    assert [each.content for each in first.messages] == ["You are helper.", "look at the sky"]
+    system, user = first.messages
+    assert system.content == f"You are helper.\n\n{FENCING_INSTRUCTIONS}"
+    assert (user.role, user.content) == ("user", "look at the sky")
 
 
 async def test_its_states_and_events_carry_a_run_id_below_its_parents(shop: Workshop) -> None:
