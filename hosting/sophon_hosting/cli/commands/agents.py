@@ -7,6 +7,7 @@ import typer
 
 from sophon.agents.catalog import AgentCatalog, AgentSet
 from sophon.agents.definition import AgentDefinition, read_agent
+from sophon.agents.references import find_reference_problems
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
@@ -75,11 +76,18 @@ def check(
     if path is not None and not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     problems = _read(ctx.obj).problems if path is None else read_agent(path)[1]
+    lines = [str(each) for each in problems]
+    rows = [{"file": str(each.path), "line": each.line, "problem": each.message} for each in problems]
+    if path is None:
+        settings = load_cli_settings(ctx.obj)
+        for problem in find_reference_problems(settings.agents, _read(ctx.obj), settings.tools.disabled):
+            lines.append(problem)
+            rows.append({"file": "", "line": 0, "problem": problem})
     if as_json:
-        write_json([{"file": str(each.path), "line": each.line, "problem": each.message} for each in problems])
+        write_json(rows)
     else:
-        write_lines([str(each) for each in problems] or ["No problem was found."])
-    if problems:
+        write_lines(lines or ["No problem was found."])
+    if lines:
         raise typer.Exit(1)
 
 
