@@ -673,7 +673,7 @@ def event_from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
 
     Unknown fields are ignored. Raises TypeError for a payload with a missing field.
     """
-    event_type = _event_types().get(name)
+    event_type = event_types().get(name)
     if event_type is None:
         return None
     known = {field.name for field in fields(event_type)}
@@ -684,5 +684,6 @@ def event_from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
 
 
 @cache
-def _event_types() -> Mapping[str, type[Event]]:
+def event_types() -> Mapping[str, type[Event]]:
+    """Return the event classes by wire name."""
     return {each.wire_name: each for each in Event.__subclasses__()}

@@ -126,7 +126,9 @@ async def memory_read(ctx: Context, id: str) -> list[dict[str, Any]] | str:  # n
     if lines is not None:
         return lines if is_in_prompts(id) else ExternalText(lines)
     entry = await _find(ctx, id)
-    facts = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    facts: dict[str, Any] = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    if entry.relations:
+        facts["relations"] = [f"{each.subject} {each.name} {each.object}" for each in entry.relations]
     return _show([entry], facts)
 
 
@@ -143,7 +145,7 @@ async def memory_graph(
     entity: Annotated[str, ValueRules(min_length=1, max_length=200)],
     depth: Annotated[int, ValueRules(ge=1, le=4)] = 1,
 ) -> list[dict[str, Any]] | str:
-    """Show what the memory links to a person, project, place or date: other such names, and the entries.
+    """Show what the memory links to a person, project, place or date: other such names, relations, and the entries.
 
     Args:
         entity: The name.
@@ -159,8 +161,12 @@ async def memory_graph(
     if around is None:
         return f"The memory links nothing to {entity!r}."
     by_id = {each.id: each for each in linked}
-    names = [{"entity": name, "distance": distance} for name, distance in around.entities]
-    return _show([by_id[each] for each in around.entry_ids], {"linked": names})
+    facts: dict[str, Any] = {"linked": [{"entity": name, "distance": distance} for name, distance in around.entities]}
+    if around.relations:
+        facts["relations"] = [f"{each.subject} {each.name} {each.object}" for each in around.relations]
+    entries = [by_id[each] for each in around.entry_ids]
+    # Any of the entries may have given a name, not only those that are shown.
+    return _show(entries[:MAX_GRAPH_RESULTS], facts, is_trusted=all(each.is_trusted for each in entries))
 
 
 @tool(
@@ -207,11 +213,13 @@ def _find_agent(ctx: Context) -> "TurnAgent | None":
     return find_turn_agent(ctx)
 
 
-def _show(found: Sequence[MemoryEntry | FileChunk], facts: dict[str, Any] | None = None) -> list[dict[str, Any]] | str:
+def _show(
+    found: Sequence[MemoryEntry | FileChunk], facts: dict[str, Any] | None = None, *, is_trusted: bool = True
+) -> list[dict[str, Any]] | str:
     """Return entries and notes as a result; what a page said yesterday is no more trusted than what it says today."""
     items = [_entry_to_json(each) if isinstance(each, MemoryEntry) else _chunk_to_json(each) for each in found]
     items += [facts] if facts else []
-    return items if all(each.is_trusted for each in found) else ExternalText(result_to_text(items))
+    return items if is_trusted and all(each.is_trusted for each in found) else ExternalText(result_to_text(items))
 
 
 def _chunk_to_json(chunk: FileChunk) -> dict[str, Any]:

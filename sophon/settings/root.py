@@ -37,6 +37,7 @@ from sophon.settings.sections.turn import (
     ToolsSettings,
 )
 from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_credentials
+from sophon.settings.sections.webhooks import WebhooksSettings
 from sophon.settings.sources.layers import normalize_keys
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import Field, SettingsSection
@@ -122,6 +123,9 @@ class Settings(SettingsSection):
     logging: LoggingSettings = Field(default_factory=LoggingSettings.defaults, description="Logging of the host.")
     channels: ChannelsSettings = Field(
         default_factory=ChannelsSettings.defaults, description="Integrations with messaging platforms."
+    )
+    webhooks: WebhooksSettings = Field(
+        default_factory=WebhooksSettings.defaults, description="Signed requests in, and events out."
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:

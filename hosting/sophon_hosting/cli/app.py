@@ -43,6 +43,7 @@ COMMANDS = {
     "agents": "List, show and check agents; list and cancel sub-agents that work.",
     "skills": "List, show, check, install and switch skills.",
     "mcp": "Offer the host to MCP clients; list MCP servers and accept their tools.",
+    "webhooks": "List the webhooks of a host, and try one.",
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",

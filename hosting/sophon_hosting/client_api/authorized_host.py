@@ -672,6 +672,18 @@ class AuthorizedHost:
         log.info("%s accepts tools of the MCP server %s", self.user.id, server)
         return await self._host.mcp.accept(server, digests)
 
+    async def list_webhooks(self) -> list[dict[str, Any]]:
+        """Return the webhooks, the outgoing ones with what waits and what was given up. Operators only."""
+        self.require_operator()
+        return [] if self._host.webhooks is None else await self._host.webhooks.describe()
+
+    async def test_webhook(self, webhook_id: str) -> str:
+        """Send a test event to an outgoing webhook; return the id of its entry. Operators only. Raises NotFound."""
+        self.require_operator()
+        if self._host.webhooks is None:
+            raise NotFound("outgoing webhook", webhook_id)
+        return await self._host.webhooks.send_test(webhook_id)
+
     async def list_route_averages(self) -> list[dict[str, Any]]:
         """Return the moving averages of routing. Operators only. Raises Forbidden."""
         self.require_operator()

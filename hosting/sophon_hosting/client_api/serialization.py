@@ -220,6 +220,7 @@ def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:
         "agent": entry.agent,
         "session_id": entry.session_id,
         "entities": list(entry.entities),
+        "relations": [[each.subject, each.name, each.object] for each in entry.relations],
         "origin": entry.origin,
         "trusted": entry.is_trusted,
         "sources": list(entry.sources) if entry.sources is not None else None,

@@ -95,6 +95,7 @@ def show(ctx: typer.Context, entry: IdArgument, as_json: JsonOption = False) -> 
         "in": found.origin,
         "trusted": "yes" if found.is_trusted else f"no, it may come from {', '.join(found.sources or ['unknown'])}",
         "names": ", ".join(found.entities),
+        "relations": "; ".join(f"{each.subject} {each.name} {each.object}" for each in found.relations),
     }
     write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
     write_lines(["", found.text])
