@@ -18,6 +18,8 @@ from sophon.security import redact, redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
+AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "timed_out", "cancelled"]
+"""State of a sub-agent; all but the first two are final."""
 Stage: TypeAlias = Literal[
     "classifier",
     "assembler",
@@ -235,6 +237,30 @@ class SkillLoaded(Event):
 
     name: str
     tokens: int
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentSelected(Event):
+    """A message went to an agent: by its name in the message, by chat, by content or by channel (`rule`)."""
+
+    agent: str
+    rule: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SubAgentChanged(Event):
+    """A sub-agent is in a state; `parent_id` is the run id of the turn that runs it, `depth` how deep it is.
+
+    `task` is the beginning of its task. `detail` says why it failed, or that it waits for a person.
+    """
+
+    agent_id: str
+    agent: str
+    state: AgentState
+    parent_id: str = ""
+    depth: int = 1
+    task: str = ""
+    detail: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -48,6 +48,7 @@ from sophon.turn_options import check_image_count, check_max_iterations, check_t
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
+    from sophon.agents.runtime import AgentRuntime
     from sophon.images import Image
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.routing.router import Router
@@ -70,10 +71,8 @@ GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause
 """Names of the tools of `Goals.Enabled`."""
 
 LATER_TOOLS = (
-    *("chat.send_file", "load_skills", "read_skill_file", "variables.set"),
-    *CUSTOM_TOOL_TOOLS,
-    *SCHEDULE_TOOLS,
-    *GOAL_TOOLS,
+    *("agents.cancel", "agents.list", "agents.run", "chat.send_file", "load_skills", "read_skill_file"),
+    *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
 )
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
@@ -131,6 +130,7 @@ class Services:
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
         self.skills = skills
         self.custom_tools = create_custom_tool_store(self.settings, folder or Path())
+        self.agents = create_agent_runtime(self.settings, folder or Path())
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
@@ -342,6 +342,11 @@ class Services:
             tools=self.toolbox.registry.tools,
         )
 
+    @property
+    def has_instructions(self) -> bool:
+        """Whether each turn begins with a system prompt."""
+        return bool(self.instructions)
+
     async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:
         """Return what routing would choose for a message of a principal and why; nothing is asked and nothing changes.
 
@@ -468,6 +473,23 @@ def create_custom_tool_store(settings: Settings, folder: Path) -> "CustomToolSto
     from sophon.skills.custom_tools import CustomToolStore
 
     return CustomToolStore((folder / chosen.directory.expanduser()).absolute(), max_per_user=chosen.max_per_user)
+
+
+def create_agent_runtime(settings: Settings, folder: Path) -> "AgentRuntime | None":
+    """Return the agents of the folder `Agents.Directory`; None without one, so that a process without agents pays
+    nothing for them.
+    """
+    chosen = settings.agents
+    if chosen.directory is None:
+        return None
+    from sophon.agents.catalog import AgentCatalog
+    from sophon.agents.runtime import AgentRuntime
+
+    return AgentRuntime(
+        AgentCatalog((folder / chosen.directory.expanduser()).absolute()),
+        max_concurrent=chosen.max_concurrent,
+        max_per_turn=chosen.max_per_turn,
+    )
 
 
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":

@@ -46,6 +46,14 @@ def build_configured_chain(services: Services) -> Pipeline:
     return _complete(_build_without_guards(services), services)
 
 
+def build_named_chain(services: Services, name: str) -> Pipeline:
+    """Build the chain of a name with the enabled `Guards`, Memory, Skills, agents and learning.
+
+    Raises NotFound with similar names, SettingsError, CompositionError.
+    """
+    return _complete(build_chain(services, name), services)
+
+
 def build_pipelines(services: Services) -> PipelineRegistry:
     """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills, memory and learning.
 
@@ -71,6 +79,10 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     chain = add_learning(chain, services.settings)
     if services.settings.memory.enabled:
         chain = add_memory(chain, services.memory_folder, read_daily_log)
+    if services.agents is not None:
+        from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
+
+        chain = add_agents(chain)
     if services.custom_tools is not None:
         chain = add_custom_tools(chain)
     if services.skills is not None:

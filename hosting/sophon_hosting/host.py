@@ -17,7 +17,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
-from sophon_hosting.chain_factory import records_turns
+from sophon_hosting.chain_factory import build_named_chain, records_turns
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.memory_vectors import MemoryVectors
@@ -146,6 +146,9 @@ class Host:
             self._accepted_runs,
             prepare,
         )
+        if services.agents is not None:
+            self._agent_chains: dict[str, Pipeline] = {}
+            services.agents.find_chain = self._find_agent_chain
         self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp", WORK_SESSION_PREFIX}
         """Names of the channels, enabled or not, and that of goals: the ids of their sessions are theirs."""
@@ -179,6 +182,13 @@ class Host:
             raise CompositionError("a host's chains must all have SessionEvents, or none of them")
         self.pipelines.replace(chain, task_type)
         self._worker.pipelines.replace(self._insert_checkpoints(chain), task_type)
+
+    def _find_agent_chain(self, name: str) -> Pipeline:
+        """Return the chain that the definition of an agent names, built once. Raises NotFound."""
+        chain = self._agent_chains.get(name)
+        if chain is None:
+            chain = self._agent_chains[name] = self._insert_checkpoints(build_named_chain(self.services, name))
+        return chain
 
     def _insert_checkpoints(self, chain: Pipeline) -> Pipeline:
         return insert_checkpoints(chain, self._active_runs, self.event_bus)

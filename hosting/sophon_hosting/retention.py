@@ -73,6 +73,7 @@ class RetentionSweep:
         if settings.runs is not None:
             deleted["schedules"] = await store.schedules.expire(now - timedelta(days=settings.runs))
             deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
+            deleted["sub_agents"] = await store.sub_agents.expire(now - timedelta(days=settings.runs))
         if settings.usage is not None:
             deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
         if settings.audit is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
+from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
@@ -106,6 +107,9 @@ class Settings(SettingsSection):
     )
     schedules: SchedulesSettings = Field(
         default_factory=SchedulesSettings.defaults, description="Tasks that the host starts at set times."
+    )
+    agents: AgentsSettings = Field(
+        default_factory=AgentsSettings.defaults, description="Agents with prompts, tools and models of their own."
     )
     mcp: McpSettings = Field(
         default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."

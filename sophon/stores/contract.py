@@ -25,6 +25,7 @@ from sophon.stores.runs.contract import RunStore
 from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.trajectories.contract import TrajectoryStore
@@ -67,6 +68,8 @@ class Store(Protocol):
     def schedules(self) -> ScheduleStore: ...
     @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def sub_agents(self) -> SubAgentStore: ...
     @property
     def trajectories(self) -> TrajectoryStore: ...
     @property

@@ -22,6 +22,7 @@ from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.schedules.in_memory import InMemoryScheduleStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
+from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
@@ -62,6 +63,8 @@ class InMemoryStore:
         self.sessions.on_delete(self.schedules.forget_session)
         self.trajectories = InMemoryTrajectoryStore()
         self.sessions.on_delete(self.trajectories.forget_session)
+        self.sub_agents = InMemorySubAgentStore()
+        self.sessions.on_delete(self.sub_agents.forget_session)
         self.vectors = InMemoryVectorStore()
         self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
@@ -95,6 +98,7 @@ class InMemoryStore:
             self.trajectories,
             self.vectors,
             self.route_averages,
+            self.sub_agents,
             lambda request, at: self.approvals.add(request, at),
         )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
@@ -107,6 +111,7 @@ class InMemoryStore:
                 "trajectories": lambda person, _: self._forget_trajectories(person),
                 "feedback": lambda person, _: self.trajectories.forget_feedback(person),
                 "schedules": lambda person, _: self.schedules.forget_person(person),
+                "sub_agents": lambda person, _: self.sub_agents.forget_person(person),
                 "snapshots": lambda person, _: self.snapshots.forget_owner(person),
                 "messages": lambda person, _: self.outbox.forget_recipient(person),
                 "accounts": own_usage.forget_payer,

@@ -24,6 +24,7 @@ from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.sub_agents.sql import SqlSubAgentStore
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
 from sophon.stores.trajectories.sql import SqlTrajectoryStore
@@ -76,6 +77,7 @@ class SqlStore:
         self.rate_windows = SqlRateWindowStore(self._database)
         self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.sub_agents = SqlSubAgentStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = SqlRouteAverageStore(self._database)

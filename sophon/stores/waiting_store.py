@@ -30,6 +30,7 @@ from sophon.stores.runs.contract import RunStore
 from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.trajectories.contract import TrajectoryStore
@@ -65,6 +66,7 @@ class WaitingStore:
     rate_windows: RateWindowStore
     schedules: ScheduleStore
     snapshots: SnapshotStore
+    sub_agents: SubAgentStore
     trajectories: TrajectoryStore
     vectors: VectorStore
     route_averages: RouteAverageStore

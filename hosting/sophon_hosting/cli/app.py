@@ -41,6 +41,7 @@ COMMANDS = {
     "trajectories": "List, show and export what is kept of finished turns.",
     "memory": "List, search, correct, forget and export what is remembered.",
     "persons": "Export, import and forget everything that is kept of a person.",
+    "agents": "List, show and check agents; list and cancel sub-agents that work.",
     "skills": "List, show, check, install and switch skills.",
     "mcp": "Offer the host to MCP clients; add, list, restart and remove MCP servers.",
     "webhooks": "List the webhooks of a host, and try one.",

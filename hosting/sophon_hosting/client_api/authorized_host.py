@@ -20,6 +20,7 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.tools.tool import Tool
 from sophon.turn_options import check_metadata
 from sophon.turn_permissions import build_tool_permissions
@@ -35,7 +36,7 @@ from sophon_hosting.client_api.conversation_mode import (
 )
 from sophon_hosting.client_api.history_view import HistoryView, find_own_text
 from sophon_hosting.client_api.rights import CALL_SCOPE, HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
-from sophon_hosting.client_api.serialization import route_average_to_json
+from sophon_hosting.client_api.serialization import route_average_to_json, sub_agent_to_json
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
 from sophon_hosting.events.event_bus import EventBus
@@ -50,6 +51,7 @@ from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
 from sophon_hosting.tool_errors import ToolError
+from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 
 if TYPE_CHECKING:
     from sophon.mcp.server_status import ServerStatus
@@ -149,6 +151,8 @@ class AuthorizedHost:
         tool = next((each for each in self.list_tools() if each.name == call.name), None)
         if tool is None:
             raise NotFound("tool", call.name)
+        if tool.nested:
+            raise InputError(f"{call.name} runs a turn of its own: send a message instead")
         tool.schema.validate(tool.name, call.arguments)
         try:
             self._host.direct_chains.find(self._host.chain)
@@ -228,6 +232,40 @@ class AuthorizedHost:
         run = await self.get_task(task_id)
         self.rights.require_scope(CALL_SCOPE if is_direct_call(run) else "Chat")
         return self._to_client_run(await self._host.cancel(task_id))
+
+    @by_task
+    async def list_sub_agents(self, task_id: str) -> list[dict[str, Any]]:
+        """Return the sub-agents of a task, oldest first, as JSON. Raises NotFound."""
+        await self.get_task(task_id)
+        return [self._sub_agent_to_json(each) for each in await self._store.sub_agents.list_for_task(task_id)]
+
+    async def list_running_sub_agents(self, *, all_users: bool = False) -> list[dict[str, Any]]:
+        """Return the sub-agents of the user that work or wait, oldest first, as JSON. Raises Forbidden."""
+        self.rights.require_scope("Read")
+        found = await self._store.sub_agents.list_unfinished(self._owner_filter(all_users))
+        runs = {each.task_id: await self._store.runs.find(each.task_id) for each in found}
+        shown: list[dict[str, Any]] = []
+        for each in found:
+            run = runs[each.task_id]
+            if run is not None and not run.is_finished:  # one that was interrupted with its task for good has no end
+                shown.append(self._sub_agent_to_json(each))
+        return shown
+
+    @by_task
+    async def cancel_sub_agent(self, task_id: str, sub_agent_id: str) -> str:
+        """Cancel a sub-agent of a task, which goes on; return its state. Raises NotFound."""
+        self.rights.require_level("Chat")
+        self.rights.require_scope("Chat")
+        await self.get_task(task_id)
+        row = await self._store.sub_agents.find(sub_agent_id)
+        if row is None or row.task_id != task_id:
+            raise NotFound("sub-agent", sub_agent_id)
+        return await cancel_sub_agent(self._host.services, self._host.approvals, row, self.user.id)
+
+    def _sub_agent_to_json(self, row: SubAgentRun) -> dict[str, Any]:
+        if self.view is not None:
+            row = self.view.sub_agent(row)
+        return sub_agent_to_json(replace(row, session_id=self.sessions.to_client_id(row.session_id)))
 
     @by_task
     async def send_feedback(self, task_id: str, value: float, *, text: str = "", source: str = "api") -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sophon.memory.workspace_index import FileChunk
 from sophon.messages import Usage
@@ -17,6 +17,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.events.json_encoding import json_bytes
@@ -24,6 +25,9 @@ from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 from sophon_hosting.runs.acceptance import TaskReceipt
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+
+if TYPE_CHECKING:
+    from sophon.agents.definition import AgentDefinition
 
 LISTED_ANSWER_CHARACTERS = 4000
 """Length of an answer in a list of tasks; less than what `RunStore.list` returns of a large one."""
@@ -90,6 +94,43 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "tool_rounds": response.get("tool_rounds", 0),
         "fallback_attempts": response.get("fallback_attempts", 0),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
+    }
+
+
+def agent_to_json(agent: "AgentDefinition") -> dict[str, Any]:
+    """Return a defined agent as JSON, without its prompt."""
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "model": agent.model,
+        "hint": agent.hint,
+        "tools": None if agent.tools is None else list(agent.tools),
+        "skills": list(agent.skills),
+        "memory": agent.memory,
+        "chain": agent.chain or None,
+        "max_rounds": agent.max_rounds,
+        "timeout_seconds": agent.timeout_seconds,
+        "temperature": agent.temperature,
+        "channels": list(agent.channels),
+        "patterns": list(agent.patterns),
+    }
+
+
+def sub_agent_to_json(row: SubAgentRun) -> dict[str, Any]:
+    """Return a sub-agent of a task as JSON."""
+    return {
+        "agent_id": row.id,
+        "agent": row.agent,
+        "task_id": row.task_id,
+        "parent_id": row.parent_id,
+        "session_id": row.session_id,
+        "state": row.state,
+        "depth": row.depth,
+        "task": row.task,
+        "detail": row.detail,
+        "created_at": _to_iso(row.created_at),
+        "finished_at": _to_iso(row.finished_at),
+        "cancel_requested": row.cancel_requested,
     }
 
 

@@ -12,6 +12,7 @@ from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
+from sophon_hosting.http.api.agents import agent_routes
 from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.goals import goal_routes
@@ -55,6 +56,7 @@ API_ROUTES = (
     session_routes,
     task_routes,
     tool_call_routes,
+    agent_routes,
     approval_routes,
     queue_routes,
     provider_routes,

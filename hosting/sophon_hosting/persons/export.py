@@ -31,8 +31,8 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, goal, feedback, trajectory, grant, schedule, token
-        (without its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, grant, schedule,
+        token (without its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -62,6 +62,8 @@ class PersonExport:
         store = self._store
         for run in await store.runs.list(owner=person, limit=ALL):
             yield {"kind": "task", **to_json(run)}
+            for worker in await store.sub_agents.list_for_task(run.id):
+                yield {"kind": "sub_agent", **to_json(worker)}
             for said in await store.trajectories.list_feedback(run.id):
                 if said.principal == person:
                     yield {"kind": "feedback", **to_json(said)}

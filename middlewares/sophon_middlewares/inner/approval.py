@@ -185,7 +185,16 @@ async def _ask_question(ctx: Context, call: ToolCall, tool: Tool, escalation: Es
 def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
     note = tool.approval_note
     text = note if isinstance(note, str) else note(ctx, call.arguments)
-    return "\n".join(part for part in (text, _describe_credentials(ctx, call)) if part)
+    return "\n".join(part for part in (_describe_agent(ctx), text, _describe_credentials(ctx, call)) if part)
+
+
+def _describe_agent(ctx: Context) -> str:
+    """Return which sub-agent makes the call; "" for a call of the turn itself."""
+    if ctx.services.agents is None:
+        return ""
+    from sophon.turn_agent import find_agent_depth, find_agent_name  # lazy: most hosts have no agents
+
+    return f"The sub-agent {find_agent_name(ctx)} makes this call." if find_agent_depth(ctx) else ""
 
 
 def _describe_credentials(ctx: Context, call: ToolCall) -> str:

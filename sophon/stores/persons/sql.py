@@ -18,6 +18,7 @@ from sophon.stores.sql.schema import (
     snapshot_chains,
     snapshots,
     spending,
+    sub_agents,
     trajectories,
     vectors,
 )
@@ -58,6 +59,7 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
         ("schedules", schedules, schedules.c.owner == person),
+        ("sub_agents", sub_agents, sub_agents.c.principal == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
         ("messages", outbound, outbound.c.recipient == person),
     ]

@@ -468,6 +468,29 @@ trajectories = Table(
     Index("trajectories_by_quality", "quality", "number"),
 )
 
+# The sub-agents of turns.
+sub_agents = Table(
+    "sub_agents",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("task_id", SafeText, nullable=False),
+    Column("parent_id", SafeText, nullable=False),
+    Column("agent", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("task", SafeText, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime),
+    Column("detail", SafeText, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
+    Index("sub_agents_by_task", "task_id"),
+    Index("sub_agents_by_session", "session_id"),
+    Index("sub_agents_by_principal", "principal", "state"),
+)
+
 # What one person said about the answer of one run.
 feedback = Table(
     "feedback",

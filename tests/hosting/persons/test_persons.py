@@ -30,6 +30,7 @@ from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.persons.sql import SqlPersonStore
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
 from sophon.testing import FunctionModel, VirtualClock
@@ -153,6 +154,10 @@ async def fill(place: Place, person: str, word: str) -> None:
     await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
     embedded = Trajectory(f"e-{number}", "", person, now, word, word)
     await store.trajectories.add([TrajectoryWrite(embedded, 100)])
+    work = SubAgentRun(
+        *(f"{run_id}/agent-x", run_id, run_id, "x", "group", person, word, "failed", 1, now), detail=word
+    )
+    await store.sub_agents.put([work])
     request = ApprovalRequest(
         *(f"a-{number}", "tool", "other", "c", "files.write", {"content": word}, Risk.HIGH, "", word),
         session_id=session,
@@ -184,6 +189,7 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
         "task",
         "feedback",
         "trajectory",
+        "sub_agent",
         "grant",
         "token",
         "channel",

@@ -76,6 +76,14 @@ class HostClient(Protocol):
         """Pause, resume or cancel a goal and return it."""
         ...
 
+    def list_sub_agents(self) -> Sequence[JsonRow]:
+        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+        ...
+
+    def cancel_sub_agent(self, agent_id: str) -> str:
+        """Cancel a sub-agent and return its state."""
+        ...
+
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         ...

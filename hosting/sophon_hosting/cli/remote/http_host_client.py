@@ -103,6 +103,14 @@ class HttpHostClient:
         """Pause, resume or cancel a goal and return it."""
         return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
 
+    def list_sub_agents(self) -> Sequence[JsonRow]:
+        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+        return cast(Sequence[JsonRow], self._request("GET", "/api/agents", query=self._everything)["running"])
+
+    def cancel_sub_agent(self, agent_id: str) -> str:
+        """Cancel a sub-agent and return its state."""
+        return str(self._request("POST", "/api/agents/cancel", {"agent_id": agent_id})["state"])
+
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         return self._request("GET", "/api/queue")

@@ -28,6 +28,7 @@ from sophon_hosting.client_api.serialization import (
     grant_to_json,
     listed_task_to_json,
     logged_event_to_json,
+    sub_agent_to_json,
     task_to_json,
 )
 from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
@@ -227,6 +228,29 @@ class StoreHostClient:
 
     def _goal_commands(self, store: Store) -> GoalCommands:
         return GoalCommands(store, SystemClock(), self._settings.goals, NullEventSink().emit)
+
+    def list_sub_agents(self) -> Sequence[JsonRow]:
+        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            return [sub_agent_to_json(each) for each in await store.sub_agents.list_unfinished()]
+
+        return self._run(read)
+
+    def cancel_sub_agent(self, agent_id: str) -> str:
+        """Cancel a sub-agent and return its state."""
+
+        async def write(store: Store) -> str:
+            if await store.sub_agents.request_cancel(agent_id):
+                return "cancelling"
+            row = await store.sub_agents.find(agent_id)
+            if row is None:
+                raise NotFound("sub-agent", agent_id)
+            return row.state
+
+        state = self._run(write)
+        write_notice(DEFERRED_EFFECT_NOTICE)
+        return state
 
     def queue_status(self) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""

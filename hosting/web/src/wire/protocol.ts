@@ -73,6 +73,16 @@ export interface Payloads {
   tool_call_started: { call_id: string; tool: string; arguments_digest: string; arguments: Arguments };
   guard_verdict: GuardVerdict & { call_id: string; tool?: string; arguments?: Arguments };
   tool_call_completed: { call_id: string; tool: string; outcome: string; duration_ms: number; result: string };
+  agent_selected: { agent: string; rule: string };
+  sub_agent_changed: {
+    agent_id: string;
+    agent: string;
+    state: "spawning" | "working" | "completed" | "failed" | "timed_out" | "cancelled";
+    parent_id: string;
+    depth: number;
+    task: string;
+    detail: string;
+  };
   plan_proposed: { plan: PlanInfo };
   plan_step_changed: { step_id: string; status: string; reason: string };
   progress: { iteration: number; tool_calls: number; usage: Usage };

@@ -1,6 +1,7 @@
 """Intent registry: all intents in matching order; the first that matches a clause is used."""
 
 from sophon.models.offline.intent import Intent, IntentInput, PlannedCall
+from sophon.models.offline.intents.agents import ASK_AGENT
 from sophon.models.offline.intents.arithmetic import ARITHMETIC
 from sophon.models.offline.intents.date_time import DATE_TIME
 from sophon.models.offline.intents.explicit_call import EXPLICIT_CALL
@@ -10,6 +11,7 @@ from sophon.models.offline.intents.shell import SHELL
 from sophon.models.offline.intents.web import FETCH, SEND
 
 INTENTS: tuple[Intent, ...] = (
+    ASK_AGENT,
     EXPLICIT_CALL,
     SHELL,
     WRITE_FILE,
