@@ -39,7 +39,7 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
-    with Memory and Skills, and where the settings want them with Learning and Scoring.
+    with Memory, Skills and Trace, and where the settings want them with Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
@@ -77,7 +77,13 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
-    return add_guards(chain, services.settings.guards)
+    chain = add_guards(chain, services.settings.guards)
+    if services.settings.traces.enabled and services.learns:
+        # Lazy: only what is traced needs it.
+        from sophon_middlewares.outer.trace import add_trace
+
+        chain = add_trace(chain)
+    return chain
 
 
 def _build_without_guards(services: Services) -> Pipeline:

@@ -37,6 +37,7 @@ from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
 from sophon_hosting.runs.session_deletion import SessionDeletion
+from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
@@ -78,7 +79,12 @@ class Host:
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
         self.event_bus = EventBus(
-            store.events, services.clock, services.events, store.sessions, store.texts, store.runs
+            store.events,
+            services.clock,
+            ApprovalTaps(services.events, active_runs) if services.settings.traces.enabled else services.events,
+            store.sessions,
+            store.texts,
+            store.runs,
         )
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._accepted_runs = AcceptedRuns(services.clock)

@@ -25,11 +25,13 @@ from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
+from sophon_hosting.runs.traces import find_trace_origin
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_middlewares.inner.direct_call import DIRECT_CALL
 from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.trace import TRACE_ORIGIN
 
 log = logging.getLogger("sophon")
 
@@ -178,6 +180,8 @@ class Worker:
                 prepared = await self._prepare(run)
                 view = services_for_turn(services, active_run, run.session_id, self._event_bus)
                 active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
+                if services.settings.traces.enabled:
+                    ctx.put(TRACE_ORIGIN, find_trace_origin(run, services.clock.now()))
                 active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:
             raise

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
     from sophon_middlewares.outer.session_events import SessionEvents
     from sophon_middlewares.outer.tool_filter import ToolFilter
+    from sophon_middlewares.outer.trace import Trace
 
 _HOMES = {
     "AgenticLoop": "sophon_middlewares.inner.agentic_loop",
@@ -70,6 +71,7 @@ _HOMES = {
     "Snapshot": "sophon_middlewares.guards.snapshot",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
+    "Trace": "sophon_middlewares.outer.trace",
     "Transport": "sophon_middlewares.inner.transport",
 }
 
@@ -105,6 +107,7 @@ __all__ = [
     "Snapshot",
     "ToolExecution",
     "ToolFilter",
+    "Trace",
     "Transport",
 ]
 

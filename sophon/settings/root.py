@@ -23,6 +23,7 @@ from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.skills import SkillsSettings
+from sophon.settings.sections.traces import TracesSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -103,6 +104,9 @@ class Settings(SettingsSection):
     store: StoreSettings = Field(default_factory=StoreSettings.defaults, description="Database for all durable data.")
     retention: RetentionSettings = Field(
         default_factory=RetentionSettings.defaults, description="How many days stored data is kept; null: for ever."
+    )
+    traces: TracesSettings = Field(
+        default_factory=TracesSettings.defaults, description="Traces of turns, which `sophon trace` shows."
     )
     hub: HubSettings = Field(
         default_factory=HubSettings.defaults, description="Web server: chat page, HTTP API and Socket.IO."

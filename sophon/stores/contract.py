@@ -25,6 +25,7 @@ from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.traces.contract import TraceStore
 from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.vectors.contract import VectorStore
@@ -61,6 +62,8 @@ class Store(Protocol):
     def runs(self) -> RunStore: ...
     @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def traces(self) -> TraceStore: ...
     @property
     def trajectories(self) -> TrajectoryStore: ...
     @property

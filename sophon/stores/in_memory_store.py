@@ -22,6 +22,7 @@ from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.traces.in_memory import InMemoryTraceStore
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
@@ -54,6 +55,8 @@ class InMemoryStore:
         self.sessions.on_fork(self.data_labels.copy_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
+        self.traces = InMemoryTraceStore()
+        self.sessions.on_delete(self.traces.forget_session)
         self.trajectories = InMemoryTrajectoryStore()
         self.sessions.on_delete(self.trajectories.forget_session)
         self.vectors = InMemoryVectorStore()
@@ -86,6 +89,7 @@ class InMemoryStore:
             self.data_labels,
             self.snapshots,
             self.trajectories,
+            self.traces,
             self.vectors,
             self.route_averages,
             lambda request, at: self.approvals.add(request, at),
@@ -97,6 +101,7 @@ class InMemoryStore:
                 "grants": lambda person, _: self.grants.forget_person(person),
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),
+                "traces": lambda person, _: self.traces.forget_person(person),
                 "feedback": lambda person, _: self.trajectories.forget_feedback(person),
                 "snapshots": lambda person, _: self.snapshots.forget_owner(person),
                 "messages": lambda person, _: self.outbox.forget_recipient(person),

@@ -24,6 +24,7 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
+from sophon.stores.traces.sql import SqlTraceStore
 from sophon.stores.trajectories.sql import SqlTrajectoryStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
@@ -72,6 +73,7 @@ class SqlStore:
         self.persons = SqlPersonStore(self._database)
         self.rate_windows = SqlRateWindowStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.traces = SqlTraceStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = SqlRouteAverageStore(self._database)

@@ -20,6 +20,7 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
 from sophon.tools.tool import Tool
+from sophon.traces.trace import Trace
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
@@ -231,6 +232,12 @@ class AuthorizedHost:
         await self.get_task(task_id)
         run = await self._store.runs.get(task_id)
         await self._host.feedback.record(run, self.user.id, value, text=text, source=source)
+
+    def to_client_trace(self, trace: Trace) -> Trace:
+        """Return the trace of a turn as the client sees it."""
+        if self.view is not None:
+            trace = self.view.trace(trace, is_own=trace.principal == self.user.id)
+        return replace(trace, session_id=self.sessions.to_client_id(trace.session_id))
 
     @by_task
     async def find_feedback(self, task_id: str) -> Feedback | None:

@@ -23,6 +23,7 @@ from sophon.stores.usage.contract import UsageRow
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 
 log = logging.getLogger("sophon")
@@ -54,6 +55,7 @@ class OutcomeWriter:
         """
         outcome = outcome_from_turn_end(turn_end)
         outbound = await self._build_outbound(run, outcome)
+        trace = await find_outcome_trace(active_run, run, turn_end, self._store.traces, self._clock.now())
         active_run.begin_finalizing()
 
         def finish(rows: EventFactory, staged: StagedWrites) -> Awaitable[FinishResult]:
@@ -64,7 +66,7 @@ class OutcomeWriter:
                 outbound=outbound,
                 usage=active_run.usage,
                 events=rows,
-                staged=without_checkpoints(staged, run.id),
+                staged=replace(without_checkpoints(staged, run.id), traces=to_writes(trace)),
             )
 
         try:

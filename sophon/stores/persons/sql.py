@@ -17,6 +17,7 @@ from sophon.stores.sql.schema import (
     snapshots,
     spending,
     trajectories,
+    turn_traces,
     vectors,
 )
 from sophon.stores.usage.contract import Period, payer_account
@@ -53,6 +54,7 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
         ("grants", grants, grants.c.principal == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
+        ("traces", turn_traces, turn_traces.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
         ("messages", outbound, outbound.c.recipient == person),

@@ -12,6 +12,7 @@ from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import VectorWrite
 
@@ -68,6 +69,7 @@ class StagedWrites:
     trajectories: Sequence[TrajectoryWrite] = ()
     vectors: Sequence[VectorWrite] = ()
     routes: Sequence[RouteObservation] = ()
+    traces: Sequence[TraceWrite] = ()
 
 
 NOTHING_STAGED = StagedWrites()
