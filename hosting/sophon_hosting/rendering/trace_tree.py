@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sophon.messages import Usage
-from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.rendering.control_characters import escape_control_characters
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 Data = Mapping[str, Any]
@@ -16,7 +16,9 @@ FASTEST_SHOWN_MS = 0.05
 def format_trace_tree(trace: Data, width: int | None) -> Iterator[str]:
     """Yield the lines of a trace as JSON data; `width` cuts the text of a line, None does not."""
     for line in (*_format_head(trace), *_format_parts(trace)):
-        yield to_single_line(line, width)
+        # Not `to_single_line`: the columns are set apart by spaces.
+        shown = escape_control_characters(" ".join(line.splitlines()).replace("\t", " "))
+        yield shown if width is None or len(shown) <= width else f"{shown[: width - 1]}…"
 
 
 def _format_head(trace: Data) -> Iterator[str]:
