@@ -217,9 +217,10 @@ async def test_a_suspended_turn_goes_on_with_its_trace():
     await pipeline.run(ctx)
     (waiting,) = await chosen.store.traces.list()
     assert (waiting.status, waiting.finish_reason) == ("suspended", "suspended")
+    state = json.loads(json.dumps(ctx.state()))
     await clock.advance(60)
     gate.decision = Decision.approve()
-    await pipeline.run(chosen.restore(json.loads(json.dumps(ctx.state()))))
+    await pipeline.run(chosen.restore(state))
     (found,) = await chosen.store.traces.list()
     assert (found.status, len(found.attempts), [each.end for each in found.starts]) == (
         "completed",
