@@ -164,6 +164,37 @@ class ToolCallStarted(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class SkillsOffered(Event):
+    """The skills whose names and descriptions stand in the prompts of the turn; `left_out` did not fit.
+
+    `tokens` is the length of the list.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    names: list[str]
+    tokens: int
+    left_out: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True, kw_only=True)
+class ToolsOffered(Event):
+    """The tools that a model is offered, once for each change of them in the turn.
+
+    `tokens` is the length of their definitions, `by_group` the same by group: `mcp:ID` is an MCP server, "" are the
+    tools of no group.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    names: list[str]
+    tokens: int
+    by_group: Mapping[str, int]
+
+
+@dataclass(slots=True, kw_only=True)
 class SkillLoaded(Event):
     """The instructions of a skill were read in the turn; `tokens` is their length."""
 
@@ -181,11 +212,15 @@ class CustomToolChanged(Event):
 
 @dataclass(slots=True, kw_only=True)
 class MemoryRecalled(Event):
-    """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens."""
+    """What the memory puts into the prompts of the turn: entries, workspace files, and their length in tokens.
+
+    `parts` has the tokens by file name, of the `entries`, and of the `daily_log`; less for a model with a small window.
+    """
 
     entry_ids: list[str]
     files: list[str]
     tokens: int
+    parts: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(slots=True, kw_only=True)

@@ -77,10 +77,13 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
+    if services.settings.decisions.enabled:
+        from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
+
+        chain = add_decisions(chain)
     chain = add_guards(chain, services.settings.guards)
     if services.settings.traces.enabled and services.learns:
-        # Lazy: only what is traced needs it.
-        from sophon_middlewares.outer.trace import add_trace
+        from sophon_middlewares.outer.trace import add_trace  # lazy: only what is traced needs it
 
         chain = add_trace(chain)
     return chain

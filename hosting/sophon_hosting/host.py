@@ -31,6 +31,7 @@ from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
+from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
@@ -41,10 +42,12 @@ from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
+from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.worker import Worker
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon_hosting.telemetry.exporter import TelemetryExporter
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
@@ -100,8 +103,9 @@ class Host:
         policy = services.operator_policy = OperatorPolicy(
             frozenset(approvers) | {STORE_OPERATOR}, several_users, services.settings.approval.four_eyes
         )
+        held = HeldQuestions()
         self._gate = StoreApprovalGate(
-            services.store, services.clock, active_runs, policy=policy, events=self.event_bus
+            services.store, services.clock, active_runs, policy=policy, events=self.event_bus, held=held
         )
         services.approvals, services.turn_log = (
             self._gate,
@@ -115,6 +119,7 @@ class Host:
             tools=services.toolbox,
             policy=services.operator_policy,
             events=self.event_bus,
+            held=held,
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(services, self.chain, self.queue, active_runs, outcome_writer)
@@ -143,6 +148,7 @@ class Host:
         self.is_running = False
         """True between `start` and `shutdown`."""
         self._background_tasks: list[asyncio.Task[None]] = []
+        self._telemetry: TelemetryExporter | None = None
 
     @property
     def chain(self) -> Pipeline:
@@ -240,8 +246,14 @@ class Host:
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
     async def start(self) -> None:
-        """Recover unfinished runs, then start the worker. Raises InputError for a signing key that is not there."""
+        """Recover unfinished runs, then start the worker.
+
+        Raises InputError for a signing key that is not there, SettingsError without the extra of `Telemetry.Endpoint`.
+        """
         key = find_signing_key(self.services.settings, os.environ)
+        self._telemetry = telemetry = create_telemetry(self.services, os.environ)
+        if telemetry is not None:
+            self._outcome_writer.export_trace = OutcomeExport(telemetry)
         await self.queue.open()
         await self._outcome_writer.record_kept_usage()
         self._worker.interrupted_run_ids |= await RunRecovery(
@@ -278,6 +290,9 @@ class Host:
         self._background_tasks = []
         await self.event_bus.aclose()
         await self.queue.close()
+        if self._telemetry is not None:
+            telemetry, self._telemetry = self._telemetry, None
+            await asyncio.to_thread(telemetry.shutdown)
 
     def on_outbox_change(self, wake: Callable[[], None]) -> None:
         """Register a callback for outbound entries that were put back."""

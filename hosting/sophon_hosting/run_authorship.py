@@ -27,6 +27,11 @@ def own_text_of_run(run: Run) -> str:
     return str(run.origin.get(OWN_TEXT, run.text))
 
 
+def holds_words_of_others(run: Run) -> bool:
+    """Return whether the text of the run has more than its owner wrote: what they quoted or forwarded."""
+    return own_text_of_run(run).strip() != run.text.strip()
+
+
 def is_direct_call(run: Run) -> bool:
     """Return whether a run is a tool call of a client, and no message to the agent."""
     return CALL in run.options

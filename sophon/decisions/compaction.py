@@ -3,10 +3,11 @@
 Source: reference/wasp.md 4.8.
 """
 
-import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-from sophon.decisions.patterns import PATTERNS, TARGETS
+from sophon.decisions.patterns import PatternTable, SearchPattern
+from sophon.decisions.rules import DEFAULT_RULES
 from sophon.lazy_pattern import lazy_pattern
 
 MAX_CHARACTERS: Final = 400
@@ -21,7 +22,7 @@ _SENTENCE_END = lazy_pattern(r"[.!?\n]")
 _URL = lazy_pattern(r"https?://\S{1,300}")
 
 
-def compact_for_routing(text: str) -> str:
+def compact_for_routing(text: str, table: PatternTable = DEFAULT_RULES.table) -> str:
     """Return a text of at most MAX_CHARACTERS: the first sentence, scheduling phrases, targets and addresses."""
     text = text.strip()
     if len(text) <= MAX_CHARACTERS:
@@ -29,20 +30,20 @@ def compact_for_routing(text: str) -> str:
     beginning, searched = text[:SENTENCE_WINDOW], text[:READ_CHARACTERS]
     end = _SENTENCE_END.search(beginning)
     parts = [beginning[: end.end() if end else SENTENCE_WINDOW][:MAX_SENTENCE]]
-    parts += _find(PATTERNS["schedule"], searched, MAX_PHRASES)
-    parts += _find(TARGETS[1:], searched, MAX_TARGETS)
+    parts += _find(table.families.get("schedule", ()), searched, MAX_PHRASES)
+    parts += _find(table.targets[1:], searched, MAX_TARGETS)
     parts += _find((_URL,), searched, MAX_URLS)
     return " ".join(dict.fromkeys(parts))[:MAX_CHARACTERS]
 
 
-def _find(patterns: tuple[re.Pattern[str], ...], text: str, most: int) -> list[str]:
+def _find(patterns: Sequence[SearchPattern], text: str, most: int) -> list[str]:
     """Return the first occurrences of the patterns, in the order of the text."""
-    found = {(match.start(), match[0]) for pattern in patterns for match in _first(pattern, text, most)}
+    found = {(match.span()[0], match.group(0)) for pattern in patterns for match in _first(pattern, text, most)}
     return [phrase for _, phrase in sorted(found)[:most]]
 
 
-def _first(pattern: re.Pattern[str], text: str, most: int) -> list[re.Match[str]]:
-    matches: list[re.Match[str]] = []
+def _first(pattern: SearchPattern, text: str, most: int) -> list[Any]:
+    matches: list[Any] = []
     for match in pattern.finditer(text):
         matches.append(match)
         if len(matches) == most:

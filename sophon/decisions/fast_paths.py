@@ -1,16 +1,12 @@
-"""Fast paths: messages that one tool call answers, without any model. Thirteen families, as data.
+"""Fast paths: messages that one tool call answers, without any model. Source: reference/wasp.md 4.9."""
 
-A pattern covers the whole message: what asks for more than one thing is for a model. Source: reference/wasp.md 4.9.
-"""
-
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from sophon.decisions.numbers import read_number
-from sophon.decisions.strategy import is_internal
+from sophon.decisions.fast_path_families import FastPathFamily
+from sophon.decisions.internal_texts import is_internal
+from sophon.decisions.rules import DEFAULT_RULES, DecisionRules
 from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 
 MAX_CHARACTERS: Final = 300
 """A longer message has no fast path."""
@@ -24,268 +20,19 @@ class FastPath:
     arguments: Mapping[str, Any]
 
 
-Arguments = Callable[[re.Match[str]], Mapping[str, Any] | None]
-"""Makes the arguments of a matching message; None if the message is none of the family after all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Messages of one kind: their patterns, the tool that answers them, and how its arguments are made."""
-
-    name: str
-    tool: str
-    patterns: tuple[re.Pattern[str], ...]
-    arguments: Arguments
-
-
-def fast_path(text: str) -> FastPath | None:
+def fast_path(text: str, rules: DecisionRules = DEFAULT_RULES) -> FastPath | None:
     """Return the tool call that answers a message, or None. Texts that the program itself wrote have none."""
-    found = find_family(text)
+    found = find_family(text, rules)
     return None if found is None else FastPath(found[0].tool, found[1])
 
 
-def find_family(text: str) -> tuple[Family, Mapping[str, Any]] | None:
+def find_family(text: str, rules: DecisionRules = DEFAULT_RULES) -> tuple[FastPathFamily, Mapping[str, Any]] | None:
     """Return the first family that a message belongs to, and the arguments of its tool; None if there is none."""
     text = " ".join(text.split())
-    if not text or len(text) > MAX_CHARACTERS or is_internal(text) or _VETO.search(text):
+    if not text or len(text) > MAX_CHARACTERS or is_internal(text):
         return None
-    for family in FAMILIES:
-        for pattern in family.patterns:
-            match = pattern.match(text)
-            if match is not None and (arguments := family.arguments(match)) is not None:
-                return family, arguments
+    for family in rules.families:
+        arguments = family.find_arguments(text)
+        if arguments is not None:
+            return family, arguments
     return None
-
-
-_VETO = lazy_pattern(
-    r"\b(?:and|,) (?:then|also|after that|tell|send|summari[sz]e|explain|compare|write|save)\b"
-    r"|\b(?:y|,) (?:luego|después|despues|también|dime|envía|resume|explica|compara|guarda)\b",
-    re.IGNORECASE,
-)
-"""A message that asks for a second thing."""
-
-_PLEASE = r"(?:please |can you |could you |por favor |puedes )?"
-_END = r"(?:,? please|,? por favor)?\s*[.!?]*\Z"
-_TIME = r"(?P<hour>\d{1,2})(?:[:.h](?P<minute>[0-5]\d))?\s*(?P<half>[ap]\.?m\.?)?"
-_WHAT = r"(?:to |that |about |of |de |que )?(?P<text>\S.{0,200}?)"
-_UNIT = r"(?P<unit>minute|min|hour|day|minuto|hora|día|dia)s?"
-_NUMBER = (
-    r"(?P<number>\d{1,4}|half an|an?|one|two|three|four|five|ten|fifteen|twenty|thirty|media|una?|dos|tres|cinco|diez)"
-)
-_DAY = (
-    r"(?P<day>today|tomorrow|(?:on |next )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|hoy|mañana|pasado mañana"
-    r"|(?:el )?(?:lunes|martes|miércoles|jueves|viernes|sábado|domingo))"
-)
-_URL = r"(?P<url>https?://[^\s<>\"']{1,250}?)"
-
-
-def _patterns(*bodies: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(lazy_pattern(rf"{_PLEASE}{body}{_END}", re.IGNORECASE) for body in bodies)
-
-
-def _none(match: re.Match[str]) -> Mapping[str, Any]:
-    return {}
-
-
-def _groups(*names: str) -> Arguments:
-    """Return arguments with the named groups of the match, as they were written."""
-    return lambda match: {name: match[name].strip() for name in names if match[name]}
-
-
-def _reminder_in(match: re.Match[str]) -> Mapping[str, Any] | None:
-    number = read_number(match["number"])
-    unit = match["unit"].lower()
-    factor = 1 if unit.startswith("min") else 60 if unit.startswith("h") else 1440
-    minutes = round(number * factor) if number is not None else 0
-    return {"in_minutes": minutes, "text": match["text"].strip()} if minutes > 0 else None
-
-
-def _clock_time(match: re.Match[str]) -> str | None:
-    hour, minute = int(match["hour"]), int(match["minute"] or 0)
-    half = (match["half"] or "").lower()[:1]
-    if half:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if half == "p" else 0)
-    return f"{hour:02}:{minute:02}" if hour < 24 else None
-
-
-def _reminder_at(match: re.Match[str]) -> Mapping[str, Any] | None:
-    at = _clock_time(match)
-    return None if at is None else {"at": at, "text": match["text"].strip()}
-
-
-_DAYS: Final = {
-    "hoy": "today",
-    "mañana": "tomorrow",
-    "pasado mañana": "in 2 days",
-    "lunes": "monday",
-    "martes": "tuesday",
-    "miércoles": "wednesday",
-    "jueves": "thursday",
-    "viernes": "friday",
-    "sábado": "saturday",
-    "domingo": "sunday",
-}
-
-
-def _reminder_on_day(match: re.Match[str]) -> Mapping[str, Any] | None:
-    at = _clock_time(match)
-    if at is None:
-        return None
-    day = match["day"].lower().removeprefix("on ").removeprefix("next ").removeprefix("el ")
-    return {"day": _DAYS.get(day, day), "at": at, "text": match["text"].strip()}
-
-
-def _time_zone(match: re.Match[str]) -> Mapping[str, Any]:
-    place = match.groupdict().get("place")
-    return {"timezone": place.strip()} if place else {}
-
-
-def _mail(match: re.Match[str]) -> Mapping[str, Any] | None:
-    """Return the mail that a message dictates; the recipient is the one that it names, and no other."""
-    body = match["text"].strip().strip("\"“”'")
-    return {"to": match["to"], "body": body} if len(body) >= 2 else None
-
-
-_REMIND = r"(?:remind me|set (?:me )?a reminder|recu[eé]rdame)"
-
-FAMILIES: Final[tuple[Family, ...]] = (
-    Family(
-        "reminder on a day",
-        "schedules.add",
-        _patterns(
-            rf"{_REMIND} {_DAY} (?:at|a las?) {_TIME} {_WHAT}",
-            rf"{_REMIND} (?:at|a las?) {_TIME} {_DAY} {_WHAT}",
-            rf"{_REMIND} {_WHAT} {_DAY} (?:at|a las?) {_TIME}",
-        ),
-        _reminder_on_day,
-    ),
-    Family(
-        "reminder at a time",
-        "schedules.add",
-        _patterns(
-            rf"{_REMIND} (?:at|a las?) {_TIME} {_WHAT}",
-            rf"{_REMIND} {_WHAT} (?:at|a las?) {_TIME}",
-        ),
-        _reminder_at,
-    ),
-    Family(
-        "reminder after a time",
-        "schedules.add",
-        _patterns(
-            rf"{_REMIND} (?:in|en|dentro de) {_NUMBER} {_UNIT} {_WHAT}",
-            rf"{_REMIND} {_WHAT} (?:in|en|dentro de) {_NUMBER} {_UNIT}",
-            rf"(?:in|en|dentro de) {_NUMBER} {_UNIT},? {_REMIND} {_WHAT}",
-        ),
-        _reminder_in,
-    ),
-    Family(
-        "list of schedules",
-        "schedules.list",
-        _patterns(
-            r"(?:list|show|what are|which are)(?: me)?(?: all)?(?: of)?(?: my| the)?(?: scheduled| active)?"
-            r" (?:reminders|schedules|scheduled tasks|tasks|monitors|alarms)",
-            r"(?:lista|muestra|enseña|cuáles son)(?:me)?(?: todos| todas)?(?: mis| los| las)?"
-            r" (?:recordatorios|tareas programadas|tareas|monitores|alarmas)",
-        ),
-        _none,
-    ),
-    Family(
-        "removal of a schedule",
-        "schedules.remove",
-        _patterns(
-            r"(?:delete|remove|cancel|borra|elimina|cancela) (?:the |my |el |la |mi )?"
-            r"(?:reminder|schedule|scheduled task|monitor|alarm|recordatorio|tarea programada|alarma)"
-            r" [#\"“']?(?P<name>[\w-]{1,64})[\"”']?",
-        ),
-        _groups("name"),
-    ),
-    Family(
-        "mail to send",
-        "mail.send",
-        _patterns(
-            r"(?:send|write) (?:an? )?(?:e-?mail|mail) to (?P<to>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4})"
-            r" (?:saying|with the text|that says|:) ?(?P<text>\S.{1,200}?)",
-            r"(?:envía|envia|manda|escribe) (?:un )?(?:correo|e-?mail) a"
-            r" (?P<to>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}) (?:diciendo|que diga|con el texto|:) ?"
-            r"(?P<text>\S.{1,200}?)",
-        ),
-        _mail,
-    ),
-    Family(
-        "inbox",
-        "mail.inbox",
-        _patterns(
-            r"(?:check|read|show|open)(?: me)? (?:my |the )?(?:inbox|e-?mails?|mails?|new (?:e-?mails?|mails?))",
-            r"(?:do i have|any) (?:any )?(?:new |unread )(?:e-?mails?|mails?)",
-            r"(?:lee|revisa|muestra|abre)(?:me)? (?:mi |mis |el |los )?(?:bandeja de entrada|correos?|e-?mails?)",
-        ),
-        lambda match: {"count": 10},
-    ),
-    Family(
-        "search in mail",
-        "mail.search",
-        _patterns(
-            r"(?:search|find|look)(?: in| through| for)? (?:my )?(?:inbox|e-?mails?|mails?) (?:for|from|about)"
-            r" (?P<query>\S.{0,120}?)",
-            r"busca (?:en )?(?:mi |mis )?(?:bandeja de entrada|correos?) (?:de |sobre |por )?(?P<query>\S.{0,120}?)",
-        ),
-        _groups("query"),
-    ),
-    Family(
-        "list of skills",
-        "skills.list",
-        _patterns(
-            r"(?:list|show)(?: me)?(?: all)?(?: my| the| your)? (?:skills|abilities)",
-            r"(?:what|which) skills (?:do you have|are there)",
-            r"(?:lista|muestra)(?:me)? (?:tus|las|mis) (?:habilidades|skills)",
-        ),
-        _none,
-    ),
-    Family(
-        "date and time",
-        "datetime.now",
-        _patterns(
-            r"(?:what(?:'s| is) the |tell me the )?(?:current |exact )?(?:time|date|date and time|time and date)"
-            r"(?: is it)?"
-            r"(?: now| today| right now)?(?: in (?P<place>[^\W\d_][\w .'/-]{1,40}?))?(?: now| today| right now)?",
-            r"(?:what time|what day|which day)(?: is it| is today)(?: now| today| right now)?"
-            r"(?: in (?P<place>[^\W\d_][\w .'/-]{1,40}?))?(?: now| today| right now)?",
-            r"what(?:'s| is) (?:today's date|the date today|today)",
-            r"¿?qué (?:hora|día|fecha) es(?: hoy| ahora)?(?: en (?P<place>[^\W\d_][\w .'/-]{1,40}?))?",
-        ),
-        _time_zone,
-    ),
-    Family(
-        "weather",
-        "weather.now",
-        _patterns(
-            r"(?:what(?:'s| is) the |how(?:'s| is) the )?(?:current )?weather (?:like )?(?:in|for|at)"
-            r" (?P<place>[^\W\d_][\w .'-]{1,60}?)(?: now| today| right now| like)?",
-            r"¿?(?:qué tiempo hace|cómo está el tiempo|el tiempo) en (?P<place>[^\W\d_][\w .'-]{1,60}?)"
-            r"(?: hoy| ahora)?",
-        ),
-        _groups("place"),
-    ),
-    Family(
-        "page",
-        "http.request",
-        _patterns(
-            rf"(?:fetch|open|get|load|download|read|visit|go to|show me|abre|lee|descarga|visita|ve a) {_URL}",
-            _URL,
-        ),
-        _groups("url"),
-    ),
-    Family(
-        "search in the web",
-        "web.search",
-        _patterns(
-            r"(?:search (?:the (?:web|internet) |online )?for|google|look up|web search:?) (?P<query>\S.{0,200}?)",
-            r"(?:what(?:'s| is) the (?:current )?price of|price of|how much is) (?P<query>\S.{0,80}?)(?: now| today)?",
-            r"(?:busca en (?:internet|la web|google)|googlea) (?P<query>\S.{0,200}?)",
-        ),
-        _groups("query"),
-    ),
-)
-"""The families, in the order in which they are tried."""

@@ -6,8 +6,10 @@ from dataclasses import field
 from typing import Final, Literal
 
 from sophon.decisions.compaction import compact_for_routing
+from sophon.decisions.internal_texts import is_internal
 from sophon.decisions.intervals import find_interval
-from sophon.decisions.patterns import CONFIRMATION, INTERNAL_PREFIXES, PATTERNS, QUESTION, Family, count_hits
+from sophon.decisions.patterns import CONFIRMATION, QUESTION, Family, count_hits
+from sophon.decisions.rules import DEFAULT_RULES, DecisionRules
 from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
 
@@ -44,26 +46,22 @@ class Decided:
 DIRECT: Final = Decided()
 
 
-def decide(text: str) -> Decided:
+def decide(text: str, rules: DecisionRules = DEFAULT_RULES) -> Decided:
     """Return the strategy of a message. Never raises: whatever goes wrong, the message is direct."""
     try:
-        return _decide(text)
+        return _decide(text, rules)
     except Exception:  # noqa: BLE001 - a rule that fails must not keep a message from a model
         return DIRECT
 
 
-def is_internal(text: str) -> bool:
-    """Return whether the program itself wrote a text; no rule acts on it."""
-    return text.lstrip().startswith(INTERNAL_PREFIXES)
-
-
-def _decide(text: str) -> Decided:
+def _decide(text: str, rules: DecisionRules) -> Decided:
     if is_internal(text) or len(text.strip()) < MIN_CHARACTERS or CONFIRMATION.match(text[:200]):
         return DIRECT
-    compact = compact_for_routing(text)
-    hits = count_hits(compact)
+    table = rules.table
+    compact = compact_for_routing(text, table)
+    hits = count_hits(compact, table)
     asks = QUESTION.search(compact) is not None
-    creates_agent = PATTERNS["agent"][0].search(compact) or PATTERNS["agent"][3].search(compact)
+    creates_agent = any(pattern.search(compact) for pattern in table.creates_agent)
     # Who asks for an agent that watches something wants an agent, not a schedule.
     if not asks and ("schedule" in hits or ("continuous" in hits and not creates_agent)):
         parameters = {"title": make_title(text), "interval": find_interval(compact)}

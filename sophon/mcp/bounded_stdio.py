@@ -4,28 +4,19 @@ The transport of the SDK keeps a line in memory however long it is, and passes o
 child has only the given environment, and of a line over the limit nothing but its beginning is kept.
 """
 
-import logging
-import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import Any, Final
 
 import anyio
-from anyio.abc import Process
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from sophon.lazy_pattern import lazy_pattern
-
-log = logging.getLogger("sophon")
+from sophon.mcp.server_process import ServerProcess
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
-STOP_SECONDS: Final = 2.0
-"""Time that the server has to end after its input is closed; then its process group is killed."""
-
 TOO_LARGE: Final = -32001
 """Code of the error that takes the place of an answer over the limit."""
 
@@ -94,9 +85,7 @@ async def open_stdio(
 
     `on_end` is called when the server writes no more. Raises OSError if the program cannot be started.
     """
-    process = await anyio.open_process(
-        list(command), env=dict(environment), stderr=DEVNULL, cwd=folder, start_new_session=True
-    )
+    process = await ServerProcess.start(command, environment, folder)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -104,8 +93,7 @@ async def open_stdio(
         splitter = LineSplitter(max_message_bytes)
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             async with to_session:
-                assert process.stdout is not None
-                async for chunk in process.stdout:
+                while chunk := await process.read():
                     for line, cut in splitter.feed(chunk):
                         if line.strip():
                             await to_session.send(parse_line(line, cut=cut))
@@ -114,10 +102,9 @@ async def open_stdio(
     async def write() -> None:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             async with from_session:
-                assert process.stdin is not None
                 async for message in from_session:
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                    await process.stdin.send(text.encode() + b"\n")
+                    await process.write(text.encode() + b"\n")
         await to_session.aclose()  # a server that reads no more gives no answer either
 
     async with anyio.create_task_group() as tasks:
@@ -127,21 +114,7 @@ async def open_stdio(
             yield from_server, to_server
         finally:
             with anyio.CancelScope(shield=True):
-                await _stop(process)
+                await process.stop()
                 for stream in (to_session, from_server, to_server, from_session):
                     await stream.aclose()
             tasks.cancel_scope.cancel()
-
-
-async def _stop(process: Process) -> None:
-    assert process.stdin is not None
-    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await process.stdin.aclose()
-    with anyio.move_on_after(STOP_SECONDS):
-        await process.wait()
-    with suppress(ProcessLookupError):  # its children too, even if it has ended itself
-        os.killpg(process.pid, signal.SIGKILL)
-    with anyio.move_on_after(STOP_SECONDS) as waiting:
-        await process.aclose()
-    if waiting.cancelled_caught:
-        log.warning("the MCP server with process id %d does not end", process.pid)

@@ -1,12 +1,12 @@
-"""Connection to one MCP server, over stdio or streamable HTTP: its tools, and calls of them.
+"""Connection to one MCP server, over stdio or streamable HTTP: its tools, resources and prompts.
 
 Requests are sent as such and not by the SDK's own methods for tools: these check results against a schema of the
 server, whose patterns may take for ever, in this process.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final, cast
 
 from mcp import Client
@@ -15,48 +15,63 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
-    CallToolResult,
+    GetPromptRequest,
+    GetPromptRequestParams,
     Implementation,
-    ListToolsRequest,
-    ListToolsResult,
+    InputRequiredResult,
+    InputResponses,
+    ListPromptsRequest,
+    ListResourcesRequest,
+    ListResourceTemplatesRequest,
     PaginatedRequestParams,
+    ReadResourceRequest,
+    ReadResourceRequestParams,
+    Request,
     ToolListChangedNotification,
 )
+from mcp_types.methods import is_input_required
+from pydantic import TypeAdapter
 
 from sophon._version import __version__
 from sophon.errors import ToolError
-from sophon.lazy_dataclass import dataclass
 from sophon.mcp.bounded_http import open_http
 from sophon.mcp.bounded_stdio import open_stdio
+from sophon.mcp.change_subscription import follow_changes
+from sophon.mcp.elicitation_requests import ElicitationRequests
+from sophon.mcp.failure_text import MAX_ERROR, describe_failure
+from sophon.mcp.listed_text import contents_to_text, prompt_to_text, prompts_to_text, resources_to_text
 from sophon.mcp.result_text import result_to_text
+from sophon.mcp.server_address import ServerAddress, ServerFacts
+from sophon.mcp.server_call import ServerCall
+from sophon.mcp.tolerant_stream import TolerantStream
 from sophon.mcp.tool_definition import ToolDefinition
-from sophon.security import redact
+from sophon.trace_context import HEADER, find_traceparent
+
+log = logging.getLogger("sophon")
 
 MAX_TOOLS: Final = 200
-"""Tools of a server that are read; what it lists beyond is left out."""
+"""Tools of a server that are read, and resources, templates and prompts; what it lists beyond is left out."""
 
 MAX_PAGES: Final = 50
-MAX_ERROR: Final = 1000
-"""Characters of an error of a server that are kept."""
+MAX_ROUNDS: Final = 10
+"""Times that a server may answer one request with questions."""
 
-
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
-    """How a server is reached: `command` with its environment, or `url` with headers; secrets are resolved."""
-
-    command: tuple[str, ...] = ()
-    environment: Mapping[str, str] | None = None
-    folder: Path | None = None
-    url: str = ""
-    headers: Mapping[str, str] | None = None
-    call_seconds: float = 60.0
+JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
+"""Results stay what the server sent; the session has checked them against the protocol."""
 
 
 class ServerConnection:
     """An open connection; its methods end with MCPError if the server is gone, and can be cancelled."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, stream: TolerantStream, questions: ElicitationRequests) -> None:
+        self._client, self._stream, self._questions = client, stream, questions
+        found, about = client.server_capabilities, client.server_info
+        self.facts = ServerFacts(
+            client.protocol_version,
+            "" if about is None else f"{about.name} {about.version}"[:100],
+            found.resources is not None,
+            found.prompts is not None,
+        )
 
     async def list_tools(self) -> tuple[list[ToolDefinition], bool]:
         """Return the tools, page by page up to `MAX_TOOLS`, and whether there are more.
@@ -65,11 +80,11 @@ class ServerConnection:
         """
         if self._client.server_capabilities.tools is None:
             return [], False
+        self._stream.dropped = {}
         found: list[ToolDefinition] = []
         cursor: str | None = None
         for _ in range(MAX_PAGES):
-            request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
-            page = await self._client.session.send_request(request, ListToolsResult)
+            page = await self._client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
             for each in page.tools:
                 found.append(ToolDefinition.from_json(each.model_dump(by_alias=True, mode="json", exclude_none=True)))
             cursor = page.next_cursor
@@ -77,23 +92,89 @@ class ServerConnection:
                 break
         return found[:MAX_TOOLS], cursor is not None or len(found) > MAX_TOOLS
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any]) -> str:
+    @property
+    def dropped(self) -> Mapping[str, str]:
+        """Names of the tools of the last list that were not valid, with the reason."""
+        return self._stream.dropped
+
+    async def call_tool(self, name: str, arguments: Mapping[str, Any], call: ServerCall) -> str:
         """Call a tool and return its result as text. Raises ToolError if the call fails.
 
         A call that is cancelled is cancelled at the server too.
         """
-        request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
-        try:
-            result = await self._client.session.send_request(request, CallToolResult)
-        except MCPError as error:
-            raise ToolError(describe_failure(error)) from None
-        except ValueError:
-            raise ToolError("the MCP server answered with what is no result of a tool") from None
-        content = [each.model_dump(by_alias=True, mode="json", exclude_none=True) for each in result.content]
-        text = result_to_text(content, result.structured_content)
-        if result.is_error:
+        described: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        if (traceparent := find_traceparent()) is not None:
+            described["_meta"] = {HEADER: traceparent}
+        params = CallToolRequestParams(**described)
+        result = await self._send(CallToolRequest(params=params), call)
+        text = result_to_text(result["content"], result.get("structuredContent"))
+        if result.get("isError"):
             raise ToolError(text[:MAX_ERROR] or "the tool of the MCP server failed without a reason")
         return text
+
+    async def list_resources(self, call: ServerCall) -> str:
+        """Return the resources and templates as text. Raises ToolError."""
+        resources, has_more = await self._list("resources", ListResourcesRequest, call)
+        templates, more_templates = list[Mapping[str, Any]](), False
+        try:
+            templates, more_templates = await self._list("resourceTemplates", ListResourceTemplatesRequest, call)
+        except ToolError as error:  # many servers have resources and no such method
+            log.debug("an MCP server lists no templates of resources: %s", error)
+        return resources_to_text(resources, templates, has_more=has_more or more_templates)
+
+    async def read_resource(self, uri: str, call: ServerCall) -> str:
+        """Return the contents of a resource as text. Raises ToolError."""
+        request = ReadResourceRequest(params=ReadResourceRequestParams(uri=uri))
+        return contents_to_text((await self._send(request, call))["contents"])
+
+    async def list_prompts(self, call: ServerCall) -> str:
+        """Return the prompts as text. Raises ToolError."""
+        prompts, has_more = await self._list("prompts", ListPromptsRequest, call)
+        return prompts_to_text(prompts, has_more=has_more)
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str], call: ServerCall) -> str:
+        """Return the messages of a prompt as text. Raises ToolError."""
+        request = GetPromptRequest(params=GetPromptRequestParams(name=name, arguments=dict(arguments)))
+        return prompt_to_text(await self._send(request, call))
+
+    async def _list(
+        self, key: str, kind: Callable[..., Request[Any, Any]], call: ServerCall
+    ) -> tuple[list[Mapping[str, Any]], bool]:
+        found: list[Mapping[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            page = await self._send(kind(params=PaginatedRequestParams(cursor=cursor)), call)
+            found += page.get(key, [])
+            cursor = page.get("nextCursor")
+            if cursor is None or len(found) >= MAX_TOOLS:
+                break
+        return found[:MAX_TOOLS], cursor is not None or len(found) > MAX_TOOLS
+
+    async def _send(self, request: Request[Any, Any], call: ServerCall) -> dict[str, Any]:
+        """Send a request and return its result; the questions that it depends on are asked. Raises ToolError."""
+        with self._questions.expect(call):
+            try:
+                for _ in range(MAX_ROUNDS):
+                    result = await self._client.session.send_request(request, JSON, progress_callback=call.on_progress)
+                    if not is_input_required(result):
+                        return cast(dict[str, Any], result)
+                    needed = InputRequiredResult.model_validate(result, by_name=False)
+                    answers = await self._answer(needed, call)
+                    more = {"input_responses": answers, "request_state": needed.request_state}
+                    request = request.model_copy(update={"params": request.params.model_copy(update=more)})
+            except MCPError as error:
+                raise ToolError(describe_failure(error)) from None
+            except ValueError:
+                raise ToolError("the MCP server answered with what is no result of such a request") from None
+        raise ToolError(f"the MCP server asked more than {MAX_ROUNDS} times")
+
+    async def _answer(self, needed: InputRequiredResult, call: ServerCall) -> InputResponses:
+        answers: InputResponses = {}
+        for key, asked in (needed.input_requests or {}).items():
+            if asked.method != "elicitation/create":
+                raise ToolError(f"the MCP server needs {asked.method}, which is not offered")
+            answers[key] = await self._questions.answer(call, asked.params)
+        return answers
 
 
 @asynccontextmanager
@@ -102,37 +183,33 @@ async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGene
 
     Raises OSError, MCPError and other errors, also in groups, for a server that cannot be reached.
     """
+    streams: list[TolerantStream] = []
+    questions = ElicitationRequests()
 
     async def receive(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             wake()
 
-    transport = (
-        open_http(address.url, address.headers or {}, seconds=address.call_seconds)
-        if address.url
-        else open_stdio(address.command, address.environment or {}, folder=address.folder, on_end=wake)
-    )
+    @asynccontextmanager
+    async def open_transport() -> AsyncGenerator[Any]:
+        transport = (
+            open_http(address.url, address.headers or {}, seconds=address.call_seconds)
+            if address.url
+            else open_stdio(address.command, address.environment or {}, folder=address.folder, on_end=wake)
+        )
+        async with transport as (reading, writing):
+            streams.append(TolerantStream(reading))
+            yield streams[0], writing
+
     client = Client(
-        transport,
-        mode="legacy",
+        open_transport(),
+        mode=address.protocol,
         message_handler=receive,
+        elicitation_callback=questions.receive if address.asks else None,
         cache=None,
         client_info=Implementation(name="sophon", version=__version__),
     )
     async with client:
-        yield ServerConnection(client)
-
-
-def describe_failure(error: BaseException) -> str:
-    """Return one line about why a server failed, without secrets; of a group of errors about the first one."""
-    if isinstance(error, BaseExceptionGroup):
-        return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    if isinstance(error, TimeoutError):
-        return "the MCP server does not answer"
-    if isinstance(error, MCPError):
-        text = f"the MCP server reports: {error.error.message}"
-    elif isinstance(error, FileNotFoundError):
-        text = f"there is no program {error.filename!r}"
-    else:
-        text = f"{type(error).__name__}: {error}"
-    return redact(" ".join(text.split()))[:MAX_ERROR]
+        streams[0].session = client.session
+        async with follow_changes(client, wake):
+            yield ServerConnection(client, streams[0], questions)

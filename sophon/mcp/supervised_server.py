@@ -3,26 +3,33 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
 from sophon.clock import Clock
 from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
+from sophon.mcp.call_statistics import NO_CALLS, CallStatistics
 from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
-from sophon.mcp.server_status import ServerState, ServerStatus, ToolState, ToolStatus
+from sophon.mcp.server_call import ServerCall
+from sophon.mcp.server_status import ServerState, ServerStatus, ToolStatus
+from sophon.mcp.server_tools import ServerTools
+from sophon.mcp.server_unusable import ServerUnusable
 from sophon.mcp.tool_definition import ToolDefinition
 from sophon.mcp.tool_pins import find_changed
-from sophon.mcp.tool_risk import choose_risk
+from sophon.mcp.tool_rows import describe_dropped, describe_reader, describe_tool
 from sophon.settings import McpServerSettings
-from sophon.tools.argument_schema import ArgumentSchema
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Tool
+from sophon.visible_text import escape_invisible
 
 if TYPE_CHECKING:
-    from sophon.mcp.server_connection import ServerAddress, ServerConnection
+    from sophon.mcp.server_address import ServerAddress, ServerFacts
+    from sophon.mcp.server_connection import ServerConnection
+    from sophon.mcp.server_tools import Request
 
 log = logging.getLogger("sophon")
 
@@ -34,12 +41,9 @@ MIN_PAUSE_SECONDS: Final = 1.0
 """Time between two lists of the tools; a server that reports changes without end costs no more."""
 
 
+MAX_ERROR: Final = 1000
 RETRY_SECONDS: Final = 60.0
 """Time between two attempts to reach a URL that has failed too often; a program stays off."""
-
-
-class ServerUnusable(Exception):
-    """The settings of a server cannot work, whatever the server does; it stays within this package."""
 
 
 class SupervisedServer:
@@ -59,8 +63,9 @@ class SupervisedServer:
         accepted: AcceptedTools,
         clock: Clock,
         *,
-        resolve: Callable[[McpServerSettings], "ServerAddress"],
+        resolve: "Callable[[McpServerSettings], Awaitable[ServerAddress]]",
         disabled: Collection[str] = (),
+        question_seconds: float = 0.0,
         on_change: Callable[[ServerStatus], None] = lambda _: None,
     ) -> None:
         self.status = ServerStatus(settings.id, "starting" if settings.enabled else "disabled")
@@ -75,6 +80,12 @@ class SupervisedServer:
         self._definitions: Mapping[str, ToolDefinition] = {}
         self._tools: dict[str, tuple[str, Tool]] = {}
         self._has_more = False
+        self._dropped: Mapping[str, str] = {}
+        self._features = (False, False)
+        self._readers: list[Tool] = []
+        self._factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
+        self.statistics: dict[str, CallStatistics] = {}
+        """Calls of the tools, by their names at the server."""
         self._lock = asyncio.Lock()
         self._scope: anyio.CancelScope | None = None
         self._is_stopped = False
@@ -116,7 +127,7 @@ class SupervisedServer:
 
     def _plan_restart(self, error: Exception) -> float | None:
         """Count a failure and return the seconds until the next attempt, None if there is none."""
-        from sophon.mcp.server_connection import describe_failure  # lazy: it needs the extra
+        from sophon.mcp.failure_text import describe_failure  # lazy: it needs the extra
 
         text = describe_failure(error)
         delay = self._budget.record(self._clock.monotonic())
@@ -126,6 +137,11 @@ class SupervisedServer:
             return delay
         self._give_up(f"{text} ({MAX_CRASHES} failures within a minute)")
         return None if self._settings.url is None else RETRY_SECONDS
+
+    def describe(self) -> ServerStatus:
+        """Return the status, with the calls of each tool."""
+        tools = tuple(replace(each, calls=self.statistics.get(each.name, NO_CALLS)) for each in self.status.tools)
+        return replace(self.status, tools=tools)
 
     async def accept(self, digests: Mapping[str, str]) -> ServerStatus:
         """Accept the definitions of tools, given by name with the digest that was shown, and return the new status.
@@ -148,11 +164,12 @@ class SupervisedServer:
     async def _connect_and_follow(self) -> None:
         from sophon.mcp.server_connection import connect  # lazy: it needs the extra
 
-        address = self._resolve(self._settings)
+        address = await self._resolve(self._settings)
         # Scopes of anyio, not of the clock, for the reason that `stop` gives.
         with anyio.fail_after(START_SECONDS) as start:
             self._wake.clear()
             async with connect(address, self._wake.set) as connection:
+                self._note_facts(connection.facts)
                 await self._refresh(connection)
                 start.deadline = math.inf
                 self._connection = connection
@@ -166,10 +183,20 @@ class SupervisedServer:
                     self._set_ready()
                     await self._clock.sleep(MIN_PAUSE_SECONDS)
 
+    def _note_facts(self, facts: "ServerFacts") -> None:
+        """Keep what the server says about itself, and the tools that read what it has, the same after a restart."""
+        software = escape_invisible(facts.software)
+        self.status = replace(self.status, protocol=facts.protocol, software=software)  # announced with its tools
+        features = (facts.has_resources, facts.has_prompts)
+        if features != self._features:
+            self._features = features
+            self._readers = self._factory.create_readers(has_resources=features[0], has_prompts=features[1])
+
     async def _refresh(self, connection: "ServerConnection") -> None:
         definitions, has_more = await connection.list_tools()
         async with self._lock:
             self._definitions = {each.name: each for each in definitions}
+            self._dropped = {name: why for name, why in connection.dropped.items() if name not in self._definitions}
             self._has_more = has_more
             await self._offer()
 
@@ -180,78 +207,47 @@ class SupervisedServer:
         if accepted is None:
             await self._accepted.save(self._settings.id, offered)
             accepted = offered
-        changed = find_changed(accepted, offered)
-        rows = [self._judge(each, is_changed=name in changed) for name, each in self._definitions.items()]
+        changed, own = find_changed(accepted, offered), self._settings.id
+        rows = [describe_tool(own, each, self._disabled, changed) for each in self._definitions.values()]
         kept = {row.name: self._keep_tool(self._definitions[row.name]) for row in rows if row.state == "offered"}
         self._tools = kept
-        self._toolbox.replace(self._source, [tool for _, tool in kept.values()])
+        taken = {f"{own}.{name}" for name in self._definitions} | set(self._disabled)
+        readers = [reader for reader in self._readers if reader.name not in taken]
+        self._toolbox.replace(self._source, [*(tool for _, tool in kept.values()), *readers])
         registry = self._toolbox.registry
-        rows = [self._check_registered(row, registry.get(f"{self._settings.id}.{row.name}")) for row in rows]
+        for index, row in enumerate(rows):
+            if row.state == "offered" and registry.get(f"{own}.{row.name}") is not kept[row.name][1]:
+                rows[index] = replace(row, state="unusable", reason="the name is taken by another tool")
+        rows += [describe_dropped(name, reason) for name, reason in self._dropped.items()]
+        rows += [describe_reader(own, reader) for reader in readers]
         self._set(self.status.state, None, tuple(rows))
 
     def _set_ready(self) -> None:
         note = f"it lists more than {len(self._definitions)} tools; the rest is left out" if self._has_more else ""
         self._set("ready", note)
 
-    def _judge(self, definition: ToolDefinition, *, is_changed: bool) -> ToolStatus:
-        state: ToolState = "changed" if is_changed else "offered"
-        if f"{self._settings.id}.{definition.name}" in self._disabled:
-            state = "disabled"
-        fault = definition.find_fault(self._settings.id)
-        return ToolStatus(
-            definition.name,
-            state if fault is None else "unusable",
-            choose_risk(definition.annotations).label,
-            definition.description,
-            definition.digest,
-            fault or "",
-            definition.schema if state == "changed" and fault is None else None,
-        )
-
-    def _check_registered(self, row: ToolStatus, registered: Tool | None) -> ToolStatus:
-        if row.state != "offered" or registered is self._tools[row.name][1]:
-            return row
-        reason = "the name is taken by another tool"
-        return ToolStatus(row.name, "unusable", row.risk, row.description, row.digest, reason)
-
     def _keep_tool(self, definition: ToolDefinition) -> tuple[str, Tool]:
         """Return the tool of a definition; the one of before, if it is the same, so that nothing is built anew."""
         before = self._tools.get(definition.name)
         if before is not None and before[0] == definition.digest:
             return before
-        return definition.digest, self._create_tool(definition)
+        return definition.digest, self._factory.create_tool(definition)
 
-    def _create_tool(self, definition: ToolDefinition) -> Tool:
-        name = f"{self._settings.id}.{definition.name}"
-
-        async def run(arguments: Mapping[str, Any]) -> str:
-            return await self._call(definition.name, arguments)
-
-        def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
-            definition.check_arguments(name, arguments)
-            return {"arguments": dict(arguments)}
-
-        return Tool(
-            name,
-            definition.description or name,
-            run,
-            ArgumentSchema(lambda: (definition.schema, check), names=definition.parameters),
-            risk=choose_risk(definition.annotations),
-            group=self._source,
-            timeout_seconds=self._settings.timeout.total_seconds(),
-            external=True,
-            tags=(self._settings.id,),
-        )
-
-    async def _call(self, name: str, arguments: Mapping[str, Any]) -> str:
+    async def _send(self, tool: str, request: "Request", call: ServerCall) -> str:
+        """Send a request of one of the tools, and count it."""
         connection = self._connection
         if connection is None:
             raise ToolError(f"the MCP server {self._settings.id} is not connected: {self.status.error or 'it starts'}")
+        started, error = self._clock.monotonic(), ""
         try:
-            return await connection.call_tool(name, arguments)
-        except BaseException:
+            return await request(connection, call)
+        except BaseException as failure:
             self._wake.set()
+            error = str(failure)[:MAX_ERROR] if isinstance(failure, ToolError) else "it was stopped before its end"
             raise
+        finally:
+            earlier = self.statistics.get(tool, NO_CALLS)
+            self.statistics[tool] = earlier.with_call(self._clock.monotonic() - started, error)
 
     def _give_up(self, error: str) -> None:
         log.error("the MCP server %s has failed: %s", self._settings.id, error)
@@ -263,7 +259,9 @@ class SupervisedServer:
         before = self.status
         if error is None:
             error = before.error if before.state == state else ""
-        status = ServerStatus(before.id, state, error, before.tools if tools is None else tools)
-        if status != before:
+        self._set_status(replace(before, state=state, error=error, tools=before.tools if tools is None else tools))
+
+    def _set_status(self, status: ServerStatus) -> None:
+        if status != self.status:
             self.status = status
             self._on_change(status)

@@ -3,22 +3,17 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.mcp.accepted_tools import AcceptedTools
+from sophon.mcp.address_resolution import resolve_address
 from sophon.mcp.server_status import ServerStatus
-from sophon.mcp.supervised_server import ServerUnusable, SupervisedServer
-from sophon.settings import McpServerSettings, Secret, Settings
+from sophon.mcp.supervised_server import SupervisedServer
+from sophon.settings import Settings
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.tools.registry import Toolbox
-
-if TYPE_CHECKING:
-    from sophon.mcp.server_connection import ServerAddress
 
 
 class McpSupervisor:
@@ -41,6 +36,7 @@ class McpSupervisor:
     ) -> None:
         accepted = AcceptedTools(states)
         resolve = partial(resolve_address, settings=settings, environment=environment, folder=folder)
+        asks = settings.approval.questions
         self._clock = clock
         self._tasks: list[asyncio.Task[None]] = []
         self.servers = {
@@ -51,6 +47,7 @@ class McpSupervisor:
                 clock,
                 resolve=resolve,
                 disabled=frozenset(settings.tools.disabled),
+                question_seconds=settings.mcp.question_timeout.total_seconds() if asks else 0.0,
                 on_change=on_change,
             )
             for each in settings.mcp.servers
@@ -78,37 +75,10 @@ class McpSupervisor:
 
     def list_status(self) -> list[ServerStatus]:
         """Return the status of all servers, in the order of the settings."""
-        return [each.status for each in self.servers.values()]
+        return [each.describe() for each in self.servers.values()]
 
     async def accept(self, server: str, digests: Mapping[str, str]) -> ServerStatus:
         """Accept tools of a server; see `SupervisedServer.accept`. Raises NotFound, InputError, StoreError."""
         if server not in self.servers:
             raise NotFound("MCP server", server, [*self.servers][:5])
         return await self.servers[server].accept(digests)
-
-
-def resolve_address(
-    server: McpServerSettings, *, settings: Settings, environment: Mapping[str, str], folder: Path
-) -> "ServerAddress":
-    """Return how a server is reached, with its secrets. Raises ServerUnusable for a missing secret or package."""
-    if find_spec("mcp") is None:
-        raise ServerUnusable("MCP servers need the extra mcp: pip install 'sophon-agents[mcp]'")
-    from sophon.mcp.server_connection import ServerAddress  # lazy: it needs the extra
-
-    seconds = server.timeout.total_seconds()
-    if server.url is not None:
-        headers = _resolve_all("Headers", server.headers, environment)
-        return ServerAddress(url=server.url, headers=headers, call_seconds=seconds)
-    variables = build_command_environment(environment, settings) | _resolve_all("Env", server.env, environment)
-    command = (server.command or "", *server.args)
-    return ServerAddress(command, variables, folder=folder, call_seconds=seconds)
-
-
-def _resolve_all(key: str, secrets: Mapping[str, Secret], environment: Mapping[str, str]) -> dict[str, str]:
-    found = {name: secret.resolve(environment) for name, secret in secrets.items()}
-    missing = [
-        f"{key}.{name}: {secrets[name].source_description} is missing or empty" for name in found if not found[name]
-    ]
-    if missing:
-        raise ServerUnusable("; ".join(missing))
-    return {name: value for name, value in found.items() if value is not None}

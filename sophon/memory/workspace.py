@@ -4,6 +4,7 @@ Source of the order and of the framing: reference/openparallax.md 2.3.
 """
 
 import logging
+import stat
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -50,6 +51,7 @@ class WorkspaceReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._texts: OrderedDict[Path, tuple[object, str]] = OrderedDict()
+        self._refused: set[Path] = set()
         _readers.add(self)
 
     def forget(self) -> None:
@@ -72,12 +74,22 @@ class WorkspaceReader:
             self._texts.pop(path, None)
             return ""
         stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+        if not stat.S_ISREG(status.st_mode):  # reading a pipe would wait for whoever writes to it
+            self._refuse(path)
+            return ""
+        self._refused.discard(path)
         known = self._texts.get(path)
         if known is None or known[0] != stamp:
             known = self._texts[path] = (stamp, _read_text(path, status.st_size))
             while len(self._texts) > MAX_CACHED_FILES:
                 self._texts.popitem(last=False)
         return known[1]
+
+    def _refuse(self, path: Path) -> None:
+        self._texts.pop(path, None)
+        if path not in self._refused and len(self._refused) < MAX_CACHED_FILES:
+            self._refused.add(path)
+            log.warning("%s is left out of the prompts: it is no file", path)
 
 
 _readers: WeakSet[WorkspaceReader] = WeakSet()
@@ -89,24 +101,32 @@ def forget_workspace_texts() -> None:
         reader.forget()
 
 
-def build_workspace_section(texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]) -> str:
-    """Return the section of a prompt: each text with its framing, in the fixed order, in at most `budget` tokens.
+def build_workspace_parts(
+    texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]
+) -> Mapping[str, str]:
+    """Return what stands in a prompt, by file name: each text with its framing, in the fixed order, in `budget` tokens.
 
-    The end of the last text that does not fit is left out, and what follows it. "" without texts.
+    The end of the last text that does not fit is left out, and what follows it.
     """
-    parts: list[str] = []
+    parts: dict[str, str] = {}
     for file in WORKSPACE_FILES:
         text = texts.get(file.name)
         if not text:
             continue
-        left = budget - count_tokens("\n\n".join(parts))
+        left = budget - count_tokens(join_parts(parts))
         part = f"{file.framing}\n{text}"
         if count_tokens(part) > left:
             part = _shorten(part, left, count_tokens)
-            parts += [part] if part else []
+            if part:
+                parts[file.name] = part
             break
-        parts.append(part)
-    return "\n\n".join(parts)
+        parts[file.name] = part
+    return parts
+
+
+def join_parts(parts: Mapping[str, str]) -> str:
+    """Return the section of a prompt; "" without parts."""
+    return "\n\n".join(parts.values())
 
 
 def select_lines(lines: Sequence[str], budget: int, count_tokens: Callable[[str], int]) -> list[str]:

@@ -7,6 +7,7 @@ from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
+from sophon.settings.sections.decisions import DecisionsSettings
 from sophon.settings.sections.failover import FailoverSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
@@ -23,7 +24,7 @@ from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.skills import SkillsSettings
-from sophon.settings.sections.traces import TracesSettings
+from sophon.settings.sections.traces import TelemetrySettings, TracesSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -65,6 +66,9 @@ class Settings(SettingsSection):
     planning: PlanningSettings = Field(
         default_factory=PlanningSettings.defaults,
         description="When a request is planned, and how the steps of the plan run.",
+    )
+    decisions: DecisionsSettings = Field(
+        default_factory=DecisionsSettings.defaults, description="What rules decide before a model is asked."
     )
     approval: ApprovalSettings = Field(
         default_factory=ApprovalSettings.defaults, description="When a tool call needs approval."
@@ -108,6 +112,9 @@ class Settings(SettingsSection):
     traces: TracesSettings = Field(
         default_factory=TracesSettings.defaults, description="Traces of turns, which `sophon trace` shows."
     )
+    telemetry: TelemetrySettings = Field(
+        default_factory=TelemetrySettings.defaults, description="Export of traces and metrics with OpenTelemetry."
+    )
     hub: HubSettings = Field(
         default_factory=HubSettings.defaults, description="Web server: chat page, HTTP API and Socket.IO."
     )
@@ -117,9 +124,11 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for credentials that would set the same header, and for permissions of no tier."""
+        """Yield a conflict for credentials of the same header, permissions of no tier, and telemetry without traces."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
+        if self.telemetry.endpoint is not None and not self.traces.enabled:
+            yield "Telemetry", "Endpoint needs Traces.Enabled: what is exported are the traces of turns"
         known = self.routing.tier_names()
         for path, tier in self.permissions.list_max_tiers():
             if tier not in known:

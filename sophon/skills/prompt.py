@@ -21,9 +21,10 @@ MIN_WORD_CHARACTERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class SkillSection:
-    """The section of a prompt, "" without skills; the names in it, and of the others each with the reason."""
+    """The section of a prompt, "" without skills, its length, the names in it, and why others are not."""
 
     text: str
+    tokens: int
     selected: tuple[str, ...]
     excluded: Mapping[str, str]
 
@@ -37,11 +38,12 @@ def build_section(
     words with the request has twice its priority.
     """
     if not skills:
-        return SkillSection("", (), {})
+        return SkillSection("", 0, (), {})
     lines = {name: f"- {name}: {skill.description}" for name, skill in skills.items()}
     whole = _join(lines.values())
-    if count_tokens(whole) <= budget:
-        return SkillSection(whole, (*lines,), {})
+    tokens = count_tokens(whole)
+    if tokens <= budget:
+        return SkillSection(whole, tokens, (*lines,), {})
     words = {word for word in split_words(request) if len(word) >= MIN_WORD_CHARACTERS}
     candidates = [
         Skill(
@@ -55,7 +57,7 @@ def build_section(
     selection = select_skills(candidates, budget - count_tokens(_join(())))
     chosen = tuple(sorted(selection.selected))
     text = _join(lines[name] for name in chosen) if chosen else ""
-    return SkillSection(text, chosen, selection.excluded)
+    return SkillSection(text, count_tokens(text) if text else 0, chosen, selection.excluded)
 
 
 def build_instructions(skills: Sequence[SkillPackage], files: Mapping[str, Sequence[str]]) -> str:

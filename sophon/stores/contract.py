@@ -12,6 +12,7 @@ from sophon.stores.audit.contract import AuditStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.data_labels.contract import DataLabelStore
 from sophon.stores.events.contract import EventLog
+from sophon.stores.goals.contract import GoalStore
 from sophon.stores.grants.contract import GrantStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
@@ -46,6 +47,8 @@ class Store(Protocol):
     def api_tokens(self) -> ApiTokenStore: ...
     @property
     def audit(self) -> AuditStore: ...
+    @property
+    def goals(self) -> GoalStore: ...
     @property
     def grants(self) -> GrantStore: ...
     @property

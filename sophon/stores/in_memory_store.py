@@ -7,6 +7,7 @@ from sophon.stores.audit.in_memory import InMemoryAuditStore
 from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
 from sophon.stores.data_labels.in_memory import InMemoryDataLabelStore
 from sophon.stores.events.in_memory import InMemoryEventLog
+from sophon.stores.goals.in_memory import InMemoryGoalStore
 from sophon.stores.grants.in_memory import InMemoryGrantStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.in_memory import InMemoryMaintenance
@@ -53,6 +54,8 @@ class InMemoryStore:
         self.data_labels = InMemoryDataLabelStore()
         self.sessions.on_delete(self.data_labels.forget_session)
         self.sessions.on_fork(self.data_labels.copy_session)
+        self.goals = InMemoryGoalStore()
+        self.sessions.on_delete(self.goals.forget_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
         self.traces = InMemoryTraceStore()
@@ -99,6 +102,7 @@ class InMemoryStore:
         self.persons = InMemoryPersonStore(
             {
                 "grants": lambda person, _: self.grants.forget_person(person),
+                "goals": lambda person, _: self.goals.forget_person(person),
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),
                 "traces": lambda person, _: self.traces.forget_person(person),

@@ -10,6 +10,7 @@ from sophon.stores.audit.sql import SqlAuditStore
 from sophon.stores.channel_state.sql import SqlChannelStateStore
 from sophon.stores.data_labels.sql import SqlDataLabelStore
 from sophon.stores.events.sql import SqlEventLog
+from sophon.stores.goals.sql import SqlGoalStore
 from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
@@ -67,6 +68,7 @@ class SqlStore:
         self.api_tokens = SqlApiTokenStore(self._database)
         self.audit = SqlAuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
+        self.goals = SqlGoalStore(self._database)
         self.grants = SqlGrantStore(self._database)
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)

@@ -17,6 +17,7 @@ from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import DataLabelStore
 from sophon.stores.events.contract import EventLog
+from sophon.stores.goals.contract import GoalStore
 from sophon.stores.grants.contract import GrantStore
 from sophon.stores.health import StoreHealth
 from sophon.stores.maintenance.contract import StoreMaintenance
@@ -56,6 +57,7 @@ class WaitingStore:
     api_tokens: ApiTokenStore
     audit: AuditStore
     data_labels: DataLabelStore
+    goals: GoalStore
     grants: GrantStore
     journal: Journal
     memories: MemoryStore

@@ -86,6 +86,8 @@ class Toolbox:
         self._base = self.registry = registry
         self._accepts = accepts
         self._extra: dict[str, tuple[Tool, ...]] = {}
+        self.listeners: set[Callable[[], object]] = set()
+        """Called after the tools have changed, by the thread that changed them."""
         self.versions: dict[str, object] = {}
         """What the tools of a source were made from, kept by who replaces them."""
 
@@ -108,6 +110,8 @@ class Toolbox:
             for tool in source:
                 tools.setdefault(to_wire_name(tool.name), tool)
         self.registry = ToolRegistry(tools.values())
+        for notify in tuple(self.listeners):
+            notify()
 
 
 def validate_tools(objects: Iterable[object]) -> list[Tool]:

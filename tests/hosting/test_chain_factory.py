@@ -132,3 +132,14 @@ async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> 
             texts[receipt.task_id] = (run.response or {})["text"]
     await host.shutdown(grace_seconds=0)
     assert list(texts.values()) == ["by a model", "by the new chain", "by a model"]
+
+
+@pytest.mark.parametrize("name", ["twelve", "clawft"])
+def test_the_decision_layer_stands_in_a_chain_where_the_settings_want_it(name: str) -> None:
+    def names(**settings: object) -> list[str]:
+        chain = build_configured_chain(Services(settings={"Chain": {"Name": name}, **settings}))
+        return [type(each).__name__ for each in chain]
+
+    found = names(Decisions={"Enabled": True})
+    assert found.index("DecisionLayer") < found.index("AgenticLoop")
+    assert "DecisionLayer" not in names()

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-NAMES = ("echo", "flood", "lie", "die", "hang", "change", "fail", "picture")
+NAMES = ("echo", "flood", "lie", "die", "hang", "change", "fail", "picture", "look")
 FILE = Path(sys.argv[1]) if len(sys.argv) > 1 else None
 
 
@@ -21,6 +21,10 @@ def send(answer: object) -> None:
 def result(call: str, arguments: dict) -> dict:
     if call == "picture":
         return {"content": [{"type": "image", "data": "A" * 400, "mimeType": "image/png"}]}
+    if call == "look":
+        place = Path(arguments["text"])
+        text = json.dumps(sorted(each.name for each in place.iterdir())) if place.is_dir() else place.read_text()
+        return {"content": [{"type": "text", "text": text}]}
     texts = {
         "flood": "x" * 50_000_000,
         "environment": json.dumps(sorted(os.environ)),
@@ -74,4 +78,7 @@ for line in sys.stdin:
     else:
         names = NAMES[:4] if asked.get("params", {}).get("cursor") is None else NAMES[4:]
         more = {"nextCursor": "2"} if names == NAMES[:4] else {}
-        send({"jsonrpc": "2.0", "id": number, "result": {"tools": [define(each) for each in names], **more}})
+        broken = [{"description": "no name"}, {"name": "numbered", "inputSchema": 3}]
+        is_broken = FILE is not None and FILE.exists() and FILE.read_text() == "invalid"
+        tools = [define(each) for each in names] + (broken if is_broken and more else [])
+        send({"jsonrpc": "2.0", "id": number, "result": {"tools": tools, **more}})

@@ -1,120 +1,25 @@
 """MCP servers in turns: their tools are offered, fenced and approved; what a server does costs its own tools only."""
 
-import asyncio
 import logging
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from sophon import Decision, Services, ToolCall
-from sophon.approvals import ApprovalRequest
-from sophon.clock import SystemClock
 from sophon.errors import InputError
-from sophon.mcp.server_status import ServerStatus
-from sophon.mcp.supervisor import McpSupervisor
-from sophon.testing import ScriptedModel
-from sophon_middlewares.chains import twelve
-
-SERVER = str(Path(__file__).with_name("misbehaving_server.py"))
+from tests.mcp.sites import Site, bad, call, running
 
 pytestmark = pytest.mark.anyio
-
-
-class QuickClock(SystemClock):
-    """The real clock, but pauses between starts and lists take no time."""
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(0)
-
-
-class Gate:
-    """Approves everything, and keeps what was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[ApprovalRequest] = []
-
-    async def request(self, request: ApprovalRequest, /) -> Decision:
-        self.asked.append(request)
-        return Decision("approve", decided_by="olga")
-
-
-class Site:
-    """Services with servers, and turns whose model makes given calls."""
-
-    def __init__(self, *servers: dict[str, Any], services: Services | None = None, **settings: Any) -> None:
-        self.gate, self.changes = Gate(), list[ServerStatus]()
-        base = {
-            "Mcp": {"Servers": [*servers]},
-            "Planning": {"Mode": "Never"},
-            "ToolFilter": {"Top": 60},
-            **settings,
-        }
-        self.services = services or Services(settings=base, approvals=self.gate, models=ScriptedModel([]))
-        self.supervisor = McpSupervisor(
-            self.services.settings,
-            toolbox=self.services.toolbox,
-            states=self.services.store.channel_state,
-            clock=QuickClock(),
-            environment={"PATH": "/usr/bin", "CANARY": "a-secret-value"},
-            folder=Path(),
-            on_change=self.changes.append,
-        )
-
-    def status(self, server: str = "bad") -> ServerStatus:
-        return self.supervisor.servers[server].status
-
-    def states(self, server: str = "bad") -> dict[str, str]:
-        return {each.name: each.state for each in self.status(server).tools}
-
-    async def until(self, reached: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
-            while not reached():
-                await asyncio.sleep(0.001)
-
-    async def call(self, *calls: ToolCall) -> list[str]:
-        """Run a turn whose model makes the calls, one after the other; return the results."""
-        script = [*([call] for call in calls), "done"]
-        services = Services(
-            settings=self.services.settings,
-            approvals=self.gate,
-            models=ScriptedModel(script),
-            store=self.services.store,
-        )
-        services.toolbox = self.services.toolbox
-        ctx = services.turn("go")
-        await twelve(services).run(ctx)
-        return [each.content for each in ctx.messages if each.role == "tool"]
-
-
-@asynccontextmanager
-async def running(*servers: dict[str, Any], **more: Any) -> AsyncIterator[Site]:
-    site = Site(*servers, **more)
-    site.supervisor.start()
-    await site.supervisor.wait_settled(30)
-    try:
-        yield site
-    finally:
-        await site.supervisor.stop()
-
-
-def bad(name: str = "bad", *arguments: str, **more: Any) -> dict[str, Any]:
-    return {"Id": name, "Command": sys.executable, "Args": ["-I", SERVER, *arguments], **more}
-
-
-def call(tool: str, **arguments: Any) -> ToolCall:
-    return ToolCall("c", tool, arguments)
 
 
 async def test_the_tools_are_called_fenced_and_approved_by_their_risk() -> None:
     async with running(bad()) as site:
         assert site.status().state == "ready"
         assert set(site.states().values()) == {"offered"}
-        assert len(site.states()) == 8  # both pages
+        assert len(site.states()) == 9  # both pages
         tool = site.services.registry.find("bad.echo")
         assert (tool.group, tool.external, tool.risk.label) == ("mcp:bad", True, "medium")
         results = await site.call(

@@ -86,7 +86,10 @@ def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
     traces = {kind.wire_name for kind in CLASSES if kind.is_trace}
     of_no_session = {"mcp_server_changed"}
     assert transient == live | traces | of_no_session | {"session_deleted"}
-    assert traces == {"decision", "model_attempt", "model_fallback", "route_chosen", "stage_completed"}
+    assert traces == {
+        *("decision", "model_attempt", "model_fallback", "route_chosen", "skills_offered", "stage_completed"),
+        "tools_offered",
+    }
 
 
 def test_an_event_of_ones_own_is_named_as_its_class() -> None:

@@ -105,3 +105,35 @@ async def test_it_needs_a_task() -> None:
 
     loop.call_soon(enter)
     assert "inside a task" in str(await failed)
+
+
+async def test_time_in_a_pause_does_not_count_and_the_rest_does() -> None:
+    clock = VirtualClock(auto=False)
+    limit = TaskTimeout(clock, 10)
+
+    async def work() -> None:
+        with limit:
+            limit.pause()
+            limit.pause()
+            await clock.sleep(1000)
+            limit.resume()
+            await clock.sleep(1000)
+            limit.resume()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+    await clock.advance(2000)
+    await clock.advance(9)
+    assert not task.done()
+    await clock.advance(1)
+    with pytest.raises(TimeoutError):
+        await task
+
+
+async def test_a_pause_outlives_its_body_without_a_timer() -> None:
+    limit = TaskTimeout(VirtualClock(auto=False), 10)
+    with limit:
+        limit.pause()
+    limit.resume()
+    assert not limit.expired()

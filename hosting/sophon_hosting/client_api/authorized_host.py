@@ -41,7 +41,7 @@ from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.events.replay import cut_stored_event
 from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.observability.trace_id import new_trace_id
+from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 from sophon_hosting.off_the_record.host import OffTheRecordHost, is_generated_id
 from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
 from sophon_hosting.run_authorship import is_direct_call
@@ -208,7 +208,8 @@ class AuthorizedHost:
                 model=message.model,
                 planning=message.planning,
                 max_iterations=message.max_iterations,
-                trace=message.trace or new_trace_id(),
+                trace=message.trace or trace_id_from_traceparent(message.traceparent),
+                traceparent=message.traceparent,
                 instructions=message.instructions,
                 images=message.images,
                 call=message.call,
@@ -661,6 +662,10 @@ class AuthorizedHost:
     def now(self) -> datetime:
         """Return the host's time."""
         return self._host.services.clock.now()
+
+    def monotonic(self) -> float:
+        """Return the monotonic time of the host's clock, in seconds."""
+        return self._host.services.clock.monotonic()
 
     def require_operator(self) -> None:
         """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""

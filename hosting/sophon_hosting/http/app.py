@@ -35,6 +35,7 @@ from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.fallback_page import fallback_page_routes
 from sophon_hosting.http.health import RenderMetrics, health_routes
 from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES
+from sophon_hosting.http.long_poll import CLIENTS
 from sophon_hosting.http.middlewares import (
     add_cors_headers,
     bind_trace,
@@ -113,7 +114,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
         ],
     )
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
-    app[HOST] = host
+    app[HOST], app[CLIENTS] = host, clients
     for api_routes in API_ROUTES:
         app.add_routes(api_routes())
     if is_page_built(chosen.web_folder):

@@ -44,6 +44,7 @@ class SendMessagePayload(EventPayload):
     planning: str | None = None
     max_iterations: int | None = None
     mode: Mode = "normal"
+    traceparent: str | None = None
 
 
 class JoinSessionPayload(EventPayload):

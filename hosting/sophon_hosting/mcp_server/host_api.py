@@ -53,9 +53,14 @@ class HostApi:
         """Return the user of the token and its scopes."""
         return await self._request("GET", "/api/me")
 
-    async def list_tools(self) -> list[JsonRow]:
-        """Return the tools that the user may use."""
-        return _items(await self._request("GET", "/api/tools"))
+    async def list_tools(self) -> JsonRow:
+        """Return the tools that the user may use as `items`, and their `version`."""
+        return await self._request("GET", "/api/tools")
+
+    async def wait_for_tools(self, version: str, wait_seconds: float) -> str:
+        """Return the version of the user's tools once it is another one; the same after so long."""
+        query = f"after={quote(version, safe='')}&wait={wait_seconds:g}"
+        return str((await self._request("GET", f"/api/tools/version?{query}"))["version"])
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], key: str) -> JsonRow:
         """Begin a tool call as a task; the same `key` begins one."""
@@ -73,9 +78,9 @@ class HostApi:
         """Return a task, with its answer or error once it is finished."""
         return await self._request("GET", f"/api/tasks/{_segment(task_id)}")
 
-    async def list_events(self, session_id: str, after: int) -> JsonRow:
-        """Return a page of the stored events of a session after a seq."""
-        query = f"after={after}&limit={EVENTS_PER_PAGE}"
+    async def list_events(self, session_id: str, after: int, wait_seconds: float) -> JsonRow:
+        """Return a page of the stored events of a session after a seq; wait for the first of it, if need be."""
+        query = f"after={after}&limit={EVENTS_PER_PAGE}&wait={wait_seconds:g}"
         return await self._request("GET", f"/api/sessions/{_segment(session_id)}/events?{query}")
 
     async def cancel_task(self, task_id: str) -> None:
@@ -112,10 +117,6 @@ def _read(response: httpx.Response, url: str) -> JsonRow:
     known = cast("dict[str, Any]", error) if isinstance(error, dict) else {}
     message = str(known.get("message") or f"the host answered with status {response.status_code}")
     raise HostRefused(str(known.get("code", "bad_answer")), message)
-
-
-def _items(answer: JsonRow) -> list[JsonRow]:
-    return cast("list[JsonRow]", answer["items"])
 
 
 def _segment(text: str) -> str:

@@ -27,6 +27,7 @@ from sophon_hosting.mcp_server.results import (
     result_of_turn,
 )
 from sophon_hosting.mcp_server.task_follower import follow_task
+from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
 
 log = logging.getLogger("sophon.mcp")
 
@@ -44,9 +45,15 @@ MAX_TRANSCRIPT_BYTES = 1_000_000
 """A transcript is cut here, with a line that says so; the host's export has all of it."""
 
 
-def create_server(open_api: OpenApi, clock: Clock) -> "Server[Any]":
-    """Return the MCP server; `open_api` gives the API of the host for each request."""
-    handlers = _Handlers(open_api, clock)
+def create_server(
+    open_api: OpenApi, clock: Clock, connection_watch: ConnectionToolWatch | None = None
+) -> "Server[Any]":
+    """Return the MCP server; `open_api` gives the API of the host for each request.
+
+    `connection_watch` tells a client of the older protocol, which cannot ask for it, about changes of the tools; it is
+    for a server that has one client.
+    """
+    handlers = _Handlers(open_api, clock, connection_watch)
     return Server(
         "sophon",
         version=__version__,
@@ -58,23 +65,33 @@ def create_server(open_api: OpenApi, clock: Clock) -> "Server[Any]":
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
         on_read_resource=handlers.read_resource,
+        on_subscriptions_listen=handlers.listen,
     )
 
 
 class _Handlers:
     """Handlers of the requests. Each opens the API with the token of its own request: a revoked one ends at once."""
 
-    def __init__(self, open_api: OpenApi, clock: Clock) -> None:
-        self._open_api, self._clock = open_api, clock
+    def __init__(self, open_api: OpenApi, clock: Clock, watch: ConnectionToolWatch | None) -> None:
+        self._open_api, self._clock, self._watch = open_api, clock, watch
 
     async def list_tools(self, ctx: Request, params: Any) -> types.ListToolsResult:
         with _one_sentence():
             async with self._open_api(ctx) as api:
                 me = await api.get_me()
                 tools = [_agent_tool()] if _may(me, "Chat") else []
-                rows = await api.list_tools() if _may(me, "CallTools") else []
-                tools += [_to_tool(row) for row in rows if row["name"] not in TURN_TOOLS]
+                if _may(me, "CallTools"):
+                    found = await api.list_tools()
+                    tools += [_to_tool(row) for row in found["items"] if row["name"] not in TURN_TOOLS]
+                    if self._watch is not None:
+                        self._watch.begin(ctx, found["version"])
         return types.ListToolsResult(tools=tools)
+
+    async def listen(self, ctx: Request, params: Any) -> types.SubscriptionsListenResult:
+        with _one_sentence():
+            async with self._open_api(ctx) as api:
+                watches = _may(await api.get_me(), "CallTools")
+                return await serve_subscription(ctx, params, api if watches else None, self._clock)
 
     async def call_tool(self, ctx: Request, params: Any) -> types.CallToolResult:
         arguments: dict[str, Any] = dict(params.arguments or {})

@@ -4,11 +4,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
 from sophon.clock import SystemClock
 from sophon_hosting.mcp_server.host_api import HostApi
 from sophon_hosting.mcp_server.server import create_server
+from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch
 
 
 async def serve_stdio(url: str, token: str | None) -> None:
@@ -20,6 +22,12 @@ async def serve_stdio(url: str, token: str | None) -> None:
         async def open_api(_: Any) -> AsyncGenerator[HostApi]:
             yield api
 
-        server = create_server(open_api, SystemClock())
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        clock = SystemClock()
+        watch = ConnectionToolWatch(api, clock)
+        server = create_server(open_api, clock, watch)
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        try:
+            async with stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, options)
+        finally:
+            await watch.aclose()

@@ -16,10 +16,15 @@ log = logging.getLogger("sophon.mcp")
 
 Report: TypeAlias = Callable[[str], Awaitable[None]]
 
-FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS = 0.03, 1.0
-"""Pauses between two looks at a task: they double from the first to the longest, and start again when it moves."""
+WAIT_SECONDS = 10.0
+"""How long one request waits for the next event; then the task itself is looked at."""
 
-LOST_SECONDS = 5.0
+RETRY_SECONDS = 0.25
+"""Pause before a host that does not answer is asked again."""
+
+FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
+
+LOST_SECONDS = 20.0
 """How long a host may not answer before the call ends with an error; a host that restarts is waited for that long."""
 
 CANCEL_SECONDS = 5.0
@@ -43,25 +48,23 @@ async def follow_task(api: HostApi, accepted: JsonRow, report: Report, clock: Cl
 
 
 async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, clock: Clock) -> JsonRow:
-    seq, pause, answered_at = 0, FIRST_POLL_SECONDS, clock.monotonic()
+    seq, answered_at = 0, clock.monotonic()
     while True:
         try:
-            task = await api.get_task(task_id)
-            page = await api.list_events(session_id, seq)
-            rows, answered_at = list(page["items"]), clock.monotonic()
+            rows: list[JsonRow] = (await api.list_events(session_id, seq, WAIT_SECONDS))["items"]
+            answered_at = clock.monotonic()
+            seq = max([seq, *(int(row["data"]["seq"]) for row in rows)])
+            own = [row for row in rows if row["data"].get("task_id") == task_id]
+            for row in own:
+                text = describe_progress(str(row["event"]), row["data"])
+                if text is not None:
+                    await report(text)
+            # Old events are trimmed, so silence is looked into as well.
+            if not rows or any(row["event"] in FINAL_EVENTS for row in own):
+                task = await api.get_task(task_id)
+                if task["finished_at"] is not None:
+                    return task
         except HostUnreachable:
             if clock.monotonic() - answered_at >= LOST_SECONDS:
                 raise
-            page, rows, task = {"more": False}, [], None
-        for row in rows:
-            data = row["data"]
-            seq = max(seq, int(data["seq"]))
-            text = describe_progress(str(row["event"]), data) if data.get("task_id") == task_id else None
-            if text is not None:
-                await report(text)
-        if page["more"]:  # earlier turns of the session
-            continue
-        if task is not None and task["finished_at"] is not None:
-            return task
-        pause = FIRST_POLL_SECONDS if rows else min(pause * 2, LONGEST_POLL_SECONDS)
-        await clock.sleep(pause)
+            await clock.sleep(RETRY_SECONDS)

@@ -144,6 +144,14 @@ class ReadOnlyMemories:
         """See `MemoryStore.list_all`."""
         return await self._memories.list_all(scope=scope)
 
+    async def find_index_damage(self) -> str:
+        """See `MemoryStore.find_index_damage`."""
+        return await self._memories.find_index_damage()
+
+    async def rebuild_index(self) -> int:
+        """Raise InputError."""
+        raise InputError("the index is made anew outside of a conversation off the record")
+
     async def expire(self, before: datetime) -> int:
         """Do nothing."""
         return 0

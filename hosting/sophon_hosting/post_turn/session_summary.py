@@ -6,7 +6,7 @@ from sophon.services import Services
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
-from sophon_hosting.run_authorship import own_text_of_run
+from sophon_hosting.run_authorship import holds_words_of_others, own_text_of_run
 
 FIRST_AT = 3
 """Answers of a session after which it is summarised; then each time their number has doubled."""
@@ -24,6 +24,8 @@ async def summarize_session(services: Services, run: Run, title: str) -> None:
     if not is_due(len(found)):
         return
     audience = audience_of_run(run)
+    if any(holds_words_of_others(each) for each in found):
+        title = ""  # a model made it of the whole message, with what was quoted or forwarded in it
     entry = MemoryEntry(
         id=f"session:{run.session_id}",
         text=build_summary(title, [own_text_of_run(each) for each in reversed(found)]),
@@ -45,4 +47,4 @@ def is_due(count: int) -> bool:
 def build_summary(title: str, texts: Sequence[str]) -> str:
     """Return one line: the title, and the beginning of each message."""
     topics = [" ".join(text.split())[:TOPIC_CHARACTERS] for text in texts]
-    return f"Past conversation {title!r}: {'; '.join(each for each in topics if each)}"
+    return f"Past conversation{f' {title!r}' if title else ''}: {'; '.join(each for each in topics if each)}"

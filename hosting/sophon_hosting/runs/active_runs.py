@@ -36,7 +36,8 @@ class ActiveRun:
     True once the chain has returned or raised. `checkpoint` is the newest one of this start. The run `must_begin` until
     the store has begun it, together with the first records of its turn. `usage` is what the turn has handed over and is
     written with the outcome, `stored_usage` the part of it that the stored checkpoint has. `released` is set when the
-    worker has released the run.
+    worker has released the run. While running calls ask people (`pauses`), the time limit is off, with `paused_seconds`
+    left of it.
     """
 
     task_id: str
@@ -61,6 +62,8 @@ class ActiveRun:
     usage: list[UsageRow] = field(default_factory=lambda: [])
     stored_usage: list[UsageRow] = field(default_factory=lambda: [])
     released: asyncio.Event = field(default_factory=asyncio.Event)
+    pauses: int = 0
+    paused_seconds: float = 0.0
 
     @property
     def is_concluded(self) -> bool:
@@ -95,6 +98,22 @@ class ActiveRun:
         self.is_finalizing = True
         if self.timeout is not None and not self.timeout.expired():
             self.timeout.reschedule(None)
+
+    def pause_timeout(self) -> None:
+        """Stop the time limit; each call needs a matching `resume_timeout`."""
+        self.pauses += 1
+        when = self.timeout.when() if self.timeout is not None and not self.timeout.expired() else None
+        if self.pauses == 1 and self.timeout is not None and when is not None:
+            self.paused_seconds = when - asyncio.get_running_loop().time()
+            self.timeout.reschedule(None)
+
+    def resume_timeout(self) -> None:
+        """End one `pause_timeout`; after the last one the rest of the time runs."""
+        self.pauses -= 1
+        if self.pauses or self.timeout is None or self.timeout.expired() or self.is_finalizing:
+            return
+        if self.timeout.when() is None and self.paused_seconds > 0:
+            self.timeout.reschedule(asyncio.get_running_loop().time() + self.paused_seconds)
 
     def _cancel_task(self) -> None:
         if self.worker_task is not None and not self.is_finalizing:

@@ -3,10 +3,13 @@
 import asyncio
 import hashlib
 import logging
+from contextlib import suppress
 from dataclasses import replace
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
+from sophon.context.approval_events import build_request_event
+from sophon.context.held_questions import CANCELLED, NOBODY_ANSWERED
 from sophon.errors import NotFound
 from sophon.events import EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
@@ -14,13 +17,16 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_tasks import task_id_from_request
-from sophon_middlewares.inner.approval import build_request_event
+from sophon_hosting.runs.held_questions import HeldQuestions
 
 log = logging.getLogger("sophon")
 
+HELD_CHECK_SECONDS = 5.0
+"""Interval between two looks into the store for a decision that another process has written."""
+
 
 class StoreApprovalGate:
-    """Approval gate of a host: return the stored decision, or suspend the turn; it never waits.
+    """Approval gate of a host: return the stored decision, or suspend the turn; only `hold` waits.
 
     The first request sets the expiry; repeating the same request returns the same record. An approval whose author may
     not give it under the policy of this moment (users, channels or operators changed since, or an earlier version let
@@ -35,7 +41,9 @@ class StoreApprovalGate:
         *,
         policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
+        held: HeldQuestions | None = None,
     ) -> None:
+        self._held = HeldQuestions() if held is None else held
         self._store, self._clock, self._active_runs = store, clock, active_runs
         # Not `or`: an event bus without sessions has length 0.
         self._policy, self._events = policy, events if events is not None else NullEventSink()
@@ -66,6 +74,45 @@ class StoreApprovalGate:
         self._new_requests.append(record.request)
         self.new_request_event.set()
         return Decision.suspend()
+
+    async def hold(self, request: ApprovalRequest, seconds: float, /) -> Decision:
+        """Keep the turn waiting for the answer to a question of a running call; see `HoldingGate.hold`.
+
+        A decision of another process is noticed within `HELD_CHECK_SECONDS`. The time limit of the run stands still.
+        """
+        active_run = self._active_runs.get(task_id_from_request(request))
+        if active_run is None or active_run.store is None:
+            return Decision.reject("the turn is not running on this host")
+        active_run.may_have_asked = True
+        active_run.pause_timeout()
+        try:
+            with self._held.hold(request.id) as decided:
+                await active_run.store.approvals.get_or_create(request, self._clock.now())
+                await self._wait_for_decision(request, decided, seconds)
+        except asyncio.CancelledError:
+            await asyncio.shield(asyncio.ensure_future(self._withdraw(request, CANCELLED)))
+            raise
+        finally:
+            active_run.resume_timeout()
+        return await self._withdraw(request, NOBODY_ANSWERED)
+
+    async def _wait_for_decision(self, request: ApprovalRequest, decided: asyncio.Event, seconds: float) -> None:
+        end = self._clock.monotonic() + seconds
+        while (rest := end - self._clock.monotonic()) > 0 and not decided.is_set():
+            with suppress(TimeoutError):
+                async with self._clock.timeout(min(rest, HELD_CHECK_SECONDS)):
+                    await decided.wait()
+            record = await self._store.approvals.find(request.id)
+            if record is None or record.decision is not None:
+                return
+
+    async def _withdraw(self, request: ApprovalRequest, reason: str) -> Decision:
+        """Return the decision on a question, which is a rejection if nobody has decided it."""
+        try:
+            record = await self._store.approvals.decide(request.id, Decision.reject(reason), self._clock.now())
+        except NotFound:  # it was not stored, or its session was deleted
+            return Decision.reject(reason)
+        return record.decision or Decision.reject(reason)
 
     async def _counts(self, store: Store, request: ApprovalRequest, decision: Decision) -> bool:
         """Return whether the decision may be used now; a rejection runs nothing, so it always may.

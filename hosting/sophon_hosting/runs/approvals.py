@@ -19,6 +19,7 @@ from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_middlewares.inner.approval import timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
@@ -46,7 +47,7 @@ class DecisionRefused(SophonError):
 
 
 class ApprovalService:
-    """Approval service: record decisions of users and expiries; each one enqueues a resume of the run.
+    """Approval service: record decisions of users and expiries; each one resumes the run, or the call that is held.
 
     The owner of the run and the policy's operators may decide; a Critical call may need an operator.
     `Approval.OnTimeout` sets the effect of an expiry; with `Park` a request stays open until somebody decides.
@@ -62,7 +63,9 @@ class ApprovalService:
         tools: Toolbox,
         policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
+        held: HeldQuestions | None = None,
     ) -> None:
+        self._held = HeldQuestions() if held is None else held
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
         self._tools = tools
         self._events = events if events is not None else NullEventSink()  # an empty event bus is falsy
@@ -172,6 +175,8 @@ class ApprovalService:
     async def _announce(self, request: ApprovalRequest, decision: Decision) -> None:
         """Emit the event now, instead of when a worker resumes the run, and enqueue the resume."""
         self._events.emit(build_resolution_event(request, decision))
+        if self._held.notify(request.id):  # a running call waits for it: there is no turn to resume
+            return
         run = await self._store.runs.find(task_id_from_request(request))
         if run is not None:  # None: its session was deleted meanwhile
             await self._queue.put(build_queue_entry(run, "resume"))

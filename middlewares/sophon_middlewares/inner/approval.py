@@ -10,8 +10,9 @@ from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compu
 from sophon.builtin_tools.questions import chat_ask
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
+from sophon.context.approval_events import build_request_event
 from sophon.deadline import Deadline, timeout_at
-from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved
+from sophon.events import AgentStatus, ApprovalResolved
 from sophon.messages import Response, ToolCall
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
@@ -222,25 +223,6 @@ def _announce(ctx: Context, request: ApprovalRequest) -> None:
     ctx.emit(AgentStatus(status="waiting_approval", detail=_format_status(request)))
     if note_announced(ctx, request.id):
         ctx.emit(build_request_event(request))
-
-
-def build_request_event(request: ApprovalRequest) -> ApprovalRequested:
-    """Return the `ApprovalRequested` event of a request, without session and run."""
-    return ApprovalRequested(
-        approval_id=request.id,
-        call_id=request.call_id,
-        kind=request.kind,
-        tool=request.tool,
-        risk=request.risk.label,
-        arguments=request.arguments,
-        preview=request.preview,
-        editable=request.editable,
-        expires_at=request.expires_at.isoformat() if request.expires_at else None,
-        full_preview=request.full_preview,
-        needs_operator=request.needs_operator,
-        escalation=request.escalation.to_json() if request.escalation else None,
-        grant_offer=request.grant_offer,
-    )
 
 
 def _format_status(request: ApprovalRequest) -> str:

@@ -19,10 +19,14 @@ OUTCOME_FIELD = "tool_outcome"
 LEFT_OUT = frozenset(
     {
         *("CapabilityRouting", "ContextWindow", "Assembler", "Memory", "Skills", "ToolFilter", "PromptToolBridge"),
-        *("Planning", "ReplyRedaction", "Classification", "Learning", "Scoring"),
+        *("Planning", "ReplyRedaction", "Classification", "Learning", "Scoring", "DecisionLayer", "Preferences"),
+        *("TextOnly", "RequestBudget", "IntentGate", "UrlOutcomes", "ResponseValidator", "ActionAnnouncer"),
     }
 )
-"""Middlewares that prepare, change or judge what a model is asked; they guard no tool call. All others stay."""
+"""Middlewares that prepare, change or judge what a model is asked; they guard no tool call. All others stay.
+
+IntentGate looks for the wish of a person in their words; who makes a call directly has said it.
+"""
 
 
 def _call_to_json(call: ToolCall) -> dict[str, Any]:

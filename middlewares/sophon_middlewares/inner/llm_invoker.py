@@ -8,11 +8,14 @@ from sophon.context import Context
 from sophon.context.reply_stream import build_stream_listener, restart_stream
 from sophon.errors import ChainError
 from sophon.events import Message as MessageAdded
+from sophon.events import ToolsOffered
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response, ToolCall
 from sophon.models.model import ModelRequest, ModelResponse
+from sophon.tools.tool import Tool
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon.turn_permissions import find_allowed_tools
 from sophon_middlewares.inner.earlier_text_size import EarlierTextSize
 from sophon_middlewares.inner.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
 from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply
@@ -29,7 +32,8 @@ class _InvokerState:
 
     The first `validated` messages are valid; `round` is the round of tool calls after which the last reply began, -1
     before the first; `used_ids` are the ids of the turn's calls, None until there is a call. `is_asking` is True while
-    a reply is requested. `earlier_texts` is the size of the turn's texts so far.
+    a reply is requested. `earlier_texts` is the size of the turn's texts so far. `offered` are the tools of the last
+    request.
     """
 
     validated: int
@@ -37,6 +41,7 @@ class _InvokerState:
     round: int = -1
     used_ids: set[str] | None = None
     is_asking: bool = False
+    offered: tuple[Tool, ...] = ()
 
 
 _TURN_STATE: Key[_InvokerState] = Key("llm_invoker.earlier")
@@ -78,6 +83,8 @@ class LlmInvoker:
             ctx.streamed_chunks = []
         turn_state.round = ctx.iteration
         turn_state.is_asking = True
+        if ctx.has_listeners:
+            _emit_offer(ctx, turn_state)
         try:
             response = await ctx.complete(_build_request(ctx, turn_state))
             is_empty = is_empty_reply(response, calls_allowed=ctx.tools_allowed)
@@ -90,6 +97,21 @@ class LlmInvoker:
             _apply_empty_response(ctx, response)
         else:
             _apply_response(ctx, response, turn_state)
+
+
+def _emit_offer(ctx: Context, turn_state: _InvokerState) -> None:
+    """Emit which tools the model is offered, if they are others than before."""
+    tools = tuple(ctx.tools) if ctx.tools_allowed else ()
+    allowed = find_allowed_tools(ctx)  # a call layer removes the others
+    if allowed is not None:
+        tools = tuple(tool for tool in tools if tool.name in allowed)
+    if tools == turn_state.offered:
+        return
+    turn_state.offered = tools
+    by_group: dict[str, int] = {}
+    for tool in tools:
+        by_group[tool.group] = by_group.get(tool.group, 0) + ctx.services.gateway.tokens.count_tool(tool)
+    ctx.emit(ToolsOffered(names=[tool.name for tool in tools], tokens=sum(by_group.values()), by_group=by_group))
 
 
 def _withdraw_streamed(ctx: Context, withdrawn: Message | None) -> None:

@@ -20,9 +20,11 @@ from sophon.security.value_redaction import redact_values
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.task_timeout import TaskTimeout
 from sophon.tools.result_limit import fence_within, limit_result
+from sophon.tools.running_call import RUNNING_CALL, RunningCall
 from sophon.tools.tool import Risk, Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
+from sophon.trace_context import PROPAGATED, derive_span_id
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
@@ -148,6 +150,8 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
         # Before the journal is written: a host stores both in one transaction.
         ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=arguments))
     await journal.start(ctx.run_id, call.id, call.name)
+    if (propagated := PROPAGATED.get()) is not None:
+        PROPAGATED.set(propagated.child(derive_span_id(ctx.task_id, call.id)))
     started = clock.monotonic()
     try:
         text, outcome = await _invoke(ctx, call, tool)
@@ -181,6 +185,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     seconds = call_timeout_seconds(tool.timeout_seconds, default, maximum)
     limit = TaskTimeout(services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
+    running = RUNNING_CALL.set(RunningCall(call.id, limit))
     try:
         with limit:
             text, outcome = await tool.invoke(call.arguments, ctx, clock=services.clock), "completed"
@@ -194,6 +199,8 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
         if ctx.cancellation.is_requested:
             raise asyncio.CancelledError from error
         text = _error_text(call, error)
+    finally:
+        RUNNING_CALL.reset(running)
     if limit.expired():
         return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
     return text, outcome

@@ -79,7 +79,9 @@ class Memory:
             await _note_taint(ctx, texts, entries)
         layer = MemoryLayer(ctx, texts, entries, days)
         ctx.put(_LAYER, layer)
-        ctx.emit(MemoryRecalled(entry_ids=[each.id for each in entries], files=[*texts], tokens=layer.count_tokens()))
+        parts = layer.count_parts()
+        ids = [each.id for each in entries]
+        ctx.emit(MemoryRecalled(entry_ids=ids, files=[*texts], tokens=layer.count_tokens(), parts=parts))
 
     async def _read_files(self, ctx: Context) -> Mapping[str, str]:
         if self._reader is None or self._folder is None or not ctx.settings.memory.file_tokens:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping, Sequence
 
 from sophon.context import Context
-from sophon.memory.workspace import build_workspace_section, select_lines
+from sophon.memory.workspace import build_workspace_parts, join_parts, select_lines
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.stores.memories.contract import MemoryEntry
@@ -48,16 +48,28 @@ class MemoryLayer:
         found = self._sections.get(window)
         if found is None:
             settings = self._ctx.settings.memory
-            files = build_workspace_section(self._texts, min(settings.file_tokens, window // 4), self._count)
+            files = join_parts(build_workspace_parts(self._texts, min(settings.file_tokens, window // 4), self._count))
             recalled = self._build_recalled(min(settings.prompt_tokens, window // 8))
             found = self._sections[window] = (files, recalled)
         return found
 
-    def _build_recalled(self, budget: int) -> str:
+    def count_parts(self) -> dict[str, int]:
+        """Return the tokens of each file, of the entries and of the daily log, for the same model."""
+        settings = self._ctx.settings.memory
+        files = build_workspace_parts(self._texts, settings.file_tokens, self._count)
+        lines, days = self._select(settings.prompt_tokens)
+        parts = {**files, "entries": "\n".join(lines), "daily_log": "\n".join(days)}
+        return {name: self._count(text) for name, text in parts.items() if text}
+
+    def _select(self, budget: int) -> tuple[list[str], list[str]]:
+        """Return the lines of entries and of the daily log that fit a budget."""
         budget -= self._count(f"{RECALL_HEADER}\n{LOG_HEADER}\n{FOOTER}")
         lines = select_lines(self._lines, budget, self._count)
         budget -= sum(self._count(f"{line}\n") for line in lines)
-        days = [*reversed(select_lines([*reversed(self._days)], budget, self._count))]  # the newest are kept
+        return lines, [*reversed(select_lines([*reversed(self._days)], budget, self._count))]  # the newest are kept
+
+    def _build_recalled(self, budget: int) -> str:
+        lines, days = self._select(budget)
         if not (lines or days):
             return ""
         return "\n".join([RECALL_HEADER, *lines, *([LOG_HEADER, *days] if days else []), FOOTER])

@@ -7,6 +7,7 @@ from sophon.builtin_tools.skill_scripts import create_script_tools
 from sophon.builtin_tools.skills import skill_tools
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
+from sophon.events import SkillsOffered
 from sophon.messages import Message, ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.skills.catalog import SkillCatalog, SkillSet
@@ -51,8 +52,11 @@ class Skills:
             return
         skills = await self._read(ctx, catalog)
         count_tokens = ctx.services.gateway.tokens.count_text
-        section = build_section(skills.enabled, ctx.text, ctx.settings.skills.prompt_tokens, count_tokens).text
-        layer = SkillsLayer(ctx, section)
+        section = build_section(skills.enabled, ctx.text, ctx.settings.skills.prompt_tokens, count_tokens)
+        if skills.enabled and ctx.has_listeners:
+            left_out = sorted(section.excluded)
+            ctx.emit(SkillsOffered(names=[*section.selected], tokens=section.tokens, left_out=left_out))
+        layer = SkillsLayer(ctx, section.text)
         with ctx.tool_check(_check), ctx.call_layer(layer, overhead=layer.find_overhead):
             await next(ctx)
 

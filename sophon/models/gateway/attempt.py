@@ -17,6 +17,7 @@ from sophon.models.gateway.response_check import check_reply_size, check_respons
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.reply_size import ReplySize
+from sophon.trace_context import PROPAGATED, new_span_id
 
 
 class AttemptRecord(NamedTuple):
@@ -83,6 +84,11 @@ class AttemptRunner:
         if self._meter is not None:
             attempt.reservation = await self._meter.reserve(attempt.request, attempt.count_input())
         candidate.provider.attempts += 1
+        propagated = PROPAGATED.get()
+        if propagated is not None:
+            # Until the next attempt or tool call of this task sets its own.
+            attempt.span_id = new_span_id()
+            PROPAGATED.set(propagated.child(attempt.span_id))
         output = attempt.output
         try:
             with attempt:

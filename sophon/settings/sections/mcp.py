@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
 
-from sophon.settings.types.field_types import Duration, Flag, WebUrl
+from sophon.settings.types.field_types import CaseInsensitive, Duration, Flag, WebUrl
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
 
@@ -23,20 +25,47 @@ class McpServerSettings(SettingsSection):
     )
     url: WebUrl | None = Field(default=None, description="URL of a server over streamable HTTP.")
     headers: dict[str, Secret] = Field(default={}, description="Headers of each request to Url, as Authorization.")
-    timeout: Duration = Field(default=timedelta(seconds=60), description="Time of one call of a tool.")
+    timeout: Duration = Field(
+        default=timedelta(seconds=60),
+        description="Time of one call of a tool, without the time in which people are asked.",
+    )
+    protocol: Annotated[Literal["Auto", "Legacy"], CaseInsensitive()] = Field(
+        default="Auto",
+        description="How a connection is opened. Auto: the server is asked for the protocol of 2026 first. Legacy: by "
+        "the handshake of the versions before, for servers that cannot stand the question.",
+    )
+    sandbox: Annotated[Literal["Off", "Offline", "Network"], CaseInsensitive()] = Field(
+        default="Off",
+        description="Sandbox of the program: none, one without a network, or one with the network of the host. It sees "
+        "the system, a folder of its own, and what Readable and Writable list.",
+    )
+    readable: tuple[Path, ...] = Field(default=(), description="Files and folders that a sandboxed program may read.")
+    writable: tuple[Path, ...] = Field(default=(), description="Folders that a sandboxed program may change.")
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict unless there is either a program or a URL, each only with its own settings."""
         if (self.command is None) is (self.url is None):
             yield "Command", "exactly one of Command and Url is required"
             return
-        foreign = {"Headers": self.headers} if self.url is None else {"Args": self.args, "Env": self.env}
+        folders = {"Readable": self.readable, "Writable": self.writable}
+        foreign = {"Headers": self.headers} if self.url is None else {"Args": self.args, "Env": self.env, **folders}
         for key, value in foreign.items():
             if value:
                 yield key, f"only allowed with {'Url' if key == 'Headers' else 'Command'}"
+        if self.url is not None and self.sandbox != "Off":
+            yield "Sandbox", "only allowed with Command"
+        if self.url is None and self.sandbox == "Off":
+            for key, value in folders.items():
+                if value:
+                    yield key, "only allowed with Sandbox"
 
 
 class McpSettings(SettingsSection):
     """Servers of the Model Context Protocol whose tools are offered."""
 
     servers: tuple[McpServerSettings, ...] = Field(default=(), description="MCP servers; needs the extra `mcp`.")
+    question_timeout: Duration = Field(
+        default=timedelta(minutes=5),
+        description="Time that one call may wait in all for answers to questions of its server, which it may ask with "
+        "Approval.Questions.",
+    )

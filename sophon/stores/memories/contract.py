@@ -102,6 +102,14 @@ class MemoryStore(Protocol):
         """Delete every entry of a scope, as `delete` does; return how many."""
         ...
 
+    async def find_index_damage(self) -> str:
+        """Return what is wrong with the index of words, "" if nothing: the next search repairs most of it by itself."""
+        ...
+
+    async def rebuild_index(self) -> int:
+        """Make the words of all entries and their index anew; return the number of entries."""
+        ...
+
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """Return every entry, oldest first."""
         ...

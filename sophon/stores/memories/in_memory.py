@@ -82,6 +82,20 @@ class InMemoryMemoryStore:
         found = [each for each in self._entries.values() if scope is None or each.scope == scope]
         return sorted(found, key=_created_at)
 
+    async def find_index_damage(self) -> str:
+        """See `MemoryStore.find_index_damage`. There is no file that could be damaged."""
+        return ""
+
+    async def rebuild_index(self) -> int:
+        """See `MemoryStore.rebuild_index`."""
+        self._numbers_by_word.clear()
+        for entry in self._entries.values():
+            number, words = self._numbers[entry.id], index_words(entry.text, entry.scope)
+            self._found[number] = FoundText(number, words[1:])
+            for word in words:
+                self._numbers_by_word.setdefault(word, {})[number] = entry.id
+        return len(self._entries)
+
     def forget_session(self, session_id: str) -> None:
         """Delete the entries of a session that is deleted."""
         for entry in [*self._entries.values()]:

@@ -150,7 +150,8 @@ class LongTermMemory:
         for statement in statements:
             similar = await self._store.memories.search(statement.text, scope=scope, limit=KNOWN_LOOKUPS)
             wanted = normalize_statement(statement.text)
-            if any(normalize_statement(each.text) == wanted for each in similar):
+            # What a page said does not count: once the person says it, it is trusted.
+            if any(each.is_trusted and normalize_statement(each.text) == wanted for each in similar):
                 continue
             stored.append(
                 MemoryEntry(
@@ -188,9 +189,12 @@ class LongTermMemory:
         return corrected
 
     async def reindex(self, scope: str) -> int:
-        """Make the vectors of a scope anew; return how many. Raises ModelError of the embedder, StoreError."""
+        """Make the vectors of a scope anew; return how many, 0 without an embedder.
+
+        Raises ModelError of the embedder, StoreError.
+        """
         if self._embedder is None:
-            raise InputError("there are no vectors: Memory.Embedder is null, or Auto with the embedder Hashing")
+            return 0
         entries = await self._store.memories.list_all(scope=scope)
         await self._store.vectors.delete(vector_namespace(scope))
         self._cache.forget(scope)

@@ -5,7 +5,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, func, insert, or_, select, text, true
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    true,
+)
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
@@ -50,6 +63,7 @@ _SERVER_COUNT = text(
     "SELECT count(*) FROM "  # noqa: S608 - a constant
     f"(SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"
 )
+_NEW_WORDS = text("UPDATE memories SET words = :new WHERE number = :changed")
 _SOME = text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found")
 
 
@@ -115,6 +129,14 @@ class SqlMemoryStore:
         await self._database.clear_log()
         return count
 
+    async def find_index_damage(self) -> str:
+        """See `MemoryStore.find_index_damage`. PostgreSQL's is part of its own checks."""
+        return await self._database.write(_find_index_damage)
+
+    async def rebuild_index(self) -> int:
+        """See `MemoryStore.rebuild_index`."""
+        return await self._database.write(_rebuild_index)
+
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_all`."""
         return await self._database.read(partial(_all, scope=scope))
@@ -177,6 +199,26 @@ def _or_damage(work: Callable[..., T]) -> Callable[[Connection], "T | sqlite_ind
             return damage
 
     return run
+
+
+def _find_index_damage(connection: Connection) -> str:
+    if connection.dialect.name != "sqlite" or not sqlite_index.has_fts5(connection) or not _count(connection, None):
+        return ""
+    return sqlite_index.find_damage(connection)
+
+
+def _rebuild_index(connection: Connection) -> int:
+    query = select(memories.c.number, memories.c.scope, memories.c.text, memories.c.words)
+    rows = connection.execute(query).all()
+    made = [(row, " ".join(index_words(row.text, row.scope))) for row in rows]
+    changed = [{"changed": row.number, "new": words} for row, words in made if words != row.words]
+    if changed:
+        connection.execute(_NEW_WORDS, changed)
+    if connection.dialect.name == "sqlite":
+        sqlite_index.rebuild(connection)
+    else:
+        connection.execute(text("REINDEX INDEX memories_by_words"))
+    return len(rows)
 
 
 def _repair(connection: Connection, damage: sqlite_index.IndexDamaged) -> bool:

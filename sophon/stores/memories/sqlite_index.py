@@ -26,6 +26,8 @@ _EXISTS = text(f"SELECT 1 FROM sqlite_master WHERE name = '{TABLE}'")  # noqa: S
 _ADD = text(f"INSERT INTO {TABLE}(rowid, words) VALUES (:number, :words)")  # noqa: S608
 _REMOVE = text(f"INSERT INTO {TABLE}({TABLE}, rowid, words) VALUES ('delete', :number, :words)")  # noqa: S608
 _COUNT = text(f"SELECT count(*) FROM (SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH :words LIMIT :most)")  # noqa: S608
+# With a rank of 1, the words of the entries are compared with the index, too.
+_COMPARE = text(f"INSERT INTO {TABLE}({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608
 
 
 _MISSING = (f"no such table: {TABLE}", "vtable constructor failed", "no such module", "fts5:", "SQL logic error")
@@ -106,6 +108,17 @@ def rebuild(connection: Connection) -> None:
             raise
         return
     _command(connection, "rebuild")
+
+
+def find_damage(connection: Connection) -> str:
+    """Return what is wrong with the index, "" if nothing: it is compared with the entries. Needs the write lock."""
+    if not exists(connection):
+        return "it is missing"
+    try:
+        connection.execute(_COMPARE)
+    except DBAPIError as error:
+        return str(_damage(error))
+    return ""
 
 
 def has_fts5(connection: Connection) -> bool:

@@ -10,7 +10,7 @@ class PersonStore(Protocol):
     """Deletes the rows of a person that are not deleted with their sessions and their memory."""
 
     async def forget(self, person: str, current: Period) -> Mapping[str, int]:
-        """Delete a person's grants, API tokens, trajectories, traces, feedback, snapshots, undelivered messages,
+        """Delete a person's grants, goals, API tokens, trajectories, traces, feedback, snapshots, unsent messages,
         accounts.
 
         Return the number of rows by kind; kinds without any are left out. The accounts of the `current` day and month

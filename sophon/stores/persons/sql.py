@@ -11,6 +11,7 @@ from sophon.stores.sql.schema import (
     api_tokens,
     budget_alerts,
     feedback,
+    goals,
     grants,
     outbound,
     snapshot_chains,
@@ -52,6 +53,7 @@ def _forget(connection: Connection, person: str, current: Period) -> Mapping[str
 def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
     return [
         ("grants", grants, grants.c.principal == person),
+        ("goals", goals, goals.c.owner == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("traces", turn_traces, turn_traces.c.principal == person),

@@ -12,6 +12,7 @@ from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.audit.sql import blank_session_texts
 from sophon.stores.data_labels.sql import copy_session_label, delete_session_label
+from sophon.stores.goals.sql import delete_session_goals
 from sophon.stores.grants.sql import delete_session_grants
 from sophon.stores.memories.sql import delete_session_memories
 from sophon.stores.sessions.contract import History, SessionPage, SessionRecord, SessionSummary
@@ -294,6 +295,7 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
 def _delete(connection: Connection, session_id: str) -> None:
     blank_session_texts(connection, session_id)
     delete_session_label(connection, session_id)
+    delete_session_goals(connection, session_id)
     delete_session_grants(connection, session_id)
     delete_session_trajectories(connection, session_id)
     delete_session_traces(connection, session_id)

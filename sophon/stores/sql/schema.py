@@ -519,6 +519,26 @@ vectors = Table(
     Index("vectors_by_embedder", "namespace", "embedder", "number"),
 )
 
+# `data` is the whole goal; the other columns are for queries. A change names the `version` that it is of.
+goals = Table(
+    "goals",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("owner", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("work_session_id", SafeText, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("finished_at", UtcTime),
+    Column("version", BigInteger, nullable=False),
+    Column("data", JsonText, nullable=False),
+    Index("goals_by_owner", "owner", "state"),
+    Index("goals_by_state", "state", "priority"),
+    Index("goals_by_session", "session_id"),
+    Index("goals_by_work_session", "work_session_id"),
+)
+
 # `digest` is that of a token, which itself is nowhere.
 api_tokens = Table(
     "api_tokens",

@@ -49,7 +49,7 @@ def check_database(
             if deadline is not None:
                 connection.set_progress_handler(lambda: time.monotonic() > deadline, PROGRESS_STEPS)
             for (lines,) in connection.execute(f"PRAGMA {check}({MAX_PROBLEMS})"):
-                problems += [line for line in str(lines).splitlines() if line not in ("ok", "*** in database main ***")]
+                problems += [line for line in str(lines).splitlines() if is_damage(line)]
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_INTERRUPT:
@@ -57,6 +57,11 @@ def check_database(
         if code in _DAMAGE:
             problems.append(NOT_A_DATABASE if code == sqlite3.SQLITE_NOTADB else str(error))
     return IntegrityReport(problems)
+
+
+def is_damage(line: str) -> bool:
+    """Return whether a line of a check is about the file itself: a search index is made anew when it is damaged."""
+    return line not in ("ok", "*** in database main ***") and "FTS5 table" not in line
 
 
 def connect_read_only(file: Path) -> sqlite3.Connection:

@@ -114,3 +114,112 @@ async def test_a_middleware_that_calls_next_again_gets_the_same_answer() -> None
     parts = list(chain(found))
     response = await Pipeline.compose(parts[0], twice, *parts[1:]).run(found.turn("search for cats"))
     assert response.text in ("found cats", "a model")
+
+
+async def keep(request: ModelRequest) -> str:
+    ASKED.append("\n".join(message.content for message in request.messages if message.role == "system"))
+    return "a model"
+
+
+@tool(name="schedules.add", risk=Risk.MEDIUM)
+async def schedules_add(text: str) -> str:
+    """Add."""
+    return f"added {text}"
+
+
+@tool(name="goals.create", risk=Risk.HIGH)
+async def goals_create(goal: str) -> str:
+    """Create a goal."""
+    return f"goal: {goal}"
+
+
+def hinted(*tools: object, **settings: object) -> tuple[Services, EventRecorder]:
+    events = EventRecorder()
+    return Services(
+        models=FunctionModel(keep), tools=tools, clock=VirtualClock(), events=events, settings=settings
+    ), events
+
+
+async def test_the_model_is_told_which_tools_suit_a_schedule() -> None:
+    found, _ = hinted(schedules_add)
+    ctx = found.turn("Every morning tell me the news", session_id="s")
+    await chain(found).run(ctx)
+    assert "interval: daily" in ASKED[0]
+    assert "Tools for it: schedules.add." in ASKED[0]
+    assert "schedules.list" not in ASKED[0], "a tool that does not exist is not named"
+    assert "tell me the news" not in ASKED[0], "words of the message never become instructions"
+    assert [each.role for each in await found.history("s")] == ["user", "assistant"], "a hint is not stored"
+
+
+async def test_without_a_tool_the_model_is_told_that_there_is_none() -> None:
+    found, _ = hinted()
+    await chain(found).run(found.turn("Create an agent that monitors the bitcoin price"))
+    assert "No tool for it is available" in ASKED[0]
+
+
+async def test_hints_can_be_switched_off() -> None:
+    found, _ = hinted(schedules_add, Decisions={"Hints": False})
+    await chain(found).run(found.turn("Every morning tell me the news"))
+    assert ASKED == [""]
+
+
+@pytest.mark.parametrize(("approves", "text"), [(True, "goal: Research tea and write a report"), (False, "a model")])
+async def test_a_goal_goes_to_its_tool_through_approval(approves: bool, text: str) -> None:
+    person = Person(Decision.approve() if approves else Decision.reject("no"))
+    found = Services(models=FunctionModel(answer), tools=[goals_create], clock=VirtualClock(), approvals=person)
+    response = await chain(found).run(found.turn("Research tea and write a report"))
+    assert (response.text, [each.tool for each in person.asked]) == (text, ["goals.create"])
+
+
+@pytest.mark.parametrize(("mode", "plans"), [("Auto", True), ("Never", False)])
+async def test_without_that_tool_a_goal_is_planned(mode: str, plans: bool) -> None:
+    purposes: list[str] = []
+
+    async def note(request: ModelRequest) -> str:
+        purposes.append(request.purpose)
+        return "nothing"
+
+    found = Services(models=FunctionModel(note), clock=VirtualClock(), settings={"Planning": {"Mode": mode}})
+    await chain(found).run(found.turn("Research tea and write a report"))
+    assert ("plan" in purposes) is plans
+
+
+async def test_a_text_of_a_schedule_has_no_fast_path() -> None:
+    for options in (
+        {"text": "[SCHEDULED TASK: x] search for cats"},
+        {"text": "search for cats", "channel": "schedule"},
+    ):
+        found = services(EventRecorder())
+        assert (await chain(found).run(found.turn(**options))).text == "a model"
+
+
+async def test_a_forwarded_text_has_no_fast_path() -> None:
+    events = EventRecorder()
+    found = services(events)
+    ctx = found.turn("search for cats")
+    ctx.tally.untrusted_sources.append("forwarded")
+    assert (await chain(found).run(ctx)).text == "a model"
+    assert [(each.strategy, each.fast_path) for each in events.of(DecisionMade)] == [("direct", "")]
+
+
+async def test_a_failure_in_the_layer_leaves_the_message_to_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken rule")
+
+    monkeypatch.setattr("sophon_middlewares.outer.decision_layer.fast_path", fail)
+    found = services(EventRecorder())
+    assert (await chain(found).run(found.turn("What time is it?"))).text == "a model"
+
+
+async def test_families_of_the_settings_answer_and_can_be_switched_off() -> None:
+    lights = {"Name": "lights", "Tool": "web.search", "Patterns": ["turn (?P<state>on|off) the light"]}
+    paths = {"Added": [{**lights, "Arguments": {"query": "light {state}"}}], "Disabled": ["date and time"]}
+    found = Services(
+        models=FunctionModel(answer),
+        tools=[web_search],
+        clock=VirtualClock(),
+        approvals=Person(Decision.approve()),
+        settings={"Decisions": {"FastPaths": paths}},
+    )
+    assert (await chain(found).run(found.turn("Turn ON the light!"))).text == "found light ON"
+    assert (await chain(found).run(found.turn("What time is it?"))).text == "a model"

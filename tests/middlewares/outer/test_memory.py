@@ -68,7 +68,9 @@ async def test_the_files_follow_the_system_prompt_in_their_order_and_as_they_are
     [prompt] = await turns.say()
     assert "edited by hand" in prompt
     assert "SOUL" not in prompt
-    assert [each.files for each in turns.events.of(MemoryRecalled)][-1] == ["IDENTITY.md", "USER.md", "MEMORY.md"]
+    event = turns.events.of(MemoryRecalled)[-1]
+    assert event.files == [*event.parts] == ["IDENTITY.md", "USER.md", "MEMORY.md"]
+    assert 0 < sum(event.parts.values()) <= event.tokens
 
 
 async def test_what_matches_the_message_stands_before_it(turns: Turns) -> None:
@@ -79,7 +81,9 @@ async def test_what_matches_the_message_stands_before_it(turns: Turns) -> None:
     assert "Tom" not in recalled
     assert turns.requests[-1].messages[-1].content == "which tea shall I buy?"
     assert turns.requests[-1].messages[-2].content == recalled
-    assert [each.entry_ids for each in turns.events.of(MemoryRecalled)] == [["tea"]]
+    [event] = turns.events.of(MemoryRecalled)
+    assert (event.entry_ids, [*event.parts]) == (["tea"], ["entries"])
+    assert 0 < event.parts["entries"] < event.tokens == turns.services.gateway.tokens.count_text(recalled)
     assert await turns.services.history(turns.ctx.session_id) == [
         each for each in turns.ctx.messages if each.role != "system"
     ]

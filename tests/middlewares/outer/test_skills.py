@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
-from sophon.events import SkillLoaded
+from sophon.events import SkillLoaded, SkillsOffered, ToolsOffered
 from sophon.skills import SkillCatalog
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
@@ -76,6 +76,10 @@ async def test_the_prompt_lists_names_and_descriptions_only(tmp_path: Path) -> N
     assert "- pdf: About pdf." in turns.prompt
     assert "Count twice." not in turns.prompt
     assert "load_skills" in [each.name for each in turns.requests[0].tools]
+    [event] = turns.events.of(SkillsOffered)
+    section = turns.prompt.removeprefix("Be brief.\n\n")
+    assert (event.names, event.left_out) == (["pdf"], [])
+    assert event.tokens == turns.services.gateway.tokens.count_text(section)
 
 
 async def test_without_a_skill_nothing_is_added(tmp_path: Path) -> None:
@@ -83,6 +87,7 @@ async def test_without_a_skill_nothing_is_added(tmp_path: Path) -> None:
     await turns.run()
     assert turns.prompt == "Be brief."
     assert not {"load_skills", "read_skill_file"} & {each.name for each in turns.requests[0].tools}
+    assert turns.events.of(SkillsOffered) == []
 
 
 async def test_instructions_come_with_those_that_are_required_and_files_on_demand(tmp_path: Path) -> None:
@@ -121,7 +126,22 @@ async def test_a_skill_restricts_the_tools_of_the_turn_and_not_of_the_next(tmp_p
         "load_tools",
     }
     assert again != "saw b"
+    offered = [set(each.names) for each in turns.events.of(ToolsOffered)]
+    assert offered == [{each.name for each in request.tools} for request in (turns.requests[0], turns.requests[1])]
     assert await turns.run(look) == ["saw a"]
+
+
+async def test_the_trace_says_which_tools_were_offered_with_tokens_by_group(tmp_path: Path) -> None:
+    turns = Turns(tmp_path)
+    look = ToolCall("c", "look", {"name": "a"})
+    await turns.run(look, ToolCall("c2", "look", {"name": "b"}))
+    [event] = turns.events.of(ToolsOffered)  # once, for three model calls with the same tools
+    tokens = turns.services.gateway.tokens
+    assert event.names == [each.name for each in turns.requests[0].tools]
+    assert event.tokens == tokens.count_tools(turns.requests[0].tools) == sum(event.by_group.values())
+    assert event.by_group["memory"] == tokens.count_tools(
+        [each for each in turns.requests[0].tools if each.group == "memory"]
+    )
 
 
 async def test_a_skill_that_names_no_tool_of_ours_restricts_nothing(tmp_path: Path) -> None:
@@ -166,6 +186,8 @@ async def test_those_that_fit_are_chosen_by_priority_and_request(tmp_path: Path)
     assert "- skill-07: About skill-07." in listed
     assert "- taxes: About taxes." in listed
     assert 2 <= len(listed) < 12
+    [event] = turns.events.of(SkillsOffered)
+    assert (len(event.names), len(event.left_out)) == (len(listed), 31 - len(listed))
     assert listed == sorted(listed)
     assert turns.services.gateway.tokens.count_text(turns.prompt.removeprefix("Be brief.\n\n")) <= 80
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon.decisions import decide, fast_path, is_low_intent
 from sophon.decisions.compaction import MAX_CHARACTERS, compact_for_routing
-from sophon.decisions.fast_paths import FAMILIES
+from sophon.decisions.fast_path_families import FAMILIES
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ REQUIRED: dict[str, Any] = {
     "type": "openai",
     "name": "x",
     "models": ["m"],
+    "patterns": ["x"],
     "input": 1,
     "output": 2,
     "hosts": ["example.org"],

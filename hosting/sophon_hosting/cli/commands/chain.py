@@ -5,6 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
+from sophon.chain.pipeline import Pipeline
+from sophon.errors import NotFound
 from sophon.services import Services
 from sophon_hosting.chain_factory import build_chain, build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
@@ -25,13 +27,20 @@ def chain(
     options: GlobalOptions = ctx.obj
     # Settings only: showing a chain needs no model, key or store.
     services = Services(settings=load_cli_settings(options), folder=options.settings_folder)
-    pipeline = build_configured_chain(services) if name is None else build_chain(services, name)
+    pipeline = build_configured_chain(services) if name is None else _build_named(services, name)
     if as_json:
         write_json([_row(middleware) for middleware in pipeline])
     else:
         write_lines(
             [*pipeline.explain().splitlines(), "", "Guards", *format_guards(describe_guards(pipeline, services))]
         )
+
+
+def _build_named(services: Services, name: str) -> Pipeline:
+    try:
+        return build_chain(services, name)
+    except NotFound as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def _row(middleware: Any) -> dict[str, Any]:

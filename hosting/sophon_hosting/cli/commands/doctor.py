@@ -35,6 +35,7 @@ from sophon_hosting.cli.doctor.checks import (
 from sophon_hosting.cli.doctor.embedding_checks import check_embedder
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
+from sophon_hosting.cli.doctor.memory_checks import check_memory_index
 from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox, check_sandbox_paths
 from sophon_hosting.cli.doctor.start_checks import check_address, check_start
 from sophon_hosting.cli.doctor.vault_checks import check_credentials
@@ -114,13 +115,14 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     start = check_start(services, os.environ)
     yield from (each for each in start if each.text != chain.text)
     yield check_address(services, settings, os.environ)
-    yield asyncio.run(_check_store(services))
+    yield from asyncio.run(_check_store(services))
     if all(each.grade == "ok" for each in start):
         yield from asyncio.run(check_channels(services, os.environ))
 
 
-async def _check_store(services: Services) -> DoctorFinding:
+async def _check_store(services: Services) -> list[DoctorFinding]:
     try:
-        return await check_store(services)
+        store = await check_store(services)
+        return [store] if store.grade == "failed" else [store, await check_memory_index(services)]
     finally:
         await services.close()

@@ -149,9 +149,16 @@ def import_file(
 
 @app.command()
 def reindex(ctx: typer.Context, user: UserOption = LOCAL_USER) -> None:
-    """Make the vectors of the entries anew: after another embedder was set, or while one had failed."""
-    count = _run(ctx.obj, lambda memory, _: memory.reindex(user))
-    write_lines([f"{count} entries of {user} have a vector."])
+    """Make the index of words anew, and the vectors of a person: after another embedder was set, or one had failed."""
+
+    async def run(memory: LongTermMemory, store: Store) -> tuple[int, int | None]:
+        indexed = await store.memories.rebuild_index()
+        return indexed, await memory.reindex(user) if memory.has_vectors else None
+
+    indexed, count = _run(ctx.obj, run)
+    vectors = "there are no vectors: Memory.Embedder is null, or Auto with the embedder Hashing"
+    vectors = vectors if count is None else f"{count} entries of {user} have a vector"
+    write_lines([f"{indexed} entries are in the index of words; {vectors}."])
 
 
 def _run(options: GlobalOptions, operation: Callable[[LongTermMemory, Store], Awaitable[T]]) -> T:

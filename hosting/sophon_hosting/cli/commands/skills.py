@@ -8,7 +8,7 @@ import typer
 from sophon.errors import InputError, NotFound
 from sophon.services import list_skill_folders
 from sophon.skills.catalog import SkillCatalog, SkillSet
-from sophon.skills.skill_package import SkillPackage
+from sophon.skills.skill_package import SkillPackage, SkillProblem
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
@@ -70,11 +70,15 @@ def check(
     path: Annotated[
         Path | None, typer.Argument(metavar="[PATH]", help="Folder of a skill; all of them without it.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Check one skill, installed or not, or all: name each problem with file and line, and exit 1 if there is one."""
     catalog = _open(ctx.obj)
     problems = catalog.read().problems if path is None else catalog.check(path)
-    write_lines([str(each) for each in problems] or ["No problem was found."])
+    if as_json:
+        write_json({"problems": [_problem_to_json(each) for each in problems]})
+    else:
+        write_lines([str(each) for each in problems] or ["No problem was found."])
     if problems:
         raise typer.Exit(1)
 
@@ -84,28 +88,40 @@ def install(
     ctx: typer.Context,
     path: Annotated[Path, typer.Argument(metavar="PATH", help="Folder of the skill.")],
     replace: Annotated[bool, typer.Option("--replace", help="Replace a skill of that name.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Copy a skill into the first of Skills.Directories. Read it before: its instructions steer the model."""
     catalog = _open(ctx.obj)
     is_first = not any(each.is_dir() for each in catalog.folders)
     skill = catalog.install(path, replace=replace)
-    write_lines([f"{skill.name} is installed: {skill.folder}"])
+    if as_json:
+        write_json(_to_json(skill, catalog.read()))
+    else:
+        write_lines([f"{skill.name} is installed: {skill.folder}"])
     if is_first:
         write_notice("a host that runs finds its first skill after a restart")
 
 
 @app.command()
-def enable(ctx: typer.Context, name: NameArgument) -> None:
+def enable(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Switch a skill on."""
-    _open(ctx.obj).set_enabled(name, True)
-    write_lines([f"{name} is on from the next turn."])
+    _switch(ctx.obj, name, as_json=as_json, enabled=True)
 
 
 @app.command()
-def disable(ctx: typer.Context, name: NameArgument) -> None:
+def disable(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Switch a skill off; it stays installed."""
-    _open(ctx.obj).set_enabled(name, False)
-    write_lines([f"{name} is off from the next turn."])
+    _switch(ctx.obj, name, as_json=as_json, enabled=False)
+
+
+def _switch(options: GlobalOptions, name: str, *, as_json: bool, enabled: bool) -> None:
+    catalog = _open(options)
+    catalog.set_enabled(name, enabled)
+    if as_json:
+        found = catalog.read()
+        write_json(_to_json(found.skills[name], found))
+    else:
+        write_lines([f"{name} is {'on' if enabled else 'off'} from the next turn."])
 
 
 def _open(options: GlobalOptions) -> SkillCatalog:
@@ -123,6 +139,10 @@ def _find(found: SkillSet, name: str) -> SkillPackage:
 
 def _state(name: str, found: SkillSet) -> str:
     return "off" if name in found.disabled else "on"
+
+
+def _problem_to_json(problem: SkillProblem) -> dict[str, Any]:
+    return {"path": str(problem.path), "line": problem.line, "message": problem.message}
 
 
 def _to_json(skill: SkillPackage, found: SkillSet) -> dict[str, Any]:

@@ -150,6 +150,21 @@ def _stage_completed(data: EventData) -> str:
     return f"stage    {data['stage']} of call {data['model_call']}{': ' if found else ''}{found}"
 
 
+def _skills_offered(data: EventData) -> str:
+    left_out = f"; left out: {', '.join(data['left_out'])}" if data["left_out"] else ""
+    return f"skills   {len(data['names'])} listed, {data['tokens']:,} tokens: {', '.join(data['names'])}{left_out}"
+
+
+def _tools_offered(data: EventData) -> str:
+    groups = ", ".join(f"{name or 'no group'} {tokens:,}" for name, tokens in data["by_group"].items())
+    return f"tools    {len(data['names'])} offered, {data['tokens']:,} tokens: {groups}"
+
+
+def _memory_recalled(data: EventData) -> str:
+    parts = ", ".join(f"{name} {tokens:,}" for name, tokens in data.get("parts", {}).items())
+    return f"memory   {len(data['entry_ids'])} entries in the prompt, {data['tokens']:,} tokens: {parts}"
+
+
 EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "task_queued": lambda data: f"queued   {data['position']} ahead: {data['text']}",
     "task_started": lambda data: "started",
@@ -157,6 +172,13 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "model_fallback": lambda data: f"fallback {', '.join(data['states'])}",
     "route_chosen": _route_chosen,
     "stage_completed": _stage_completed,
+    "skills_offered": _skills_offered,
+    "skill_loaded": lambda data: f"skill    {data['name']} loaded, {data['tokens']:,} tokens",
+    "tools_offered": _tools_offered,
+    "memory_recalled": _memory_recalled,
+    "memory_learned": lambda data: f"memory   {len(data['entry_ids'])} facts stored",
+    "memory_flush": lambda data: f"memory   {len(data['entry_ids'])} facts stored before compaction",
+    "custom_tool_changed": lambda data: f"custom   {data['tool']} {data['change']}",
     "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (

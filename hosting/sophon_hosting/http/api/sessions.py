@@ -1,14 +1,17 @@
 """`/api/sessions`: list, read, change, fork, export and delete sessions; their messages and events."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
 from sophon.errors import NotFound
+from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json, take_items
+from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -18,6 +21,7 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
+from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change
 from sophon_hosting.rendering.control_characters import remove_invisible
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 from sophon_hosting.rendering.session_markdown import session_to_markdown
@@ -48,14 +52,20 @@ class SessionListQuery(RequestQuery):
     everything: bool = False
 
 
-class EventPageQuery(RequestQuery):
-    """Query of a page of events: those after a seq."""
+class PageQuery(RequestQuery):
+    """Query of a page: what comes after a seq."""
 
     after: SeqNumber = 0
     limit: PageLimit = 200
 
 
-class MessagePageQuery(EventPageQuery):
+class EventPageQuery(PageQuery):
+    """Query of a page of events; with `wait` an empty page is answered later: once there is an event, or time is up."""
+
+    wait: WaitSeconds = 0
+
+
+class MessagePageQuery(PageQuery):
     """Query of a page of messages: the first after a seq, or with `before` the last before one; in ascending order.
 
     `cut`: large fields are cut, as in events.
@@ -196,10 +206,36 @@ async def get_text(request: web.Request) -> web.Response:
 async def list_session_events(request: web.Request) -> web.Response:
     """Return the durable events after a seq, in the format of Socket.IO."""
     query = parse_query(request, EventPageQuery)
-    rows = await get_authorized_host(request).list_events(_session_id(request), query.after, query.limit + 1)
+    rows = await _list_events(request, query)
+    if not rows and query.wait > 0:
+        rows = await _wait_for_events(request, query)
     events = [logged_event_to_json(_session_id(request), row) for row in rows[: query.limit]]
     page = take_items(events, MAX_PAGE_BYTES)
     return json_response({"items": page, "more": len(rows) > len(page)})
+
+
+async def _list_events(request: web.Request, query: EventPageQuery) -> list[LoggedEvent]:
+    return await get_authorized_host(request).list_events(_session_id(request), query.after, query.limit + 1)
+
+
+async def _wait_for_events(request: web.Request, query: EventPageQuery) -> list[LoggedEvent]:
+    authorized_host, changed = get_authorized_host(request), asyncio.Event()
+    deadline = authorized_host.monotonic() + query.wait
+
+    def notice(event: WireEvent) -> None:
+        if event.seq is not None:  # others, as the chunks of a reply, are not stored
+            changed.set()
+
+    await authorized_host.subscribe(_session_id(request), notice)
+    try:
+        # What was stored before the subscription; and at the end what other processes have stored.
+        while not (rows := await _list_events(request, query)):
+            changed.clear()
+            if not await wait_for_change(request, changed, deadline):
+                return await _list_events(request, query)
+        return rows
+    finally:
+        authorized_host.unsubscribe(_session_id(request), notice)
 
 
 async def export_session(request: web.Request) -> web.Response:

@@ -1,13 +1,33 @@
 """`/api/tools` and `/api/skills`: what a user's turns can use; custom tools are switched, shared and deleted here."""
 
+from hashlib import sha256
 from typing import Any
 
 from aiohttp import web
 
 from sophon.skills.skill_package import SkillPackage
 from sophon.tools.tool import Tool
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.serialization import custom_tool_to_json
-from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
+from sophon_hosting.events.json_encoding import encode_json
+from sophon_hosting.http.json_io import (
+    RequestQuery,
+    get_authorized_host,
+    get_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
+from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change, watch_toolbox
+
+VERSION_DIGITS = 32
+
+
+class VersionQuery(RequestQuery):
+    """Query of the version of the tools: `after` is what the client knows, `wait` how long to wait for another."""
+
+    after: str = ""
+    wait: WaitSeconds = 0
 
 
 def tool_routes() -> list[web.RouteDef]:
@@ -15,6 +35,7 @@ def tool_routes() -> list[web.RouteDef]:
     return [
         web.get("/api/tools", list_tools),
         web.get("/api/tools/groups", list_groups),
+        web.get("/api/tools/version", get_version),
         web.patch("/api/tools/{name}", change_custom_tool),
         web.delete("/api/tools/{name}", delete_custom_tool),
         web.get("/api/skills", list_skills),
@@ -32,7 +53,21 @@ async def list_tools(request: web.Request) -> web.Response:
     custom = [custom_tool_to_json(each) for each in await authorized_host.list_custom_tools()]
     if not authorized_host.user.operator:
         custom = [{name: value for name, value in each.items() if name != "folder"} for each in custom]
-    return json_response({"items": [_tool_to_json(each) for each in tools], "hidden": hidden, "custom": custom})
+    items = [_tool_to_json(each) for each in tools]
+    version = _digest(authorized_host)
+    return json_response({"items": items, "version": version, "hidden": hidden, "custom": custom})
+
+
+async def get_version(request: web.Request) -> web.Response:
+    """Return the version of the tools that the user may use, once it differs from `after` or `wait` is over."""
+    query, authorized_host = parse_query(request, VersionQuery), get_authorized_host(request)
+    deadline = authorized_host.monotonic() + query.wait
+    with watch_toolbox(get_host(request).services.toolbox) as changed:
+        while (version := _digest(authorized_host)) == query.after:
+            changed.clear()
+            if not await wait_for_change(request, changed, deadline):
+                break
+    return json_response({"version": version})
 
 
 async def list_groups(request: web.Request) -> web.Response:
@@ -75,6 +110,12 @@ async def list_skills(request: web.Request) -> web.Response:
     ]
     problems = [str(each) for each in found.problems] if authorized_host.user.operator else []
     return json_response({"items": items, "problems": problems})
+
+
+def _digest(authorized_host: AuthorizedHost) -> str:
+    """Return the version of the tools that a user may use: a digest of everything that a client is told of them."""
+    shown = [_tool_to_json(each) for each in authorized_host.list_tools()]
+    return sha256(encode_json(shown).encode()).hexdigest()[:VERSION_DIGITS]
 
 
 def _skill_to_json(skill: SkillPackage) -> dict[str, Any]:

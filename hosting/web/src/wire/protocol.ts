@@ -112,6 +112,11 @@ export interface Payloads {
   model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
   stage_completed: { stage: string; model_call: number; data: Record<string, unknown> };
   model_fallback: { purpose: string; states: string[]; max_transitions: number };
+  /** What of skills, tools and memory stands in the prompts of the turn, with tokens. */
+  skills_offered: { names: string[]; tokens: number; left_out: string[] };
+  skill_loaded: { name: string; tokens: number };
+  tools_offered: { names: string[]; tokens: number; by_group: Record<string, number> };
+  memory_recalled: { entry_ids: string[]; files: string[]; tokens: number; parts: Record<string, number> };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };

@@ -5,12 +5,16 @@ from collections.abc import Sequence
 
 from sophon.context import Context
 from sophon.errors import ModelError
+from sophon.extensions import Key
 from sophon.messages import Message
 from sophon.models.capabilities import fast_first
 from sophon.models.gateway.provider import Candidate
 from sophon.plans import heuristic_score, parse_vote, vote_prompt
 
 log = logging.getLogger("sophon.planning")
+
+MUST_PLAN: Key[bool] = Key("planning.wanted", dump=bool, load=bool)
+"""Set when rules found that the message is a goal: it is planned, unless the sender or the settings say `Never`."""
 
 AUTO_SCORE_THRESHOLD = 3
 """Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
@@ -37,6 +41,10 @@ async def needs_plan(ctx: Context) -> bool:
     """Return whether the turn gets a plan, by its planning mode."""
     match ctx.planning or ctx.services.settings.planning.mode:
         case "Always":
+            return True
+        case "Never":
+            return False
+        case _ if ctx.planning is None and ctx.get(MUST_PLAN):
             return True
         case "LlmDecides":
             return not exceeds_window(ctx) and await request_vote(ctx)

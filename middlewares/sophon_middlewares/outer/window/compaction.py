@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from sophon.context import Context
-from sophon.errors import BudgetExceeded, ContextOverflow, ModelError
+from sophon.context.provenance import collect_untrusted_sources
+from sophon.errors import BudgetExceeded, ContextOverflow, ModelError, StoreError
 from sophon.events import AgentStatus
 from sophon.messages import Message
 from sophon.models.gateway.message_preparation import is_worth_a_thread
@@ -24,6 +25,7 @@ from sophon_middlewares.outer.window.fact_flush import flush_facts
 from sophon_middlewares.outer.window.summary_request import (
     build_summary_message,
     build_summary_request,
+    fence_summary,
     render_entries,
     select_material,
     summary_token_limit,
@@ -103,7 +105,7 @@ class Summariser:
             log.info("no summary for %s: %s", model_id, failure or type(failure).__name__)
         ctx.emit(AgentStatus(status="thinking"))
         if text:
-            return build_summary_message(text)
+            return build_summary_message(fence_summary(text, await _find_sources(ctx), ctx.services.clock.new_nonce()))
         self._breaker.record_failure(model_id, ctx.services.clock.monotonic())
         return None
 
@@ -138,3 +140,11 @@ class Summariser:
             await ctx.services.gateway.prepare_messages(request.messages)
         summary = (await ctx.complete(request)).text.strip()
         return "" if is_blank(summary) else summary
+
+
+async def _find_sources(ctx: Context) -> Sequence[str]:
+    """Return the untrusted texts that the conversation has read; `unknown` if the session's records cannot be read."""
+    try:
+        return await collect_untrusted_sources(ctx)
+    except StoreError:
+        return ["unknown"]

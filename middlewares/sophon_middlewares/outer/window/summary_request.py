@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from sophon.lazy_pattern import lazy_pattern
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
+from sophon.tools.untrusted_text import fence_text
 from sophon_middlewares.outer.window.cut_points import split_rounds
 
 MAX_SUMMARY_TOKENS = 1024
@@ -44,6 +45,11 @@ def summary_token_limit(window: int) -> int:
 def build_summary_message(text: str) -> Message:
     """Return the message that replaces the older ones."""
     return Message("user", f"{SUMMARY_HEADING}\n\n{text.strip()}", origin="compaction")
+
+
+def fence_summary(text: str, sources: Sequence[str], nonce: str) -> str:
+    """Return a summary as untrusted text if its model may have read such text: a page is one whoever repeats it."""
+    return fence_text(text, ", ".join(sources), nonce) if sources else text
 
 
 def select_material(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> Sequence[Message]:

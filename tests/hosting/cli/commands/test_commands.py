@@ -27,6 +27,12 @@ def test_the_chain_is_a_table_of_twelve(sophon: Command) -> None:
     assert len(names) == 12
 
 
+def test_an_unknown_chain_is_one_line_and_a_usage_error(sophon: Command) -> None:
+    done = sophon("chain", "twelv")
+    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
+    assert "'twelve'" in done.err
+
+
 def test_the_configured_chain_is_shown_with_its_guards(sophon: Command) -> None:
     twelve = [each["name"] for each in sophon("chain", "twelve", "--json").json]
     configured = [each["name"] for each in sophon("chain", "--json").json]

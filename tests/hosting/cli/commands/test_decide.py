@@ -1,5 +1,7 @@
 """`sophon decide`."""
 
+import json
+
 import pytest
 
 from tests.hosting.cli.conftest import Command
@@ -20,3 +22,17 @@ from tests.hosting.cli.conftest import Command
 def test_a_decision_is_explained(sophon: Command, text: str, lines: list[str]) -> None:
     said = sophon("decide", text).out
     assert all(line in said for line in lines), said
+
+
+def test_the_families_are_listed_with_their_tools(sophon: Command) -> None:
+    rows = json.loads(sophon("decide", "--families", "--json").out)
+    assert len(rows) == 13
+    state = {row["family"]: (row["tool"], row["state"]) for row in rows}
+    assert state["date and time"] == ("datetime.now", "on")
+    assert state["search in the web"] == ("web.search", "off: no such tool")
+
+
+def test_without_a_message_the_command_says_what_it_needs(sophon: Command) -> None:
+    done = sophon("decide")
+    assert (done.code, done.out) == (2, "")
+    assert "give a message, or --families" in done.err

@@ -66,9 +66,9 @@ async def test_operators_see_servers_and_accept_a_changed_tool_as_it_was_shown(
 
     assert {each.name for each in heard} == {"mcp_server_changed"} <= OPERATOR_EVENTS
     states = [(each.data["state"], each.data["tools"], each.data["changed"]) for each in heard]
-    assert ("ready", 8, 0) in states
-    assert ("ready", 0, 8) in states
-    assert states[-1] == ("ready", 1, 7)
+    assert ("ready", 9, 0) in states
+    assert ("ready", 0, 9) in states
+    assert states[-1] == ("ready", 1, 8)
 
 
 async def test_without_servers_the_list_is_empty(serve: Callable[..., Any]) -> None:

@@ -24,8 +24,8 @@ async def test_a_message_becomes_an_answer(api, ada: httpx.AsyncClient) -> None:
     of_task = (await ada.get(f"/api/tasks/{receipt['task_id']}/events")).json()["items"]
     assert [each for each in of_task if "seq" in each["data"]] == events
     # A trace stands where it belongs, although it has no number.
-    assert [each["event"] for each in of_task if "seq" not in each["data"]] == ["model_attempt"]
-    assert [each["event"] for each in of_task][2:4] == ["message", "model_attempt"]
+    assert [each["event"] for each in of_task if "seq" not in each["data"]] == ["tools_offered", "model_attempt"]
+    assert [each["event"] for each in of_task][2:5] == ["message", "tools_offered", "model_attempt"]
 
 
 async def test_the_same_client_message_id_is_the_same_task(ada: httpx.AsyncClient) -> None:

@@ -151,3 +151,14 @@ async def test_vectors_are_loaded_after_a_number(store: Store, clock: VirtualClo
     assert await store.vectors.load_after("n", "e", last, 9) == ([], last)
     await store.vectors.put([rows[2], rows[0]])
     assert [row.key for row in (await store.vectors.load_after("n", "e", last, 9))[0]] == ["2", "0"]
+
+
+async def test_the_index_of_words_is_made_anew(store: Store):
+    assert await store.memories.find_index_damage() == ""
+    for number in range(3):
+        await store.memories.write(MemoryEntry(str(number), f"cat {number}"))
+    assert await store.memories.find_index_damage() == ""
+    assert await store.memories.rebuild_index() == 3
+    assert await ids(store, "cats") == ["2", "1", "0"]
+    await store.memories.delete("1")
+    assert await ids(store, "cats") == ["2", "0"]

@@ -7,6 +7,7 @@ import pytest
 
 from sophon.errors import InputError, NotFound, ProviderUnavailable
 from sophon.learning.contract import Vector
+from sophon.memory.statements import Statement
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.memories.library import LongTermMemory, choose_embedder
@@ -183,3 +184,10 @@ async def test_what_is_forgotten_while_its_vector_is_made_leaves_none(clock: Vir
     memory._cache.note_incomplete("ada")
     await memory.embed_missing()
     assert await store.vectors.count(vector_namespace("ada")) == 0
+
+
+async def test_what_a_page_said_is_learned_once_the_person_says_it(memory: LongTermMemory) -> None:
+    await memory.write(entry("page", "Ada drinks tea", sources=("http.request https://example.org",)))
+    [stored] = await memory.learn([Statement("Ada drinks tea.")], scope="ada", origin="learned/s")
+    assert stored.is_trusted
+    assert await memory.learn([Statement("ada drinks TEA")], scope="ada", origin="learned/s") == []

@@ -1,0 +1,19 @@
+"""Check of `sophon doctor` on the index of words that finds memory entries."""
+
+from sophon.errors import StoreError
+from sophon.services import Services
+from sophon_hosting.cli.doctor.findings import DoctorFinding
+
+FIX = "the next search rebuilds it if it notices; `sophon memory reindex` does it now"
+
+
+async def check_memory_index(services: Services) -> DoctorFinding:
+    """Compare the index with the entries. The store must be open."""
+    memories = services.store.memories
+    try:
+        damage, count = await memories.find_index_damage(), await memories.count()
+    except StoreError as error:
+        return DoctorFinding("memory", str(error), "failed", "repair the store")
+    if damage:
+        return DoctorFinding("memory", f"the search index of the memory is damaged: {damage}", "warning", FIX)
+    return DoctorFinding("memory", f"the search index of the memory is intact ({count:,} entries)")

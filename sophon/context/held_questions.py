@@ -1,0 +1,65 @@
+"""A question to the person of a turn that a running tool call waits for: the turn is held, and not suspended.
+
+A turn that waits for people is written out elsewhere; a call that talks to a live server cannot be. So the wait is
+bounded, and counts neither for the turn's active time nor for the call's timeout.
+"""
+
+from typing import Protocol, runtime_checkable
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.context.approval_events import build_request_event
+from sophon.context.context import Context
+from sophon.events import AgentStatus, ApprovalResolved
+from sophon.tools.running_call import RunningCall
+
+NOBODY_ANSWERED = "nobody answered in time"
+CANCELLED = "the call that asked has ended"
+
+
+@runtime_checkable
+class HoldingGate(Protocol):
+    """Approval gate that suspends turns, but can also keep one waiting for an answer."""
+
+    async def hold(self, request: ApprovalRequest, seconds: float, /) -> Decision:
+        """Return the answer of the person, at most after `seconds`; a rejection if there is none by then.
+
+        The question is withdrawn when the wait ends without an answer, by whatever reason.
+        """
+        ...
+
+
+async def hold_question(ctx: Context, request: ApprovalRequest, call: RunningCall, seconds: float) -> Decision:
+    """Ask the person of the turn, and wait at most `seconds`; `suspend` if the gate can only suspend the turn."""
+    ctx.emit(AgentStatus(status="waiting_approval", detail=request.tool))
+    ctx.emit(build_request_event(request))
+    decision = Decision.reject(CANCELLED)
+    ctx.stopwatch.pause()
+    call.timeout.pause()
+    try:
+        decision = await _ask(ctx, request, seconds)
+    except TimeoutError:
+        decision = Decision.reject(NOBODY_ANSWERED)
+    finally:
+        call.timeout.resume()
+        ctx.stopwatch.resume()
+        ctx.emit(
+            ApprovalResolved(
+                approval_id=request.id,
+                decision="reject" if decision.verdict == "suspend" else decision.verdict,
+                decided_by=decision.decided_by,
+                reason=decision.reason,
+            )
+        )
+    ctx.emit(AgentStatus(status="calling_tool", detail=request.tool))
+    return decision
+
+
+async def _ask(ctx: Context, request: ApprovalRequest, seconds: float) -> Decision:
+    gate = ctx.services.approvals
+    if isinstance(gate, HoldingGate):
+        return await gate.hold(request, seconds)
+    async with ctx.services.clock.timeout(seconds) as limit:
+        decision = await gate.request(request)
+    if limit.expired():  # a gate that swallowed the timeout decided too late
+        raise TimeoutError
+    return decision

@@ -1,0 +1,65 @@
+"""Decision rules with what settings add and switch off."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from sophon.decisions.fast_path_families import FAMILIES, Arguments, FastPathFamily, MessagePattern
+from sophon.decisions.patterns import build_table
+from sophon.decisions.rules import DecisionRules
+from sophon.security.linear_patterns import compile_linear, make_encodable
+
+AddedPath: TypeAlias = tuple[str, str, Sequence[str], Mapping[str, str]]
+"""Name, tool, expressions and argument templates of a family."""
+
+_GROUP: Final = re.compile(r"\{(\w+)\}")
+
+
+class AddedPattern:
+    """Pattern of a whole message in RE2, whose matches are their named groups."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, expression: str) -> None:
+        self._compiled = compile_linear(rf"\s*(?:{expression})\s*[.!?]*\s*", ignore_case=True)
+
+    def fullmatch(self, text: str, /) -> Mapping[str, str] | None:
+        """Return the named groups of the match, or None."""
+        match = cast(Any, self._compiled.fullmatch(make_encodable(text)))
+        return None if match is None else {name: value or "" for name, value in match.groupdict().items()}
+
+
+def build_rules(
+    *,
+    languages: Sequence[str],
+    added_patterns: Mapping[str, Sequence[str]],
+    disabled_patterns: Collection[str],
+    has_fast_paths: bool,
+    added_paths: Sequence[AddedPath],
+    disabled_paths: Collection[str],
+) -> DecisionRules:
+    """Return the rules; added families of fast paths are tried first. Raises PatternError."""
+    families = (*map(_build_family, added_paths), *FAMILIES) if has_fast_paths else ()
+    return DecisionRules(
+        build_table(languages, added_patterns, disabled_patterns),
+        tuple(each for each in families if each.name not in disabled_paths),
+    )
+
+
+def _build_family(path: AddedPath) -> FastPathFamily:
+    name, tool, expressions, templates = path
+    patterns = [cast(MessagePattern, AddedPattern(each)) for each in expressions]
+    return FastPathFamily(name, tool, patterns, _fill(templates))
+
+
+def _fill(templates: Mapping[str, str]) -> Arguments:
+    """Return the function that fills the templates with the named groups; an argument that stays empty is left out."""
+
+    def fill(groups: Mapping[str, str]) -> Mapping[str, Any]:
+        filled = {
+            name: _GROUP.sub(lambda found: groups.get(found[1], "").strip(), template)
+            for name, template in templates.items()
+        }
+        return {name: value for name, value in filled.items() if value}
+
+    return fill

@@ -1,0 +1,103 @@
+"""Budget of one goal: its limits in seven dimensions, what it has used, and the first limit that is reached."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, Literal, Self, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
+
+BudgetDimension: TypeAlias = Literal[
+    "planning_tokens", "execution_tokens", "replans", "steps", "parallel", "memory_bytes", "runtime_seconds"
+]
+
+PUBLISHED_PAGE: Final[Mapping[BudgetDimension, int]] = {
+    "planning_tokens": 4000,
+    "execution_tokens": 20_000,
+    "steps": 8,
+}
+"""Values of the published page where they differ from those of the code, which are the defaults here."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalBudget:
+    """Limits of a goal. Tokens are those that models wrote; `parallel` steps run at once, the others are totals.
+
+    The defaults are those of WASP's code (reference/wasp.md 4.12).
+    """
+
+    planning_tokens: int = 2000
+    execution_tokens: int = 10_000
+    replans: int = 5
+    steps: int = 50
+    parallel: int = 1
+    memory_bytes: int = 1024 * 1024
+    runtime_seconds: int = 3600
+
+    def to_json(self) -> dict[str, int]:
+        """Return plain data, ready for JSON."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(**data)
+
+    def extend(self, dimension: BudgetDimension, by: int) -> Self:
+        """Return the budget with more in one dimension."""
+        return replace(self, **{dimension: getattr(self, dimension) + by})
+
+
+@dataclass(frozen=True, slots=True)
+class GoalSpending:
+    """What a goal has used, in the dimensions that add up."""
+
+    planning_tokens: int = 0
+    execution_tokens: int = 0
+    replans: int = 0
+    steps: int = 0
+    memory_bytes: int = 0
+    runtime_seconds: float = 0.0
+
+    def add(self, **more: float) -> Self:
+        """Return the spending with more of some dimensions."""
+        return replace(self, **{name: getattr(self, name) + value for name, value in more.items()})
+
+    def to_json(self) -> dict[str, float]:
+        """Return plain data, ready for JSON."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(**data)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """Use of one dimension; `str()` is `used/limit dimension`."""
+
+    dimension: BudgetDimension
+    used: float
+    limit: int
+
+    def __str__(self) -> str:
+        return f"{self.used:.12g}/{self.limit} {self.dimension}"
+
+
+SPENT_BY_WORK: Final[tuple[BudgetDimension, ...]] = ("execution_tokens", "memory_bytes", "runtime_seconds")
+"""Dimensions whose use is known afterwards: what is beyond the limit was used by the step that passed it."""
+
+
+def list_budget(limits: GoalBudget, spent: GoalSpending, running: int = 0) -> list[BudgetUse]:
+    """Return the use of each dimension, for people; `running` is the number of steps that run now."""
+    used = {**spent.to_json(), "parallel": running}
+    return [BudgetUse(each.name, used[each.name], getattr(limits, each.name)) for each in fields(limits)]  # type: ignore[arg-type] # the fields are the dimensions
+
+
+def find_exhausted(limits: GoalBudget, spent: GoalSpending, *dimensions: BudgetDimension) -> BudgetUse | None:
+    """Return the first of the dimensions that has nothing left, None if all have."""
+    for dimension in dimensions:
+        used, limit = getattr(spent, dimension), getattr(limits, dimension)
+        if used >= limit:
+            return BudgetUse(dimension, used, limit)
+    return None

@@ -1,0 +1,37 @@
+"""Address of a server, and what a connected one says about itself."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from sophon.lazy_dataclass import dataclass
+
+Protocol: TypeAlias = Literal["auto", "legacy"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """How a server is reached: `command` with its environment, or `url` with headers; secrets are resolved.
+
+    `protocol`: `legacy` opens each connection by the handshake of the versions before 2026, `auto` asks first.
+    `asks`: the server may ask people.
+    """
+
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] | None = None
+    folder: Path | None = None
+    url: str = ""
+    headers: Mapping[str, str] | None = None
+    call_seconds: float = 60.0
+    protocol: Protocol = "auto"
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What a server says about itself: version of the protocol, its software, and which features it has."""
+
+    protocol: str
+    software: str
+    has_resources: bool
+    has_prompts: bool

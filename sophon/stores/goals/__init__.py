@@ -1,0 +1,1 @@
+"""Goals: contract, in-memory and SQL store."""

@@ -1,0 +1,53 @@
+"""The contract of the goals: each with a version, so that of two changes of the same state only one is stored."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sophon.goals.goal import Goal
+from sophon.goals.state_machine import GoalState
+
+
+class GoalStore(Protocol):
+    """Repository of goals. Each is deleted with the chat that it reports to, and with the session that it works in."""
+
+    async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
+        """Store a new goal and return it; one with a known id returns what is stored.
+
+        None, and nothing is stored, if its owner has `most_live` goals already that are planning, active or paused.
+        """
+        ...
+
+    async def change(self, goal: Goal) -> Goal | None:
+        """Store a changed goal and return it with its next version.
+
+        None, and nothing is stored, if what is stored has another version than `goal`, or was deleted.
+        """
+        ...
+
+    async def find(self, goal_id: str) -> Goal | None:
+        """Return one goal; None if it does not exist."""
+        ...
+
+    async def list(
+        self,
+        *,
+        owner: str | None = None,
+        session_id: str | None = None,
+        states: Collection[GoalState] | None = None,
+        limit: int = 100,
+    ) -> list[Goal]:
+        """Return goals of one owner, chat or of some states, or all, newest first."""
+        ...
+
+    async def list_live(self) -> Sequence[Goal]:
+        """Return all goals that are planning, active or paused: the highest priority first, then the oldest."""
+        ...
+
+    async def count_live(self, owner: str) -> int:
+        """Return how many goals of an owner are planning, active or paused."""
+        ...
+
+    async def expire(self, before: datetime) -> int:
+        """Delete the goals that ended before a time; return how many."""
+        ...

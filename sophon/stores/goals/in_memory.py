@@ -1,0 +1,82 @@
+"""In-memory goals."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sophon.goals.goal import Goal
+from sophon.goals.state_machine import GoalState
+
+
+class InMemoryGoalStore:
+    """The goals of an `InMemoryStore`; see `GoalStore`."""
+
+    def __init__(self) -> None:
+        self._goals: dict[str, Goal] = {}
+
+    async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
+        """See `GoalStore.add`."""
+        if (known := self._goals.get(goal.id)) is not None:
+            return known
+        if most_live is not None and await self.count_live(goal.owner) >= most_live:
+            return None
+        self._goals[goal.id] = goal
+        return goal
+
+    async def change(self, goal: Goal) -> Goal | None:
+        """See `GoalStore.change`."""
+        stored = self._goals.get(goal.id)
+        if stored is None or stored.version != goal.version:
+            return None
+        changed = self._goals[goal.id] = replace(goal, version=goal.version + 1)
+        return changed
+
+    async def find(self, goal_id: str) -> Goal | None:
+        """See `GoalStore.find`."""
+        return self._goals.get(goal_id)
+
+    async def list(
+        self,
+        *,
+        owner: str | None = None,
+        session_id: str | None = None,
+        states: Collection[GoalState] | None = None,
+        limit: int = 100,
+    ) -> list[Goal]:
+        """See `GoalStore.list`."""
+        found = [
+            each
+            for each in reversed(self._goals.values())
+            if owner in (None, each.owner)
+            and session_id in (None, each.session_id)
+            and (states is None or each.state in states)
+        ]
+        return found[: max(limit, 0)]
+
+    async def list_live(self) -> Sequence[Goal]:
+        """See `GoalStore.list_live`."""
+        return sorted((each for each in self._goals.values() if each.is_live), key=lambda each: -each.priority)
+
+    async def count_live(self, owner: str) -> int:
+        """See `GoalStore.count_live`."""
+        return sum(each.is_live and each.owner == owner for each in self._goals.values())
+
+    async def expire(self, before: datetime) -> int:
+        """See `GoalStore.expire`."""
+        old = [each.id for each in self._goals.values() if each.finished_at is not None and each.finished_at < before]
+        for goal_id in old:
+            del self._goals[goal_id]
+        return len(old)
+
+    def forget_session(self, session_id: str) -> None:
+        """Delete the goals of a chat or of a session of work that is deleted."""
+        self._goals = {
+            key: each for key, each in self._goals.items() if session_id not in (each.session_id, each.work_session_id)
+        }
+
+    def forget_person(self, person: str) -> int:
+        """Delete the goals of a person; return how many."""
+        own = [each.id for each in self._goals.values() if each.owner == person]
+        for goal_id in own:
+            del self._goals[goal_id]
+        return len(own)

@@ -1,0 +1,112 @@
+"""What every store promises about goals."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sophon.errors import NotFound
+from sophon.goals.goal import Goal
+from sophon.goals.stability import Stability
+from sophon.goals.task_node import TaskNode
+from sophon.risk import Risk
+from sophon.stores.contract import Store
+from sophon.stores.usage.contract import Period
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MONTH = Period("2026-01-01", "2026-01")
+NODE = TaskNode("a", "Read \0 it\ud800", "files.read", {"path": "a", "more": [1, None]}, (), Risk.HIGH).start(NOON)
+
+
+def make(goal_id: str = "g1", owner: str = "ada", **more: object) -> Goal:
+    return replace(Goal(goal_id, owner, "Title", "Words", session_id="s", created_at=NOON), **more)  # type: ignore[arg-type]
+
+
+async def ids(store: Store, **query: object) -> list[str]:
+    return [each.id for each in await store.goals.list(**query)]  # type: ignore[arg-type]
+
+
+async def test_a_goal_is_kept_as_it_is(store: Store):
+    record = Stability().note_failure("e").note_replan(NOON).note_block("http.send")
+    goal = make(nodes=(NODE,), origin={"chat": "5"}, stability=record, next_at=NOON, autonomy="Full")
+    assert await store.goals.add(goal) == goal
+    found = await store.goals.find("g1")
+    assert found is not None
+    assert replace(found, nodes=()) == replace(goal, nodes=())
+    assert found.nodes[0].arguments == NODE.arguments
+    assert await store.goals.find("g2") is None
+
+
+async def test_a_goal_of_a_known_id_is_the_one_that_is_stored(store: Store):
+    await store.goals.add(make())
+    assert await store.goals.add(make(title="Other"), most_live=0) == make()
+    assert await ids(store) == ["g1"]
+
+
+async def test_of_two_changes_of_the_same_version_one_is_stored(store: Store):
+    goal = await store.goals.add(make())
+    assert goal is not None
+    first = await store.goals.change(replace(goal, reason="first"))
+    assert await store.goals.change(replace(goal, reason="second")) is None
+    assert first is not None
+    assert (first.version, await store.goals.find("g1")) == (2, first)
+    assert (await store.goals.change(replace(first, reason="third"))).version == 3  # type: ignore[union-attr]
+
+
+async def test_a_goal_that_was_deleted_cannot_be_changed(store: Store):
+    assert await store.goals.change(make()) is None
+    assert await store.goals.find("g1") is None
+
+
+async def test_goals_are_listed_by_owner_chat_and_state_newest_first(store: Store):
+    await store.goals.add(make("g1"))
+    await store.goals.add(make("g2", "bob"))
+    await store.goals.add(make("g3", session_id="t", state="completed"))
+    assert await ids(store) == ["g3", "g2", "g1"]
+    assert await ids(store, owner="ada") == ["g3", "g1"]
+    assert await ids(store, session_id="t") == ["g3"]
+    assert await ids(store, states=["planning"], limit=1) == ["g2"]
+    assert await ids(store, limit=0) == []
+
+
+async def test_live_goals_come_by_priority_then_by_age(store: Store):
+    for name, priority, state in (("a", 3, "active"), ("b", 8, "paused"), ("c", 8, "planning"), ("d", 9, "failed")):
+        await store.goals.add(make(name, priority=priority, state=state))
+    assert [each.id for each in await store.goals.list_live()] == ["b", "c", "a"]
+    assert (await store.goals.count_live("ada"), await store.goals.count_live("bob")) == (3, 0)
+
+
+async def test_a_person_has_no_more_live_goals_than_allowed(store: Store):
+    for name in ("g1", "g2"):
+        assert await store.goals.add(make(name), most_live=2) is not None
+    assert await store.goals.add(make("g3"), most_live=2) is None
+    assert await store.goals.add(make("g3", "bob"), most_live=2) is not None
+    ended = replace(make("g1"), state="completed", finished_at=NOON)
+    assert await store.goals.change(ended) is not None
+    assert await store.goals.add(make("g4"), most_live=2) is not None
+
+
+async def test_old_goals_expire_and_live_ones_never(store: Store):
+    await store.goals.add(make("old", state="failed", finished_at=NOON))
+    await store.goals.add(make("new", state="failed", finished_at=NOON + timedelta(days=2)))
+    await store.goals.add(make("live"))
+    assert await store.goals.expire(NOON + timedelta(days=1)) == 1
+    assert await ids(store) == ["live", "new"]
+
+
+@pytest.mark.parametrize("session_id", ["s", "goal-g1"])
+async def test_a_goal_goes_with_its_chat_and_with_its_session_of_work(store: Store, session_id: str):
+    await store.sessions.get_or_create(session_id, "ada")
+    await store.goals.add(make("g1"))
+    await store.goals.add(make("g2", session_id="other"))
+    await store.sessions.delete(session_id)
+    assert await ids(store) == ["g2"]
+    with pytest.raises(NotFound):
+        await store.sessions.get(session_id)
+
+
+async def test_goals_are_forgotten_with_their_person(store: Store):
+    await store.goals.add(make("g1"))
+    await store.goals.add(make("g2", "bob"))
+    assert (await store.persons.forget("ada", MONTH))["goals"] == 1
+    assert await ids(store) == ["g2"]
