@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sophon.messages import Usage
 from sophon.traces.trace import (
@@ -59,7 +59,7 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
 
 def _to_json(value: Any, *, compact: bool) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    for name, default, is_plain in _layout(type(value)):
+    for name, default, is_plain in _layout(cast("type[Any]", type(value))):
         each = getattr(value, name)
         if compact and each == default:
             continue
@@ -69,7 +69,8 @@ def _to_json(value: Any, *, compact: bool) -> dict[str, Any]:
 
 def _to_plain(value: Any, *, compact: bool) -> Any:
     if isinstance(value, tuple):
-        return [_to_json(each, compact=compact) for each in value]  # pyright: ignore[reportUnknownVariableType] - parts of a trace
+        parts = cast("tuple[Any, ...]", value)
+        return [_to_json(each, compact=compact) for each in parts]
     if isinstance(value, Usage):
         return value.to_json()
     if isinstance(value, datetime):

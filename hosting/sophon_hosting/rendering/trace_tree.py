@@ -22,7 +22,7 @@ def format_trace_tree(trace: Data, width: int | None) -> Iterator[str]:
 
 
 def _format_head(trace: Data) -> Iterator[str]:
-    error = trace.get("error") or {}
+    error: Data = trace["error"]
     reason = f" ({trace['finish_reason']})" if trace["finish_reason"] not in ("", "stop") else ""
     yield f"trace {trace['trace_id'] or 'without an id'} · {trace['status']}{reason}"
     times = [f"{format_ms(trace['working_ms'])} of work"]

@@ -1,9 +1,13 @@
 """Exporter of traces to an OpenTelemetry collector, over OTLP/HTTP in background threads."""
 
+# An optional package: this file is checked without it, too.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUntypedBaseClass=false, reportUnknownLambdaType=false
+
 import logging
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -131,12 +135,10 @@ class LoggedMetricExporter(OTLPMetricExporter):
 
     state: ExportState | None = None
 
-    def export(
-        self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **kwargs: object
-    ) -> MetricExportResult:
+    def export(self, metrics_data: MetricsData, *arguments: Any, **options: Any) -> MetricExportResult:
         """See `MetricExporter.export`."""
         try:
-            result = super().export(metrics_data, timeout_millis, **kwargs)
+            result = super().export(metrics_data, *arguments, **options)
         except Exception:  # noqa: BLE001 - noted; the thread goes on
             result = MetricExportResult.FAILURE
         if self.state is not None:

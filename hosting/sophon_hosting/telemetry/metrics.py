@@ -1,5 +1,9 @@
 """Histograms of model calls, by the semantic conventions for generative AI."""
 
+# An optional package: this file is checked without it, too.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUntypedBaseClass=false, reportUnknownLambdaType=false
+
 from collections.abc import Mapping
 from typing import Final
 

@@ -4,6 +4,10 @@ They are built when the turn has ended, with the times and ids that the trace ha
 spans; so the SDK's tracer, whose ids cannot be chosen, is not needed.
 """
 
+# An optional package: this file is checked without it, too.
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false, reportUntypedBaseClass=false, reportUnknownLambdaType=false
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta

@@ -21,8 +21,8 @@ class TelemetrySettings(SettingsSection):
 
     endpoint: WebUrl | None = Field(
         default=None,
-        description="URL of a collector that takes OTLP over HTTP, as http://127.0.0.1:4318; null: nothing is sent, and "
-        "no trace context is passed on.",
+        description="URL of a collector that takes OTLP over HTTP, as http://127.0.0.1:4318; null: nothing is sent, "
+        "and no trace context is passed on.",
     )
     content: Flag = Field(
         default=False,
