@@ -1,6 +1,6 @@
 """`/api/tasks`: send a message, read the state and events of its task, cancel it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
@@ -173,7 +173,7 @@ async def _accept(request: web.Request, message: ClientMessage) -> web.Response:
     return json_response({"ok": True, **receipt_to_json(receipt, message.mode)}, 202 if receipt.created else 200)
 
 
-def _trace_fields(request: web.Request) -> dict[str, str | None]:
+def _trace_fields(request: web.Request) -> dict[str, Any]:
     return {"trace": request[TRACE], "traceparent": request.headers.get(HEADER)}
 
 
