@@ -43,12 +43,13 @@ def trace(
         _list_traces(host, session, last or DEFAULT_TRACES, as_json=as_json)
         return
     found = host.find_trace(task)
+    row: JsonRow | None = None
+    events: Sequence[JsonRow] = ()
     try:
         row, events = host.get_task(task), host.list_task_events(task)
     except SophonError as error:
         if found is None or error.code != "not_found":
-            raise
-        row, events = None, []  # the turn of a local chat, which is no task of a host
+            raise  # else it is the turn of a local chat, which is no task of a host
     if as_json:
         write_json({"task": row, "events": list(events), "trace": found})
         return
