@@ -14,7 +14,7 @@ from sophon.services import Services
 from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Run
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.trace_context import parse_traceparent
-from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
+from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
@@ -58,6 +58,7 @@ class RunRequest:
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    temperature: float | None = None
     trace: str | None = None
     traceparent: str | None = None
     instructions: str | None = None
@@ -227,6 +228,7 @@ class MessageAcceptance:
             "max_iterations": check_max_iterations(message.max_iterations, self._services.settings),
             "trace": message.trace,
             **({TRACEPARENT_OPTION: message.traceparent} if parse_traceparent(message.traceparent) else {}),
+            **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),

@@ -72,6 +72,11 @@ class LongTermMemory:
         self._cache = cache or MemoryVectorCache(clock)
 
     @property
+    def embedder(self) -> Embedder | None:
+        """The embedder, None without vectors."""
+        return self._embedder
+
+    @property
     def has_vectors(self) -> bool:
         """Whether there is an embedder."""
         return self._embedder is not None

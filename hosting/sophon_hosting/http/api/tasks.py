@@ -40,6 +40,7 @@ class SessionMessageBody(RequestBody):
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    metadata: dict[str, Any] | None = None
     mode: Mode = "normal"
 
 
