@@ -180,11 +180,15 @@ async def _time_stage(
     next: Next,
 ) -> None:
     outer = ctx.stage_frame
-    ctx.stage_frame = frame = recorder.open_stage()
+    ctx.stage_frame = frame = recorder.enter_stage()
     try:
-        await recorder.time_stage(name, zone, ctx.depth, frame, outer, enter(ctx, next))
-    finally:
+        await enter(ctx, next)
+    except BaseException as error:
         ctx.stage_frame = outer
+        recorder.leave_stage(name, zone, ctx.depth, frame, outer, error)
+        raise
+    ctx.stage_frame = outer
+    recorder.leave_stage(name, zone, ctx.depth, frame, outer)
 
 
 def _choose_by_pass(settle: Next, ask: Next) -> Next:

@@ -1,6 +1,6 @@
 """Recorder of one turn: keeps its events and the times of its stages, and folds them into a trace when it ends."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
 
@@ -99,15 +99,21 @@ class TraceRecorder:
         else:
             self._left_out += 1
 
-    def open_stage(self) -> StageFrame:
-        """Return the frame of a middleware that begins."""
-        return StageFrame()
+    def enter_stage(self) -> StageFrame:
+        """Return the frame of a middleware that begins now."""
+        return StageFrame(self._now())
 
-    def time_stage(
-        self, name: str, zone: str, depth: int, frame: StageFrame, outer: StageFrame | None, call: Awaitable[None]
-    ) -> Awaitable[None]:
-        """Return an awaitable of the call that adds its time to the stage."""
-        return self._stages.time(name, zone, depth, frame, outer, call)
+    def leave_stage(
+        self,
+        name: str,
+        zone: str,
+        depth: int,
+        frame: StageFrame,
+        outer: StageFrame | None,
+        error: BaseException | None = None,
+    ) -> None:
+        """Add the time of a middleware that has ended, with an error or without."""
+        self._stages.add(name, zone, depth, frame, outer, error)
 
     def build(
         self,
@@ -172,6 +178,8 @@ class TraceRecorder:
 
 def _merge_stages(earlier: Sequence[StageTime], later: Sequence[StageTime], offset_ms: float) -> tuple[StageTime, ...]:
     """Return the sums of the times of all starts."""
+    if not earlier and not offset_ms:
+        return tuple(later)
     merged = {(each.depth, each.name, each.zone): each for each in earlier}
     for each in later:
         key = (each.depth, each.name, each.zone)

@@ -1,7 +1,7 @@
 """Times of the stages of a chain: two readings of the clock for each call of a middleware."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from sophon.lazy_dataclass import dataclass
 from sophon.traces.trace import StageTime
@@ -9,8 +9,9 @@ from sophon.traces.trace import StageTime
 
 @dataclass(slots=True, eq=False)
 class StageFrame:
-    """A middleware that is running: seconds that those inside it took, and whether it has called any."""
+    """A middleware that is running: when it began, the seconds of those inside it, and whether it has called any."""
 
+    started: float
     inner_seconds: float = 0.0
     has_called_next: bool = False
 
@@ -33,31 +34,30 @@ class StageClock:
         self._now, self._started = now, started
         self._rows: dict[tuple[int, str, str], _Row] = {}
 
-    async def time(
-        self, name: str, zone: str, depth: int, frame: StageFrame, outer: StageFrame | None, call: Awaitable[None]
+    def add(
+        self,
+        name: str,
+        zone: str,
+        depth: int,
+        frame: StageFrame,
+        outer: StageFrame | None,
+        error: BaseException | None,
     ) -> None:
-        """Await a call of a middleware and add its time. Raises what it raises."""
-        started, outcome = self._now(), ""
-        try:
-            await call
-        except asyncio.CancelledError:
-            outcome = "cancelled"
-            raise
-        except Exception as error:
-            outcome = str(getattr(error, "code", "internal"))
-            raise
-        finally:
-            took = self._now() - started
-            if outer is not None:
-                outer.inner_seconds += took
-                outer.has_called_next = True
-            row = self._rows.get((depth, name, zone))
-            if row is None:
-                row = self._rows[depth, name, zone] = _Row(started)
-            row.calls += 1
-            row.total += took
-            row.own += took - frame.inner_seconds
-            row.outcome = outcome or ("passed" if frame.has_called_next else "ended")
+        """Add a call of a middleware that has ended now, with an error or without."""
+        took = self._now() - frame.started
+        if outer is not None:
+            outer.inner_seconds += took
+            outer.has_called_next = True
+        row = self._rows.get((depth, name, zone))
+        if row is None:
+            row = self._rows[depth, name, zone] = _Row(frame.started)
+        row.calls += 1
+        row.total += took
+        row.own += took - frame.inner_seconds
+        if error is None:
+            row.outcome = "passed" if frame.has_called_next else "ended"
+        else:
+            row.outcome = describe_outcome(error)
 
     def to_stages(self) -> tuple[StageTime, ...]:
         """Return the stages in the order in which they first began.
@@ -78,6 +78,13 @@ class StageClock:
             )
             for (depth, name, zone), row in rows
         )
+
+
+def describe_outcome(error: BaseException) -> str:
+    """Return the outcome of a stage that raised."""
+    if isinstance(error, asyncio.CancelledError):
+        return "cancelled"
+    return str(getattr(error, "code", "internal"))
 
 
 def to_ms(seconds: float) -> float:
