@@ -526,7 +526,11 @@ class DecisionMade(Event):
 
 @dataclass(slots=True, kw_only=True)
 class ModelAttempt(Event):
-    """One attempt of the gateway at one model; `outcome` is `ok` or the error code."""
+    """One attempt of the gateway at one model; `outcome` is `ok` or the error code.
+
+    `key` is the number of the API key, from 0; null without one. `first_token_ms`: from its start to the first text of
+    a streamed reply. `span_id` is what the provider was told as its caller, if the trace is passed on.
+    """
 
     durable: ClassVar[bool] = False
     is_trace: ClassVar[bool] = True
@@ -537,6 +541,9 @@ class ModelAttempt(Event):
     duration_ms: int
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
+    key: int | None = None
+    first_token_ms: int | None = None
+    span_id: str = ""
 
     def __post_init__(self) -> None:
         self.detail = redact(self.detail)

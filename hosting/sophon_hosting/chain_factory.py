@@ -39,7 +39,7 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
-    with Memory and Skills, and where the settings want them with Learning and Scoring.
+    with Memory, Skills and Trace, and where the settings want them with Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
@@ -95,7 +95,12 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
 
         chain = add_decisions(chain)
-    return add_guards(chain, services.settings.guards)
+    chain = add_guards(chain, services.settings.guards)
+    if services.settings.traces.enabled and services.learns:
+        from sophon_middlewares.outer.trace import add_trace  # lazy: only what is traced needs it
+
+        chain = add_trace(chain)
+    return chain
 
 
 def _build_without_guards(services: Services) -> Pipeline:

@@ -40,14 +40,17 @@ from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
 from sophon_hosting.runs.session_deletion import SessionDeletion
+from sophon_hosting.runs.traces import ApprovalTaps
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
+from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.tool_errors import ToolErrors
 from sophon_hosting.worker import Worker
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon_hosting.telemetry.exporter import TelemetryExporter
 
 CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
@@ -97,7 +100,13 @@ class Host:
         self.tool_errors = ToolErrors(services.events, services.clock)
         """Last errors of tools, by session."""
         self.event_bus = EventBus(
-            store.events, services.clock, self.tool_errors, store.sessions, store.texts, store.runs, build_event_row
+            store.events,
+            services.clock,
+            ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors,
+            store.sessions,
+            store.texts,
+            store.runs,
+            build_event_row,
         )
         self.event_bus.before_deletion(self.tool_errors.forget_session)
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
@@ -164,6 +173,7 @@ class Host:
         self.is_running = False
         """True between `start` and `shutdown`."""
         self._background_tasks: list[asyncio.Task[None]] = []
+        self._telemetry: TelemetryExporter | None = None
 
     @property
     def chain(self) -> Pipeline:
@@ -268,8 +278,14 @@ class Host:
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
     async def start(self) -> None:
-        """Recover unfinished runs, then start the worker. Raises InputError for a signing key that is not there."""
+        """Recover unfinished runs, then start the worker.
+
+        Raises InputError for a signing key that is not there, SettingsError without the extra of `Telemetry.Endpoint`.
+        """
         key = find_signing_key(self.services.settings, os.environ)
+        self._telemetry = telemetry = create_telemetry(self.services, os.environ)
+        if telemetry is not None:
+            self._outcome_writer.export_trace = OutcomeExport(telemetry)
         await self.queue.open()
         await self._outcome_writer.record_kept_usage()
         self._worker.interrupted_run_ids |= await RunRecovery(
@@ -306,6 +322,9 @@ class Host:
         self._background_tasks = []
         await self.event_bus.aclose()
         await self.queue.close()
+        if self._telemetry is not None:
+            telemetry, self._telemetry = self._telemetry, None
+            await asyncio.to_thread(telemetry.shutdown)
 
     def on_outbox_change(self, wake: Callable[[], None]) -> None:
         """Register a callback for outbound entries that were put back."""

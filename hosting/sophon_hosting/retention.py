@@ -78,6 +78,8 @@ class RetentionSweep:
             deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
         if settings.audit is not None:
             deleted["audit_entries"] = await store.audit.expire(now - timedelta(days=settings.audit))
+        if settings.traces is not None:
+            deleted["traces"] = await store.traces.expire(now - timedelta(days=settings.traces))
         deleted["reclaimed_bytes"] = await store.maintenance.reclaim_space()
         if any(deleted.values()):
             log.info("deleted old data: %s", format_counts(deleted))

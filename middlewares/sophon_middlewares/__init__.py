@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.session_events import SessionEvents
     from sophon_middlewares.outer.tool_filter import ToolFilter
     from sophon_middlewares.outer.tool_split import ToolSplit
+    from sophon_middlewares.outer.trace import Trace
 
 _HOMES = {
     "ActionAnnouncer": "sophon_middlewares.outer.replies.action_announcer",
@@ -79,6 +80,7 @@ _HOMES = {
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
     "ToolSplit": "sophon_middlewares.outer.tool_split",
+    "Trace": "sophon_middlewares.outer.trace",
     "Transport": "sophon_middlewares.inner.transport",
     "UrlOutcomes": "sophon_middlewares.outer.replies.url_outcomes",
 }
@@ -119,6 +121,7 @@ __all__ = [
     "ToolExecution",
     "ToolFilter",
     "ToolSplit",
+    "Trace",
     "Transport",
     "UrlOutcomes",
 ]

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from sophon.models.gateway.provider import Candidate
     from sophon.settings import Settings
     from sophon.tools.tool import Tool
+    from sophon.traces.recorder import TraceRecorder
+    from sophon.traces.stage_clock import StageFrame
 
 T = TypeVar("T")
 
@@ -97,6 +99,10 @@ class Context(TurnState):
     """Checks of a tool call immediately before it runs, after every decision on it."""
     result_hooks: "tuple[ResultHook, ...]" = ()
     """Functions that get the result of a call that ran, before it is journaled."""
+    recorder: "TraceRecorder | None" = None
+    """Keeps the events and the times of the stages for the trace of the turn; shared with branches and plan steps."""
+    stage_frame: "StageFrame | None" = None
+    """The timed middleware that runs now."""
     redactor: "Redactor | None" = None
     """Replaces the secrets in what tools return and in what listeners are shown; None: nothing is replaced."""
     meter: Meter | None = None
@@ -161,6 +167,8 @@ class Context(TurnState):
             event.session_id = self.session_id
             event.task_id = self.run_id.partition("/")[0]
             event.run_id = self.run_id
+            if self.recorder is not None:
+                self.recorder.record(event)
             self.services.events.emit(event)
         except Exception:  # a broken listener must not break the turn
             log.exception("an event listener failed on %s", type(event).__name__)
@@ -334,6 +342,7 @@ class Context(TurnState):
             cancellation=self.cancellation,
             meter=self.meter,
             stop_check=self.stop_check,
+            recorder=self.recorder,
             parent=self,
         )
 
@@ -348,6 +357,7 @@ class Context(TurnState):
         child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
         child.tally, child.meter, child.cancellation = self.tally, self.meter, self.cancellation
         child.stop_check = self.stop_check
+        child.recorder, child.has_listeners = self.recorder, self.has_listeners
         child.parent = self
         child.excluded_providers = dict(self.excluded_providers)
         return child

@@ -45,6 +45,7 @@ from sophon.mcp.server_address import ServerAddress, ServerFacts
 from sophon.mcp.server_call import ServerCall
 from sophon.mcp.tolerant_stream import TolerantStream
 from sophon.mcp.tool_definition import ToolDefinition
+from sophon.trace_context import HEADER, find_traceparent
 
 log = logging.getLogger("sophon")
 
@@ -101,7 +102,10 @@ class ServerConnection:
 
         A call that is cancelled is cancelled at the server too.
         """
-        params = CallToolRequestParams(name=name, arguments=dict(arguments))
+        described: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        if (traceparent := find_traceparent()) is not None:
+            described["_meta"] = {HEADER: traceparent}
+        params = CallToolRequestParams(**described)
         result = await self._send(CallToolRequest(params=params), call)
         text = result_to_text(result["content"], result.get("structuredContent"))
         if result.get("isError"):

@@ -28,6 +28,7 @@ from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.settings.sections.skills import SkillsSettings
+from sophon.settings.sections.traces import TelemetrySettings, TracesSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -125,6 +126,12 @@ class Settings(SettingsSection):
     retention: RetentionSettings = Field(
         default_factory=RetentionSettings.defaults, description="How many days stored data is kept; null: for ever."
     )
+    traces: TracesSettings = Field(
+        default_factory=TracesSettings.defaults, description="Traces of turns, which `sophon trace` shows."
+    )
+    telemetry: TelemetrySettings = Field(
+        default_factory=TelemetrySettings.defaults, description="Export of traces and metrics with OpenTelemetry."
+    )
     hub: HubSettings = Field(
         default_factory=HubSettings.defaults, description="Web server: chat page, HTTP API and Socket.IO."
     )
@@ -137,9 +144,11 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for credentials that would set the same header, and for permissions of no tier."""
+        """Yield a conflict for credentials of the same header, permissions of no tier, and telemetry without traces."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
+        if self.telemetry.endpoint is not None and not self.traces.enabled:
+            yield "Telemetry", "Endpoint needs Traces.Enabled: what is exported are the traces of turns"
         known = self.routing.tier_names()
         for path, tier in self.permissions.list_max_tiers():
             if tier not in known:

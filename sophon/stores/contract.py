@@ -28,6 +28,7 @@ from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.traces.contract import TraceStore
 from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.vectors.contract import VectorStore
@@ -70,6 +71,8 @@ class Store(Protocol):
     def snapshots(self) -> SnapshotStore: ...
     @property
     def sub_agents(self) -> SubAgentStore: ...
+    @property
+    def traces(self) -> TraceStore: ...
     @property
     def trajectories(self) -> TrajectoryStore: ...
     @property

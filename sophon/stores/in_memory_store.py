@@ -25,6 +25,7 @@ from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.traces.in_memory import InMemoryTraceStore
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
@@ -61,6 +62,8 @@ class InMemoryStore:
         self.sessions.on_delete(self.grants.forget_session)
         self.schedules = InMemoryScheduleStore()
         self.sessions.on_delete(self.schedules.forget_session)
+        self.traces = InMemoryTraceStore()
+        self.sessions.on_delete(self.traces.forget_session)
         self.trajectories = InMemoryTrajectoryStore()
         self.sessions.on_delete(self.trajectories.forget_session)
         self.sub_agents = InMemorySubAgentStore()
@@ -96,6 +99,7 @@ class InMemoryStore:
             self.data_labels,
             self.snapshots,
             self.trajectories,
+            self.traces,
             self.vectors,
             self.route_averages,
             self.sub_agents,
@@ -109,6 +113,7 @@ class InMemoryStore:
                 "goals": lambda person, _: self.goals.forget_person(person),
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),
+                "traces": lambda person, _: self.traces.forget_person(person),
                 "feedback": lambda person, _: self.trajectories.forget_feedback(person),
                 "schedules": lambda person, _: self.schedules.forget_person(person),
                 "sub_agents": lambda person, _: self.sub_agents.forget_person(person),

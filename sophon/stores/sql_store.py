@@ -27,6 +27,7 @@ from sophon.stores.sql.url import resolve_url
 from sophon.stores.sub_agents.sql import SqlSubAgentStore
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
+from sophon.stores.traces.sql import SqlTraceStore
 from sophon.stores.trajectories.sql import SqlTrajectoryStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
@@ -78,6 +79,7 @@ class SqlStore:
         self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
         self.sub_agents = SqlSubAgentStore(self._database)
+        self.traces = SqlTraceStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = SqlRouteAverageStore(self._database)

@@ -33,6 +33,7 @@ from sophon.stores.snapshots.contract import SnapshotStore
 from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.traces.contract import TraceStore
 from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.vectors.contract import VectorStore
@@ -67,6 +68,7 @@ class WaitingStore:
     schedules: ScheduleStore
     snapshots: SnapshotStore
     sub_agents: SubAgentStore
+    traces: TraceStore
     trajectories: TrajectoryStore
     vectors: VectorStore
     route_averages: RouteAverageStore

@@ -35,7 +35,7 @@ COMMANDS = {
     "providers": "List the providers of a host and their cool-downs, and reset one.",
     "routing": "Explain which model a message gets, show what was observed, forget it.",
     "decide": "Explain what rules decide about a message before a model is asked.",
-    "trace": "Show the events of a task with times and cost.",
+    "trace": "Show how turns went: events, stages, attempts and tool calls with times and cost.",
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",
     "trajectories": "List, show and export what is kept of finished turns.",

@@ -22,6 +22,7 @@ from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.tools.tool import Tool
+from sophon.traces.trace import Trace
 from sophon.turn_options import check_metadata
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.authentication import User
@@ -44,14 +45,14 @@ from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.events.replay import cut_stored_event
 from sophon_hosting.events.wire_event import EventListener
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.observability.trace_id import new_trace_id
+from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 from sophon_hosting.off_the_record.host import OffTheRecordHost, is_generated_id
 from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
 from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
-from sophon_hosting.tool_errors import ToolError
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
+from sophon_hosting.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from sophon.mcp.server_status import ServerStatus
@@ -216,7 +217,8 @@ class AuthorizedHost:
                 planning=message.planning,
                 max_iterations=message.max_iterations,
                 temperature=None if message.metadata is None else check_metadata(message.metadata),
-                trace=message.trace or new_trace_id(),
+                trace=message.trace or trace_id_from_traceparent(message.traceparent),
+                traceparent=message.traceparent,
                 instructions=message.instructions,
                 images=message.images,
                 call=message.call,
@@ -274,6 +276,12 @@ class AuthorizedHost:
         await self.get_task(task_id)
         run = await self._store.runs.get(task_id)
         await self._host.feedback.record(run, self.user.id, value, text=text, source=source)
+
+    def to_client_trace(self, trace: Trace) -> Trace:
+        """Return the trace of a turn as the client sees it."""
+        if self.view is not None:
+            trace = self.view.trace(trace, is_own=trace.principal == self.user.id)
+        return replace(trace, session_id=self.sessions.to_client_id(trace.session_id))
 
     @by_task
     async def find_feedback(self, task_id: str) -> Feedback | None:

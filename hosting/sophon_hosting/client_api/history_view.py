@@ -19,6 +19,7 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.texts.contract import text_id
+from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.events.wire_event import WireEvent
 
@@ -176,6 +177,21 @@ class HistoryView:
         )
         return replace(trajectory, request=request, reply=reply)
 
+    def trace(self, trace: Trace, *, is_own: bool) -> Trace:
+        """Return the trace of a turn as the client sees it: times and numbers, and no text of a conversation."""
+        message = {"message": HIDDEN} if "message" in trace.error and not is_own else {}
+        return replace(
+            trace,
+            error={**trace.error, **message},
+            attempts=tuple(replace(each, detail=_cover(each.detail)) for each in trace.attempts),
+            tools=tuple(replace(each, arguments=_cover(each.arguments)) for each in trace.tools),
+            steps=tuple(replace(each, reason=_cover(each.reason)) for each in trace.steps),
+            prompt=tuple(replace(each, name=each.name if is_own else _cover(each.name)) for each in trace.prompt),
+            notes=tuple(
+                replace(each, data=self.event_data(each.kind, each.data, is_own=is_own)) for each in trace.notes
+            ),
+        )
+
     def approval(self, record: ApprovalRecord) -> ApprovalRecord:
         """Return an approval as the client sees it."""
         if self.shows_approvals:
@@ -210,6 +226,10 @@ def find_own_text(records: list[SessionRecord], wanted: str) -> str | None:
         if text_id(message.content) == wanted:
             return redact_message_for_reader(message).content
     return None
+
+
+def _cover(text: str) -> str:
+    return HIDDEN if text else ""
 
 
 def _hide(value: Any) -> Any:

@@ -29,6 +29,7 @@ from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.tool_calls import tool_call_routes
 from sophon_hosting.http.api.tools import tool_routes
+from sophon_hosting.http.api.traces import trace_routes
 from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
 from sophon_hosting.http.api.webhooks import webhook_routes
@@ -67,6 +68,7 @@ API_ROUTES = (
     person_routes,
     usage_routes,
     trajectory_routes,
+    trace_routes,
     host_info_routes,
     tool_routes,
     policy_routes,

@@ -24,6 +24,7 @@ from sophon.tools.running_call import RUNNING_CALL, RunningCall
 from sophon.tools.tool import CallSuspended, Risk, Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
+from sophon.trace_context import PROPAGATED, derive_span_id
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
@@ -156,6 +157,8 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
         # Before the journal is written: a host stores both in one transaction.
         ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=arguments))
     await journal.start(ctx.run_id, call.id, call.name)
+    if (propagated := PROPAGATED.get()) is not None:
+        PROPAGATED.set(propagated.child(derive_span_id(ctx.task_id, call.id)))
     started = clock.monotonic()
     try:
         text, outcome = await _invoke(ctx, call, tool)

@@ -48,6 +48,7 @@ from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.references import cut_texts
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.traces.in_memory import InMemoryTraceStore
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageRow, UsageStore
 from sophon.stores.vectors.in_memory import InMemoryVectorStore
@@ -70,6 +71,7 @@ class InMemoryRunStore:
         data_labels: InMemoryDataLabelStore,
         snapshots: InMemorySnapshotStore,
         trajectories: InMemoryTrajectoryStore,
+        traces: InMemoryTraceStore,
         vectors: InMemoryVectorStore,
         route_averages: InMemoryRouteAverageStore,
         sub_agents: InMemorySubAgentStore,
@@ -81,7 +83,7 @@ class InMemoryRunStore:
         self._sessions, self._outbound, self._events = sessions, outbox, events
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
-        self._trajectories, self._vectors = trajectories, vectors
+        self._trajectories, self._traces, self._vectors = trajectories, traces, vectors
         self._route_averages, self._sub_agents = route_averages, sub_agents
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
@@ -156,6 +158,7 @@ class InMemoryRunStore:
         self._data_labels.put(staged.labels)
         self._snapshots.put(staged.snapshots)
         self._trajectories.put(staged.trajectories)
+        self._traces.put(staged.traces)
         self._vectors.add(staged.vectors)
         self._route_averages.put(staged.routes)
         self._sub_agents.add(staged.sub_agents)
@@ -171,10 +174,17 @@ class InMemoryRunStore:
         return True
 
     async def suspend(
-        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+        self,
+        run_id: str,
+        state: Mapping[str, Any],
+        waiting_for: Sequence[str],
+        logs: Sequence[LogWrite] = (),
+        *,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> Run:
         """See `RunStore.suspend`."""
         found = self._get(run_id)
+        await self.record(found.session_id, staged, ())
         run = self._rows[run_id] = suspend_run(found, state, waiting_for)
         if run is not found:
             self._write_logs(run_id, logs)

@@ -13,6 +13,7 @@ from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import VectorWrite
 
@@ -70,6 +71,7 @@ class StagedWrites:
     vectors: Sequence[VectorWrite] = ()
     routes: Sequence[RouteObservation] = ()
     sub_agents: Sequence[SubAgentRun] = ()
+    traces: Sequence[TraceWrite] = ()
 
 
 NOTHING_STAGED = StagedWrites()

@@ -34,6 +34,7 @@ from sophon.stores.sql.row_keys import belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import approvals, attempts, event_logs, events, journal, records, runs, sessions, traces
 from sophon.stores.sub_agents.sql import delete_session_sub_agents
 from sophon.stores.texts.sql import TextReader, TextWriter, copy_texts
+from sophon.stores.traces.sql import delete_session_traces
 from sophon.stores.trajectories.sql import delete_session_trajectories
 from sophon.stores.vectors.sql import delete_session_vectors
 
@@ -301,6 +302,7 @@ def _delete(connection: Connection, session_id: str) -> None:
     delete_session_schedules(connection, session_id)
     delete_session_trajectories(connection, session_id)
     delete_session_sub_agents(connection, session_id)
+    delete_session_traces(connection, session_id)
     delete_session_vectors(connection, session_id)
     delete_session_memories(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.

@@ -491,6 +491,25 @@ sub_agents = Table(
     Index("sub_agents_by_principal", "principal", "state"),
 )
 
+# How turns went; `data` is the whole trace, the columns are what reports and queries ask for.
+turn_traces = Table(
+    "turn_traces",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("run_id", SafeText, nullable=False, unique=True),
+    Column("session_id", SafeText, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("ended_at", UtcTime, nullable=False),
+    Column("day", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("working_ms", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("cost_micros", BigInteger, nullable=False),
+    Column("data", JsonText, nullable=False),
+    Index("turn_traces_by_session", "session_id"),
+    Index("turn_traces_by_end", "ended_at"),
+)
+
 # What one person said about the answer of one run.
 feedback = Table(
     "feedback",

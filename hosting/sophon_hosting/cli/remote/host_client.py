@@ -38,6 +38,14 @@ class HostClient(Protocol):
         """Return the stored events of a task and its traces, in order."""
         ...
 
+    def list_traces(self, *, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
+        """Return the traces of turns without their parts, newest first."""
+        ...
+
+    def find_trace(self, task_id: str) -> JsonRow | None:
+        """Return the trace of a task; None if it has none."""
+        ...
+
     def cancel_task(self, task_id: str) -> str:
         """Cancel a task and return its status."""
         ...

@@ -56,6 +56,20 @@ class HttpHostClient:
         """Return the stored events of a task and its traces, in order."""
         return self._get_items(f"/api/tasks/{_path_segment(task_id)}/events", {})
 
+    def list_traces(self, *, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
+        """Return the traces of turns without their parts, newest first."""
+        query = {"limit": str(limit)} | ({} if session_id is None else {"session_id": session_id})
+        return self._get_items("/api/traces", query | self._everything)
+
+    def find_trace(self, task_id: str) -> JsonRow | None:
+        """Return the trace of a task; None if it has none."""
+        try:
+            return self._request("GET", f"/api/traces/{_path_segment(task_id)}")
+        except HostError as error:
+            if error.code != "not_found":
+                raise
+            return None
+
     def cancel_task(self, task_id: str) -> str:
         """Cancel a task and return its status."""
         return str(self._request("POST", f"/api/tasks/{_path_segment(task_id)}/cancel")["status"])

@@ -18,6 +18,7 @@ from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
 from sophon.tools.registry import Toolbox, ToolRegistry
+from sophon.traces.serialization import trace_summary_to_json, trace_to_json
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -104,6 +105,24 @@ class StoreHostClient:
                 after = rows[-1].seq
             found = merge_traces(found, await store.events.list_traces(run.session_id, run.id))
             return [logged_event_to_json(run.session_id, row) for row in found]
+
+        return self._run(read)
+
+    def list_traces(self, *, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
+        """Return the traces of turns without their parts, newest first."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            found = await store.traces.list(session_id=session_id, limit=limit)
+            return [trace_summary_to_json(each) for each in found]
+
+        return self._run(read)
+
+    def find_trace(self, task_id: str) -> JsonRow | None:
+        """Return the trace of a task; None if it has none."""
+
+        async def read(store: Store) -> JsonRow | None:
+            found = await store.traces.find(task_id)
+            return None if found is None else trace_to_json(found)
 
         return self._run(read)
 
