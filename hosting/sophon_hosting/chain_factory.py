@@ -17,6 +17,7 @@ from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
 from sophon_middlewares.outer.custom_tools import add_custom_tools
 from sophon_middlewares.outer.memory import add_memory
+from sophon_middlewares.outer.preferences import add_preferences
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.skills import add_skills
 
@@ -61,13 +62,21 @@ def build_pipelines(services: Services) -> PipelineRegistry:
     """
     default = build_configured_chain(services)
     chains: dict[TaskType, Pipeline] = {
-        cast(TaskType, kind): _complete(build_chain(services, name), services)
+        cast(TaskType, kind): build_named_chain(services, name)
         for kind, name in services.settings.chain.task_types.items()
     }
     for kind, chain in chains.items():
         if records_turns(chain) != records_turns(default):
             raise SettingsError([f"Chain.TaskTypes.{kind}: all chains must have SessionEvents, or none"])
     return PipelineRegistry(default, chains)
+
+
+def build_named_chain(services: Services, name: str) -> Pipeline:
+    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
+
+    For a part of a host that runs a chain of its own choice, such as an agent. Raises what `build_chain` raises.
+    """
+    return _complete(build_chain(services, name), services)
 
 
 def records_turns(chain: Pipeline) -> bool:
@@ -87,6 +96,8 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
+    if services.settings.preferences.enabled:
+        chain = add_preferences(chain)
     if services.settings.replies.is_any_enabled:
         from sophon_middlewares.outer.replies.insertion import add_reply_stages  # lazy: off by default
 

@@ -36,6 +36,7 @@ from sophon.settings.sections.turn import (
     ContextWindowSettings,
     MemorySettings,
     PlanningSettings,
+    PreferencesSettings,
     ToolFilterSettings,
     ToolsSettings,
 )
@@ -97,6 +98,9 @@ class Settings(SettingsSection):
         description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    preferences: PreferencesSettings = Field(
+        default_factory=PreferencesSettings.defaults, description="How people want to be answered."
+    )
     custom_tools: CustomToolsSettings = Field(
         default_factory=CustomToolsSettings.defaults, description="Tools that users have made while the host runs."
     )

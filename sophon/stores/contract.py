@@ -19,6 +19,7 @@ from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
+from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
@@ -59,6 +60,8 @@ class Store(Protocol):
     def memories(self) -> MemoryStore: ...
     @property
     def persons(self) -> PersonStore: ...
+    @property
+    def preferences(self) -> PreferenceStore: ...
     @property
     def rate_windows(self) -> RateWindowStore: ...
     @property

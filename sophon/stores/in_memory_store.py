@@ -15,6 +15,8 @@ from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.persons.in_memory import InMemoryPersonStore
+from sophon.stores.preferences.contract import PreferenceStore
+from sophon.stores.preferences.in_memory import InMemoryPreferenceStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
@@ -36,14 +38,20 @@ from sophon.stores.vectors.in_memory import InMemoryVectorStore
 class InMemoryStore:
     """Store in plain dicts and lists. `clock` dates what is written; default: the system clock.
 
-    `usage` and `memories` replace its own: a host's conversations off the record share those of the host.
+    `usage`, `memories` and `preferences` replace its own: a host's conversations off the record share those of
+    the host.
 
     It belongs to one event loop: no method awaits anything, so each is atomic without a lock. Closing it deletes
     nothing.
     """
 
     def __init__(
-        self, *, clock: Clock | None = None, usage: UsageStore | None = None, memories: MemoryStore | None = None
+        self,
+        *,
+        clock: Clock | None = None,
+        usage: UsageStore | None = None,
+        memories: MemoryStore | None = None,
+        preferences: PreferenceStore | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self.sessions = InMemorySessionStore(clock)
@@ -79,6 +87,8 @@ class InMemoryStore:
         self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)
         self.channel_state = InMemoryChannelStateStore(clock)
+        own_preferences = InMemoryPreferenceStore()
+        self.preferences: PreferenceStore = own_preferences if preferences is None else preferences
         self.health = StoreHealth("memory://")
         self.maintenance = InMemoryMaintenance()
         self.rate_windows = InMemoryRateWindowStore()
@@ -110,6 +120,7 @@ class InMemoryStore:
         self.persons = InMemoryPersonStore(
             {
                 "grants": lambda person, _: self.grants.forget_person(person),
+                "preferences": lambda person, _: own_preferences.forget_person(person),
                 "goals": lambda person, _: self.goals.forget_person(person),
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),

@@ -16,6 +16,7 @@ from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
@@ -75,6 +76,7 @@ class SqlStore:
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)
         self.persons = SqlPersonStore(self._database)
+        self.preferences = SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)
         self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)

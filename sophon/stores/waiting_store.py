@@ -24,6 +24,7 @@ from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
+from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
@@ -61,6 +62,7 @@ class WaitingStore:
     data_labels: DataLabelStore
     goals: GoalStore
     grants: GrantStore
+    preferences: PreferenceStore
     journal: Journal
     memories: MemoryStore
     persons: PersonStore

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.bench import (
     baseline,
+    chains,
     classification,
     commits,
     concurrent,
@@ -228,6 +229,7 @@ async def main() -> None:
     await queue()
     await hosts()
     await guards.measure()
+    await chains.measure()
     await learning.measure_all()
     await classification.measure_all()
     await routing.measure()

@@ -40,6 +40,7 @@ COMMANDS = {
     "audit": "List, verify and export the audit log of tool calls.",
     "trajectories": "List, show and export what is kept of finished turns.",
     "memory": "List, search, correct, forget and export what is remembered.",
+    "preferences": "Show and change how a person wants to be answered.",
     "persons": "Export, import and forget everything that is kept of a person.",
     "agents": "List, show and check agents; list and cancel sub-agents that work.",
     "skills": "List, show, check, install and switch skills.",

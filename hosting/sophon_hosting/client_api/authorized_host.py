@@ -14,6 +14,7 @@ from sophon.events import CustomToolChanged
 from sophon.learning.feedback import Feedback
 from sophon.messages import ToolCall
 from sophon.models.gateway.provider import ProviderStatistics
+from sophon.preferences import Preferences
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.skills.custom_tools import CustomTool, CustomToolStore
 from sophon.stores.approvals.contract import ApprovalRecord
@@ -225,6 +226,20 @@ class AuthorizedHost:
                 session_owner=self.user.id,
             )
         )
+
+    async def get_preferences(self) -> Preferences:
+        """Return how the user wants to be answered."""
+        self.rights.require_scope("Read")
+        return await self._host.services.store.preferences.get(self.user.id)
+
+    async def set_preferences(self, preferences: Preferences) -> Preferences:
+        """Replace how the user wants to be answered. Raises Forbidden, NotFound for a model that does not exist."""
+        self.rights.require("Chat")
+        if preferences.model:
+            self.rights.require("ChooseModel")
+            self._host.services.gateway.find(preferences.model)
+        await self._host.services.store.preferences.put(self.user.id, preferences)
+        return preferences
 
     @by_task
     async def cancel_task(self, task_id: str) -> Run:

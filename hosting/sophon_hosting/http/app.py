@@ -22,6 +22,7 @@ from sophon_hosting.http.api.mcp import mcp_routes
 from sophon_hosting.http.api.memory import memory_routes
 from sophon_hosting.http.api.persons import person_routes
 from sophon_hosting.http.api.policy import policy_routes
+from sophon_hosting.http.api.preferences import preference_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.routing import routing_routes
@@ -63,6 +64,7 @@ API_ROUTES = (
     provider_routes,
     goal_routes,
     grant_routes,
+    preference_routes,
     mcp_routes,
     memory_routes,
     person_routes,

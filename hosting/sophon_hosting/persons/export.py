@@ -32,8 +32,9 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, trace, grant,
-        schedule, token (without its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, trace,
+        preferences, grant, schedule, token (without its digest), usage, account, channel, snapshot (contents in base64),
+        workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -77,6 +78,8 @@ class PersonExport:
 
     async def _read_rights(self, person: str) -> AsyncIterator[dict[str, Any]]:
         store, now = self._store, self._clock.now()
+        if said := (await store.preferences.get(person)).to_json():
+            yield {"kind": "preferences", "preferences": said}
         for grant in await store.grants.list_active(now, principal=person):
             yield {"kind": "grant", **to_json(grant)}
         for schedule in await store.schedules.list(owner=person):

@@ -1,4 +1,4 @@
-"""Import of an export of a person: sessions, memory and goals come back; everything else is for reading."""
+"""Import of an export of a person: sessions, memory, goals and preferences come back; everything else is for reading."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +10,7 @@ from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import Goal
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
+from sophon.preferences import Preferences
 from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
@@ -42,15 +43,19 @@ class _Session:
 
 
 async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
-    """Store the sessions and the memory of an export as those of a person. A session whose id exists stays as it is.
+    """Store the sessions, the memory and the preferences of an export as those of a person.
+
+    A session whose id exists stays as it is, and so do preferences that the person has.
 
     Everything is checked first: nothing is stored if one item is invalid. An imported session counts as one that has
     read untrusted and private data. Raises InputError with the number of the invalid item, StoreError.
     """
     check_person(person)
-    sessions, entries, goals = _parse(items, person)
+    sessions, entries, goals, preferences = _parse(items, person)
     stored = 0
     memories = await memory.import_entries(person, entries)
+    if preferences is not None and not (await store.preferences.get(person)).to_json():
+        await store.preferences.put(person, preferences)
     for session in sessions:
         if await store.sessions.find(session.id) is not None:
             continue
@@ -90,10 +95,11 @@ def _parse_goal(data: Mapping[str, Any], person: str) -> Goal:
     return mine.pause("person", "imported: resume it to go on", at, limit=timedelta(minutes=10))
 
 
-def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[object], list[Goal]]:
+def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[object], list[Goal], Preferences | None]:
     sessions: list[_Session] = []
     entries: list[object] = []
     goals: list[Goal] = []
+    preferences: Preferences | None = None
     for number, item in enumerate(items, 1):
         try:
             found = cast("Mapping[str, Any]", item)
@@ -105,10 +111,12 @@ def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[o
                 entries.append(found["entry"])
             elif found["kind"] == "goal":
                 goals.append(_parse_goal(found["goal"], person))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            elif found["kind"] == "preferences":
+                preferences = Preferences.from_json(found["preferences"])
+        except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
-    return sessions, entries, goals
+    return sessions, entries, goals, preferences
 
 
 def _check_version(version: object) -> None:

@@ -21,6 +21,7 @@ from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import is_direct_call, is_goal_step, own_text_of_run
+from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
 
@@ -145,7 +146,11 @@ class PostTurnRunner:
 
     async def _generate_title(self, run: Run) -> None:
         sessions = self._services.store.sessions
-        if not self._services.settings.agent_execution.titles or (await sessions.get(run.session_id)).title:
+        settings = complete_for_chain(self._services.settings).agent_execution
+        if not settings.titles:
+            return
+        session = await sessions.get(run.session_id)
+        if session.title or session.message_count < settings.title_from_messages:
             return
         title = fallback_title(run.text)
         if not is_direct_call(run):

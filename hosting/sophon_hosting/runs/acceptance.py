@@ -45,8 +45,8 @@ class RunRequest:
     trace id (32 hexadecimal digits), `traceparent` the W3C header of who sent the message. With `session_owner` the
     message is accepted only into a session of that owner. `sent_at` is the time at which a platform got the message.
     `images` belong to the text. With `call` the run is that tool call, and asks no model; its id is chosen with that of
-    the run. `key` is the de-duplication key of a message that no platform has sent. `goal` makes it a step of a goal: id,
-    step and autonomy.
+    the run. `key` is the de-duplication key of a message that no platform has sent. `goal` makes it a step of a goal:
+    id, step and autonomy.
     """
 
     text: str

@@ -13,7 +13,7 @@ from sophon.extensions import Key
 from sophon.messages import Message, Response
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
-from sophon_middlewares.outer.decision_call_layers import FastPathLayer, HintLayer
+from sophon_middlewares.outer.decision_call_layers import GOAL_TOOL, FastPathLayer, HintLayer
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.plan.plan_decision import MUST_PLAN
 from sophon_middlewares.outer.planning import NO_PLAN
@@ -23,9 +23,6 @@ log = logging.getLogger("sophon")
 
 ASK_BACK = "What would you like me to do? Please say a little more."
 """Reply to a message that says too little."""
-
-GOAL_TOOL = "goals.create"
-"""Tool that takes a message of the strategy `goal`, where it exists; elsewhere the message is planned."""
 
 PROGRAM_CHANNELS = frozenset({"schedule", "heartbeat", "goal", "agent", "webhook"})
 """Channels of turns that the program itself starts; no rule acts on their texts."""

@@ -14,6 +14,7 @@ from sophon.stores.sql.schema import (
     goals,
     grants,
     outbound,
+    preferences,
     schedules,
     snapshot_chains,
     snapshots,
@@ -55,6 +56,7 @@ def _forget(connection: Connection, person: str, current: Period) -> Mapping[str
 def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
     return [
         ("grants", grants, grants.c.principal == person),
+        ("preferences", preferences, preferences.c.person == person),
         ("goals", goals, goals.c.owner == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),

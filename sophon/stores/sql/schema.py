@@ -614,6 +614,15 @@ schedules = Table(
     Index("schedules_by_session", "session_id"),
 )
 
+# How people want to be answered.
+preferences = Table(
+    "preferences",
+    metadata,
+    Column("person", SafeText, primary_key=True),
+    Column("data", JsonText, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
 # One row; it is written to find out whether the database can be written.
 probes = Table(
     "probes",

@@ -17,6 +17,7 @@ from sophon.learning.feedback import Feedback
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
 from sophon.messages import Usage
+from sophon.preferences import Preferences
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.channel_state.contract import ChannelStateEntry
@@ -150,6 +151,7 @@ async def fill(place: Place, person: str, word: str) -> None:
             expires_at=now + timedelta(days=1),
         )
     )
+    await store.preferences.put(person, Preferences(notes=word))
     await store.api_tokens.add(ApiToken(f"t-{number}", f"digest-{number}", person, word, (), now))
     await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
     embedded = Trajectory(f"e-{number}", "", person, now, word, word)
@@ -208,7 +210,9 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
     assert {each["kind"] for each in await place.export()} <= {"person", "account", "audit"}
     assert (await place.store.audit.verify()).broken is None
     assert await place.export("telegram:6") == before
-    assert {"sessions", "memories", "audit_texts", "files", "grants", "snapshots", "messages"} <= {*forgotten.counts}
+    assert {"sessions", "memories", "audit_texts", "files", "grants", "preferences", "snapshots", "messages"} <= {
+        *forgotten.counts
+    }
     assert forgotten.other_sessions == []
     assert (await place.forget()).counts == {}
 
@@ -242,6 +246,7 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
     again = [each.message for each in await place.store.sessions.list_records(f"s-{EVA}") if each.message]
     assert again == records
     assert await place.store.memories.list_all(scope=EVA) == memories
+    assert await place.store.preferences.get(EVA) == Preferences(notes=MARKER)
     assert [each.entry.text for each in await place.memory.search(MARKER, scope=EVA)] == [f"{EVA} is a {MARKER}"]
     # What its turns had read is not known here.
     [label] = (await place.store.data_labels.find([session_key(f"s-{EVA}")])).values()
@@ -263,6 +268,7 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
             "'system' is no part of a session",
         ),
         ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
+        ({"kind": "preferences", "preferences": {"colour": "blue"}}, "there is no preference 'colour'"),
         (7, "item 2"),
     ],
 )
