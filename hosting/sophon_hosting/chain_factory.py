@@ -48,7 +48,7 @@ def build_configured_chain(services: Services) -> Pipeline:
 
 
 def build_named_chain(services: Services, name: str) -> Pipeline:
-    """Build the chain of a name with the enabled `Guards`, Memory, Skills, agents and learning.
+    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
 
     Raises NotFound with similar names, SettingsError, CompositionError.
     """
@@ -69,14 +69,6 @@ def build_pipelines(services: Services) -> PipelineRegistry:
         if records_turns(chain) != records_turns(default):
             raise SettingsError([f"Chain.TaskTypes.{kind}: all chains must have SessionEvents, or none"])
     return PipelineRegistry(default, chains)
-
-
-def build_named_chain(services: Services, name: str) -> Pipeline:
-    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
-
-    For a part of a host that runs a chain of its own choice, such as an agent. Raises what `build_chain` raises.
-    """
-    return _complete(build_chain(services, name), services)
 
 
 def records_turns(chain: Pipeline) -> bool:

@@ -58,9 +58,9 @@ class Tool:
     model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it must be fast, and only a
     tool of at most low risk may have it. `owner` is the only principal that has the tool; None for everybody.
     `find_problem` returns, from the turn's context and valid arguments, why a call cannot run, before a person is asked
-    about it. `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets a
-    context with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then called
-    again.
+    about it. `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets
+    a context with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then
+    called again.
     """
 
     name: str

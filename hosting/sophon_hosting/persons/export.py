@@ -33,8 +33,8 @@ class PersonExport:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
         Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, trace,
-        preferences, grant, schedule, token (without its digest), usage, account, channel, snapshot (contents in base64),
-        workspace, audit.
+        preferences, grant, schedule, token (without its digest), usage, account, channel, snapshot (contents in
+        base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}

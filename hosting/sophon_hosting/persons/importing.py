@@ -1,4 +1,4 @@
-"""Import of an export of a person: sessions, memory, goals and preferences come back; everything else is for reading."""
+"""Import of an export of a person: sessions, memory, goals and preferences come back; the rest is for reading."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
