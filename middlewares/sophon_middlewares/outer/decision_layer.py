@@ -51,7 +51,7 @@ class DecisionLayer:
     zone = "outer"
     unique = True
     calls_next = True
-    after = ("SessionEvents", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "PromptToolBridge")
+    after = ("SessionEvents", "Budget", "ToolFilter", "ToolSplit", "ToolsOnDemand")
     before = ("Planning", "AgenticLoop", "LlmInvoker")
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "decides by rules what kind of work the message is; asks back where it says too little",

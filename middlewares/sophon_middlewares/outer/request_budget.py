@@ -26,7 +26,7 @@ class RequestBudget:
     zone = "outer"
     unique = True
     calls_next = True
-    after = ("SessionEvents", "Budget", "CapabilityRouting", "ContextWindow")
+    after = ("SessionEvents", "Budget")
     before = ("Planning", "AgenticLoop", "LlmInvoker")
     acts: ClassVar[Mapping[str, str]] = {"model call": "at most 10, 20 or 36 of them, by the tier of the message"}
 
