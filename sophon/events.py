@@ -18,7 +18,24 @@ from sophon.security import redact, redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
-Stage: TypeAlias = Literal["classifier", "assembler", "transport", "scorer", "learner"]
+Stage: TypeAlias = Literal[
+    "classifier",
+    "assembler",
+    "transport",
+    "scorer",
+    "learner",
+    "auth_resolve",
+    "history_sanitize",
+    "context_guard",
+    "tool_split",
+    "execute",
+    "failover_decide",
+    "context_builder",
+    "llm_loop",
+    "url_outcomes",
+    "validator",
+    "announcer",
+]
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
 
 
@@ -431,10 +448,11 @@ class RouteChosen(Event):
 
 @dataclass(slots=True, kw_only=True)
 class StageCompleted(Event):
-    """A stage of classification, routing or learning has done its part of a model call, the first one being 1.
+    """A stage of a chain has done its part of a model call, the first one being 1.
 
-    `stage`: `classifier`, `assembler`, `transport`, `scorer` or `learner`; that of the router is `route_chosen`. `data`
-    holds names and numbers, no text of the conversation.
+    `stage`: of classification and learning `classifier`, `assembler`, `transport`, `scorer`, `learner` (that of the
+    router is `route_chosen`); of a reply `url_outcomes`, `validator`, `announcer`; the others are published stages of
+    the chains clawdesk and wasp. `data` holds names and numbers, no text of the conversation.
     """
 
     durable: ClassVar[bool] = False
@@ -587,12 +605,17 @@ class McpServerChanged(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskCompleted(Event):
-    """Final event: the turn ended with a response, which may be a refusal."""
+    """Final event: the turn ended with a response, which may be a refusal.
+
+    `tool_rounds`: rounds of tool calls; `fallback_attempts`: attempts beyond the first of each model call.
+    """
 
     text: str
     finish_reason: FinishReason
     usage: Usage
     duration_ms: int
+    tool_rounds: int = 0
+    fallback_attempts: int = 0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -642,7 +665,7 @@ def event_from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
 
     Unknown fields are ignored. Raises TypeError for a payload with a missing field.
     """
-    event_type = _event_types().get(name)
+    event_type = event_types().get(name)
     if event_type is None:
         return None
     known = {field.name for field in fields(event_type)}
@@ -653,5 +676,6 @@ def event_from_wire(name: str, data: Mapping[str, Any]) -> Event | None:
 
 
 @cache
-def _event_types() -> Mapping[str, type[Event]]:
+def event_types() -> Mapping[str, type[Event]]:
+    """Return the event classes by wire name."""
     return {each.wire_name: each for each in Event.__subclasses__()}

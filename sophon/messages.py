@@ -282,7 +282,9 @@ class Response:
     `usage` is the sum over all model calls of the turn, of every purpose. `detail` holds machine-readable facts about
     a `finish_reason` other than `stop` (which limit, when it resets); `text` explains it to the user.
 
-    `text` is the last reply; `earlier_texts` are the texts that the model wrote before its tool calls, in order.
+    `tool_rounds` counts the rounds of tool calls, `fallback_attempts` the attempts beyond the first of each model call,
+    both of plan steps too. `text` is the last reply; `earlier_texts` are the texts that the model wrote before its tool
+    calls, in order.
     """
 
     text: str = ""
@@ -291,6 +293,8 @@ class Response:
     tool_calls: list[ToolCall] = field(default_factory=new_list)
     detail: Mapping[str, Any] = field(default_factory=new_dict)
     earlier_texts: list[str] = field(default_factory=new_list)
+    tool_rounds: int = 0
+    fallback_attempts: int = 0
 
     @property
     def full_text(self) -> str:
@@ -302,7 +306,7 @@ class Response:
         if type(self) is not Response:
             return replace(self, **changes)
         values = (self.text, self.finish_reason, self.usage, self.tool_calls, self.detail, self.earlier_texts)
-        copy = Response(*values)
+        copy = Response(*values, self.tool_rounds, self.fallback_attempts)
         for name, value in changes.items():
             setattr(copy, name, value)
         return copy

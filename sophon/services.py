@@ -40,7 +40,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import Toolbox, ToolRegistry, validate_tools
 from sophon.tools.tool import Tool
-from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
+from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.memories.vector_cache import MemoryVectorCache
+    from sophon.stores.memories.workspace_search import WorkspaceSearch
 
 T = TypeVar("T")
 
@@ -131,6 +132,7 @@ class Services:
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
         self._memory_vectors: list[MemoryVectorCache] = []
+        self._workspaces: dict[Path, WorkspaceSearch] = {}
         self.learns = True
         """False off the record: turns leave no trajectories and no routing decisions."""
 
@@ -166,6 +168,24 @@ class Services:
             self._memory_vectors.append(MemoryVectorCache(self.clock))
         embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
         return LongTermMemory(self.store, self.clock, embedder, self._memory_vectors[0])
+
+    def workspace(self, folder: Path) -> "WorkspaceSearch":
+        """Return the search in the workspace files below a folder, the same for each call."""
+        from sophon.stores.memories.library import choose_embedder  # lazy, as above
+        from sophon.stores.memories.workspace_search import WorkspaceSearch
+
+        if folder not in self._workspaces:
+            embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
+            self._workspaces[folder] = WorkspaceSearch(folder, self.clock, embedder)
+        return self._workspaces[folder]
+
+    @property
+    def memory_folder(self) -> Path | None:
+        """The folder of the workspace files, None without memory or `Memory.Directory`."""
+        memory = self.settings.memory
+        if not memory.enabled or memory.directory is None:
+            return None
+        return (self.folder / memory.directory.expanduser()).absolute()
 
     @classmethod
     def from_settings(
@@ -257,6 +277,7 @@ class Services:
         model: str | None = None,
         planning: str | None = None,
         max_iterations: int | None = None,
+        temperature: float | None = None,
         principal: str | None = None,
         group: bool = False,
         data_owner: str | None = None,
@@ -267,10 +288,11 @@ class Services:
 
         A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
         the session's. `images` belong to the message: see `sophon.images`. `max_iterations` is the turn's ceiling of
-        rounds of tool calls, instead of the chain's. A host passes the `run_id` under which it accepted the message.
+        rounds of tool calls, instead of the chain's; `temperature` is that of the replies, from 0 to 2. A host passes
+        the `run_id` under which it accepted the message.
 
-        Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode or a ceiling
-        above the hard limit, NotFound for an unknown model.
+        Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
+        the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
         if not text.strip() and not images:
             raise InputError("the message is empty: write something")
@@ -298,6 +320,7 @@ class Services:
             model=model,
             planning=None if planning is None else parse_planning_mode(planning),
             max_iterations=None if max_iterations is None else check_max_iterations(max_iterations, self.settings),
+            temperature=None if temperature is None else check_temperature(temperature),
             started_at=self.clock.now(),
             has_listeners=self.has_listeners,
             messages=messages,

@@ -1,6 +1,6 @@
 """Options of a turn that its sender chooses, checked before the message is accepted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sophon.errors import InputError
 from sophon.settings import Settings
@@ -25,6 +25,27 @@ def check_image_count(images: Sequence[object]) -> None:
 
     if len(images) > MAX_IMAGES:
         raise InputError(f"the message has {len(images)} images; at most {MAX_IMAGES} are allowed")
+
+
+MAX_TEMPERATURE = 2.0
+"""The highest temperature that any of the providers takes."""
+
+
+def check_temperature(wanted: object) -> float | None:
+    """Return the temperature of a turn's replies. Raises InputError if it is no number from 0 to MAX_TEMPERATURE."""
+    if wanted is None:
+        return None
+    if isinstance(wanted, bool) or not isinstance(wanted, int | float) or not 0 <= wanted <= MAX_TEMPERATURE:
+        raise InputError(f"temperature is {wanted!r}; it must be a number from 0 to {MAX_TEMPERATURE:g}")
+    return float(wanted)
+
+
+def check_metadata(metadata: Mapping[str, object]) -> float | None:
+    """Return the temperature of a message's metadata. Raises InputError for anything else in it."""
+    for name in metadata:
+        if name != "temperature":
+            raise InputError(f"metadata.{name}: not known; metadata may have `temperature`")
+    return check_temperature(metadata.get("temperature"))
 
 
 def check_max_iterations(wanted: object, settings: Settings) -> int | None:

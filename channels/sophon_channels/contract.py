@@ -320,6 +320,29 @@ class ChannelHealth:
     counts: dict[str, int] = field(default_factory=lambda: {})
 
 
+class EntrySender(Protocol):
+    """The part of a channel that sends stored entries; an outbox worker needs no more."""
+
+    @property
+    def name(self) -> str:
+        """The name of the channel of the entries."""
+        ...
+
+    @property
+    def health(self) -> ChannelHealth:
+        """The current state."""
+        ...
+
+    @property
+    def reports_delivery(self) -> bool:
+        """See `Channel.reports_delivery`."""
+        ...
+
+    async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
+        """See `Channel.send`."""
+        ...
+
+
 class Channel(Protocol):
     """One account on one messaging platform. Parsing and rendering must be pure; only the API client does I/O."""
 

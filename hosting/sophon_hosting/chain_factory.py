@@ -69,14 +69,16 @@ def records_turns(chain: Pipeline) -> bool:
 
 def _complete(chain: Pipeline, services: Services) -> Pipeline:
     chain = add_learning(chain, services.settings)
-    memory = services.settings.memory
-    if memory.enabled:
-        folder = None if memory.directory is None else (services.folder / memory.directory.expanduser()).absolute()
-        chain = add_memory(chain, folder, read_daily_log)
+    if services.settings.memory.enabled:
+        chain = add_memory(chain, services.memory_folder, read_daily_log)
     if services.custom_tools is not None:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
+    if services.settings.replies.is_any_enabled:
+        from sophon_middlewares.outer.replies.insertion import add_reply_stages  # lazy: off by default
+
+        chain = add_reply_stages(chain, services.settings.replies)
     if services.settings.decisions.enabled:
         from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
 

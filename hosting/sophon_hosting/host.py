@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
@@ -18,6 +18,7 @@ from sophon.task_types import TaskType
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import records_turns
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
@@ -50,15 +51,27 @@ CANCEL_TIMEOUT_SECONDS = 1.0
 """Maximum duration of a `cancel` call. Source: reference/queues.md."""
 
 
+class WebhookOperations(Protocol):
+    """What operators see and try of a host's webhooks."""
+
+    async def describe(self) -> list[dict[str, Any]]:
+        """Return the webhooks as JSON rows."""
+        ...
+
+    async def send_test(self, webhook_id: str) -> str:
+        """Send a test event to an outgoing webhook; return the id of its entry. Raises NotFound."""
+        ...
+
+
 class Host:
     """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
     `queue` is a `MemoryQueue` of `Queue.Capacity` by default; with `several_users` one of them may fill
     `Queue.OwnerShare` of it. `approvers` are the operators: they may decide besides the owner of a run, and with
     `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound
-    entries that are committed with a run's outcome; `prepare` is awaited before each start of a run. `chain` may be a
-    registry of chains by task type. The context manager opens the services, recovers unfinished runs, runs, and shuts
-    down at exit.
+    entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
+    each start of a run. `chain` may be a registry of chains by task type. The context manager opens the services,
+    recovers unfinished runs, runs, and shuts down at exit.
     """
 
     def __init__(
@@ -71,6 +84,7 @@ class Host:
         several_users: bool = False,
         build_outbound: OutboundBuilder = build_answer_entries,
         prepare: PrepareRun = prepare_nothing,
+        build_event_row: RowBuilder = to_logged_event,
     ) -> None:
         self.services = services
         self.pipelines = chain if isinstance(chain, PipelineRegistry) else PipelineRegistry(chain)
@@ -79,7 +93,7 @@ class Host:
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
         self.event_bus = EventBus(
-            store.events, services.clock, services.events, store.sessions, store.texts, store.runs
+            store.events, services.clock, services.events, store.sessions, store.texts, store.runs, build_event_row
         )
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._accepted_runs = AcceptedRuns(services.clock)
@@ -134,6 +148,8 @@ class Host:
         """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
         self.mcp: McpSupervisor | None = None
         """Supervisor of the MCP servers, started and stopped by who creates it; None: there are none."""
+        self.webhooks: WebhookOperations | None = None
+        """Webhooks, started and stopped by who creates them; None: there are none."""
         self._outbox_listeners: list[Callable[[], None]] = []
         self.is_shutting_down = False
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""

@@ -35,6 +35,7 @@ from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
 log = logging.getLogger("sophon")
 
@@ -114,11 +115,16 @@ class HostServer:
             several_users=is_shared,
             build_outbound=self.channels.replies,
             prepare=self.channels.prepare_run,
+            build_event_row=build_event_rows(services),
         )
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
+        self.webhooks = create_webhooks(
+            services, self.host, environment, {each.name: each for each in self.channels.channels}
+        )
+        self.host.webhooks = self.webhooks
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
@@ -137,6 +143,7 @@ class HostServer:
             ),
         )
         self._app.add_routes(self.channels.routes())
+        self._app.add_routes(self.webhooks.routes() if self.webhooks is not None else [])
         self.hub.attach(self._app)
         self._log = RateLimitedLog(log, services.clock.monotonic)
         self._limiter = ConnectionLimiter(connection_limits, self.metrics.count_refused_connection)
@@ -163,6 +170,8 @@ class HostServer:
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
+        if self.webhooks is not None:
+            self.webhooks.start()
         if self.mcp is not None:
             self.mcp.start()
         # In the background, so that neither the start nor the first message waits for it.
@@ -183,6 +192,8 @@ class HostServer:
             if self.mcp is not None:
                 await self.mcp.stop()
             await self.channels.stop()
+            if self.webhooks is not None:
+                await self.webhooks.stop()
             await self.post_turn.stop()
             await self.hub.stop()
             self._listener.close()

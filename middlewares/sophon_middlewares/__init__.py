@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.guards.authorization import Authorization
     from sophon_middlewares.guards.information_flow import InformationFlow
     from sophon_middlewares.guards.integrity import Integrity
+    from sophon_middlewares.guards.intent_gate import IntentGate
     from sophon_middlewares.guards.off_the_record import OffTheRecord
     from sophon_middlewares.guards.protection import Protection
     from sophon_middlewares.guards.rate_limit import RateLimit
@@ -35,10 +36,15 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.decision_layer import DecisionLayer
     from sophon_middlewares.outer.planning import Planning
     from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+    from sophon_middlewares.outer.replies.action_announcer import ActionAnnouncer
+    from sophon_middlewares.outer.replies.response_validator import ResponseValidator
+    from sophon_middlewares.outer.replies.url_outcomes import UrlOutcomes
     from sophon_middlewares.outer.session_events import SessionEvents
     from sophon_middlewares.outer.tool_filter import ToolFilter
+    from sophon_middlewares.outer.tool_split import ToolSplit
 
 _HOMES = {
+    "ActionAnnouncer": "sophon_middlewares.outer.replies.action_announcer",
     "AgenticLoop": "sophon_middlewares.inner.agentic_loop",
     "Approval": "sophon_middlewares.inner.approval",
     "Assembler": "sophon_middlewares.outer.assembler",
@@ -51,6 +57,7 @@ _HOMES = {
     "DecisionLayer": "sophon_middlewares.outer.decision_layer",
     "InformationFlow": "sophon_middlewares.guards.information_flow",
     "Integrity": "sophon_middlewares.guards.integrity",
+    "IntentGate": "sophon_middlewares.guards.intent_gate",
     "Learning": "sophon_middlewares.learners.learning",
     "LlmInvoker": "sophon_middlewares.inner.llm_invoker",
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
@@ -61,6 +68,7 @@ _HOMES = {
     "RateLimit": "sophon_middlewares.guards.rate_limit",
     "Redaction": "sophon_middlewares.guards.redaction",
     "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
+    "ResponseValidator": "sophon_middlewares.outer.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.sandbox",
     "Scoring": "sophon_middlewares.learners.scoring",
     "SessionEvents": "sophon_middlewares.outer.session_events",
@@ -70,10 +78,13 @@ _HOMES = {
     "Snapshot": "sophon_middlewares.guards.snapshot",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
+    "ToolSplit": "sophon_middlewares.outer.tool_split",
     "Transport": "sophon_middlewares.inner.transport",
+    "UrlOutcomes": "sophon_middlewares.outer.replies.url_outcomes",
 }
 
 __all__ = [
+    "ActionAnnouncer",
     "AgenticLoop",
     "Approval",
     "Assembler",
@@ -86,6 +97,7 @@ __all__ = [
     "DecisionLayer",
     "InformationFlow",
     "Integrity",
+    "IntentGate",
     "Learning",
     "LlmInvoker",
     "OffTheRecord",
@@ -96,6 +108,7 @@ __all__ = [
     "RateLimit",
     "Redaction",
     "ReplyRedaction",
+    "ResponseValidator",
     "Sandbox",
     "Scoring",
     "SessionEvents",
@@ -105,7 +118,9 @@ __all__ = [
     "Snapshot",
     "ToolExecution",
     "ToolFilter",
+    "ToolSplit",
     "Transport",
+    "UrlOutcomes",
 ]
 
 __getattr__ = lazy_names(__name__, _HOMES)

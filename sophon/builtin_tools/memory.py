@@ -7,8 +7,11 @@ from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import NotFound, ToolError
 from sophon.memory.entities import find_entities
+from sophon.memory.fusion import fuse
+from sophon.memory.workspace_index import FileChunk, is_in_prompts
 from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MAIN_AGENT, MemoryEntry, MemoryReach, MemoryReader
+from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, result_to_text, tool
 from sophon.tools.untrusted_text import ExternalText
@@ -80,7 +83,7 @@ async def memory_write(
 async def memory_search(
     ctx: Context, query: str, limit: Annotated[int, ValueRules(ge=1, le=50)] = 5
 ) -> list[dict[str, Any]] | str:
-    """Look up what has been remembered about the user, the best matches first.
+    """Look up what has been remembered about the user, in entries and in their notes, the best matches first.
 
     Args:
         query: Words to look for; an empty text gives the newest entries.
@@ -89,9 +92,14 @@ async def memory_search(
     found = await ctx.services.memory.search(
         query, scope=memory_scope(ctx.data_owner), limit=limit, reader=_find_reader(ctx)
     )
-    if not found:
+    folder = ctx.root.get(WORKSPACE_FOLDER)
+    chunks: Sequence[FileChunk] = ()
+    if folder is not None:
+        chunks = await ctx.services.workspace(folder).search(query, owner=ctx.data_owner, limit=limit)
+    if not (found or chunks):
         return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
-    return _show([each.entry for each in found])
+    ranked = fuse([[each.entry for each in found], chunks])  # what is best of both comes first
+    return _show([each for each, _ in ranked[:limit]])
 
 
 @tool(
@@ -103,13 +111,19 @@ async def memory_search(
     tags=("memory", "memories", "origin"),
 )
 async def memory_read(ctx: Context, id: str) -> list[dict[str, Any]] | str:  # noqa: A002 - as in a search
-    """Show one entry of the memory: where it comes from, who sees it, and what it names.
+    """Show one entry of the memory: where it comes from, who sees it, and what it names; or lines of a note.
 
     Args:
-        id: The entry's id, as memory.search shows it.
+        id: The entry's id, as memory.search shows it; or lines of a note, as MEMORY.md:12-30.
     """
+    folder = ctx.root.get(WORKSPACE_FOLDER)
+    lines = None if folder is None else await ctx.services.workspace(folder).read(id, owner=ctx.data_owner)
+    if lines is not None:
+        return lines if is_in_prompts(id) else ExternalText(lines)
     entry = await _find(ctx, id)
-    facts = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    facts: dict[str, Any] = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    if entry.relations:
+        facts["relations"] = [f"{each.subject} {each.name} {each.object}" for each in entry.relations]
     return _show([entry], facts)
 
 
@@ -126,7 +140,7 @@ async def memory_graph(
     entity: Annotated[str, ValueRules(min_length=1, max_length=200)],
     depth: Annotated[int, ValueRules(ge=1, le=4)] = 1,
 ) -> list[dict[str, Any]] | str:
-    """Show what the memory links to a person, project, place or date: other such names, and the entries.
+    """Show what the memory links to a person, project, place or date: other such names, relations, and the entries.
 
     Args:
         entity: The name.
@@ -142,8 +156,12 @@ async def memory_graph(
     if around is None:
         return f"The memory links nothing to {entity!r}."
     by_id = {each.id: each for each in linked}
-    names = [{"entity": name, "distance": distance} for name, distance in around.entities]
-    return _show([by_id[each] for each in around.entry_ids], {"linked": names})
+    facts: dict[str, Any] = {"linked": [{"entity": name, "distance": distance} for name, distance in around.entities]}
+    if around.relations:
+        facts["relations"] = [f"{each.subject} {each.name} {each.object}" for each in around.relations]
+    entries = [by_id[each] for each in around.entry_ids]
+    # Any of the entries may have given a name, not only those that are shown.
+    return _show(entries[:MAX_GRAPH_RESULTS], facts, is_trusted=all(each.is_trusted for each in entries))
 
 
 @tool(
@@ -181,10 +199,18 @@ def _find_reader(ctx: Context) -> MemoryReader:
     return MemoryReader(ctx.session_id)
 
 
-def _show(entries: Sequence[MemoryEntry], facts: dict[str, Any] | None = None) -> list[dict[str, Any]] | str:
-    """Return entries as a result; what a page said yesterday is no more trusted than what it says today."""
-    items = [_entry_to_json(entry) for entry in entries] + ([facts] if facts else [])
-    return items if all(entry.is_trusted for entry in entries) else ExternalText(result_to_text(items))
+def _show(
+    found: Sequence[MemoryEntry | FileChunk], facts: dict[str, Any] | None = None, *, is_trusted: bool = True
+) -> list[dict[str, Any]] | str:
+    """Return entries and notes as a result; what a page said yesterday is no more trusted than what it says today."""
+    items = [_entry_to_json(each) if isinstance(each, MemoryEntry) else _chunk_to_json(each) for each in found]
+    items += [facts] if facts else []
+    return items if is_trusted and all(each.is_trusted for each in found) else ExternalText(result_to_text(items))
+
+
+def _chunk_to_json(chunk: FileChunk) -> dict[str, Any]:
+    item: dict[str, Any] = {"id": chunk.id, "text": chunk.text.strip(), "category": "note"}
+    return item if chunk.is_trusted else {**item, "sources": [f"file {chunk.file}"]}
 
 
 def _entry_to_json(entry: MemoryEntry) -> dict[str, Any]:

@@ -211,6 +211,8 @@ class Context(TurnState):
         )
         tally = self.tally
         tally.model_calls += 1
+        if response.attempts > 1:
+            tally.fallback_attempts += response.attempts - 1
         if (usage := response.usage) is not None:
             tally.usage = usage if tally.usage is NO_USAGE else tally.usage + usage
         return response
@@ -308,6 +310,7 @@ class Context(TurnState):
             started_at=self.started_at,
             model=self.model,
             max_iterations=self.max_iterations,
+            temperature=self.temperature,
             messages=MessageList([*system, Message("user", text if prompt is None else prompt)]),
             tools=self.services.registry.tools,
             excluded_providers=dict(self.excluded_providers),
@@ -351,8 +354,16 @@ class Context(TurnState):
         if self.cancellation.is_end_recorded and response.usage is usage:
             return response  # concluded before its end was recorded
         earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
-        if response.usage is not usage or response.earlier_texts != earlier:
-            response = self.response = response.copy_with(usage=usage, earlier_texts=earlier)
+        rounds, attempts = self.tally.tool_rounds, self.tally.fallback_attempts
+        if (
+            response.usage is not usage
+            or response.earlier_texts != earlier
+            or response.tool_rounds != rounds
+            or response.fallback_attempts != attempts
+        ):
+            response = self.response = response.copy_with(
+                usage=usage, earlier_texts=earlier, tool_rounds=rounds, fallback_attempts=attempts
+            )
         if self.stream and not self.depth and response.finish_reason != "suspended":
             complete_stream(self, response.text)
         return response

@@ -42,6 +42,8 @@ class TurnFacts:
     """Planning mode that the sender chose for this message, but not for its steps; None for the settings' mode."""
     max_iterations: Final[int | None] = None
     """Maximum rounds of tool calls that the sender chose for this message and its steps; None for the chain's."""
+    temperature: Final[float | None] = None
+    """Temperature that the sender chose for the replies of this message and its steps; None for the model's own."""
     depth: Final[int] = 0
     """0 for a turn, 1 for a step of its plan, and so on."""
     step: Final[Step | None] = None

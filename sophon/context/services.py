@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.contract import Store
     from sophon.stores.memories.library import LongTermMemory
+    from sophon.stores.memories.workspace_search import WorkspaceSearch
     from sophon.tools.registry import Toolbox, ToolRegistry
     from sophon.vault import CredentialVault
 
@@ -74,6 +75,10 @@ class TurnServices(Protocol):
     @property
     def memory(self) -> "LongTermMemory":
         """The long-term memory, over `store`."""
+        ...
+
+    def workspace(self, folder: Path) -> "WorkspaceSearch":
+        """Return the search in the workspace files below a folder."""
         ...
 
     @property

@@ -30,6 +30,10 @@ class Tally:
     model_calls: int = 0
     tool_calls: int = 0
     """Tool calls that were started, and those of the current replies that are about to be."""
+    tool_rounds: int = 0
+    """Rounds of tool calls that are over."""
+    fallback_attempts: int = 0
+    """Attempts beyond the first of each model call that was answered: retries, other keys and other models."""
     capped_calls: dict[str, int] = field(default_factory=new_dict)
     """Tool name -> calls let through, for tools with `max_calls_per_turn`."""
     untrusted_sources: list[str] = field(default_factory=new_list)

@@ -30,13 +30,14 @@ SCALARS: Mapping[str, tuple[type, ...]] = {
     "model": (str, NoneType),
     "planning": (str, NoneType),
     "max_iterations": (int, NoneType),
+    "temperature": (float, NoneType),
     "depth": (int,),
     "recorded": (int,),
     "iteration": (int,),
     "epoch": (int,),
 }
 """Fields stored as they are, with their types; integers are never negative."""
-ADDED_LATER = frozenset({"max_iterations", "data_owner", "group"})
+ADDED_LATER = frozenset({"max_iterations", "temperature", "data_owner", "group"})
 """Optional fields that are missing in states of this version which an earlier program stored."""
 RECOMPUTED = frozenset(
     {
@@ -106,6 +107,8 @@ def take_snapshot(turn: TurnState, registry: ToolRegistry, active_seconds: float
         "unrecorded": unrecorded_to_json(turn.tally.unrecorded),
         "model_calls": turn.tally.model_calls,
         "tool_calls": turn.tally.tool_calls,
+        "tool_rounds": turn.tally.tool_rounds,
+        "fallback_attempts": turn.tally.fallback_attempts,
         "capped_calls": dict(turn.tally.capped_calls),
         "untrusted_sources": list(turn.tally.untrusted_sources),
         "taint": turn.tally.taint.to_json(),
@@ -193,6 +196,8 @@ def _tally_from_json(data: Mapping[str, Any]) -> Tally:
         UsageCounts.from_usage(Usage.from_json(data["metered"])),
         data["model_calls"],
         data["tool_calls"],
+        int(data.get("tool_rounds", 0)),
+        int(data.get("fallback_attempts", 0)),
         dict(data.get("capped_calls") or {}),
         [str(source) for source in data.get("untrusted_sources", ())],
         Taint.from_json(data.get("taint", ())),

@@ -84,7 +84,10 @@ def search_words(query: str, index: WordIndex, limit: int) -> list[int]:
     rarest = sorted((word for word in wanted if counts[word]), key=counts.__getitem__)[:MAX_WORDS]
     if not rarest or limit <= 0:
         return []
-    found = _collect(rarest, index, max(CANDIDATES, 3 * limit))
+    most = max(CANDIDATES, 3 * limit)
+    # What has all words has the rarest: if that is looked at as a whole, all words need no query of their own.
+    together = [[*rarest]] if len(rarest) > 1 and counts[rarest[0]] > most else []
+    found = _collect([*together, *([word] for word in rarest)], index, most)
     if not found:
         return []
     scores = _score({word: counts[word] for word in rarest}, index.count_entries(TOTAL_LIMIT), found)
@@ -97,10 +100,10 @@ def _stem_function_words() -> frozenset[str]:
     return frozenset(tokenize(_FUNCTION_WORDS))
 
 
-def _collect(rarest: Sequence[str], index: WordIndex, most: int) -> list[FoundText]:
-    """Return what is ranked: first what has all words, then what has the rarest of them."""
+def _collect(queries: Sequence[Sequence[str]], index: WordIndex, most: int) -> list[FoundText]:
+    """Return what is ranked: what has all words of the first query, then what has those of the next, and so on."""
     found: dict[int, FoundText] = {}
-    for words in ([*rarest], *([word] for word in rarest)) if len(rarest) > 1 else ([*rarest],):
+    for words in queries:
         # What was found before may be found again, hence not only the rest is asked for.
         for each in index.list_newest(words, most):
             if len(found) < most:

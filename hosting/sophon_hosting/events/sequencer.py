@@ -23,7 +23,7 @@ from sophon_hosting.events.pending_events import PendingEvents
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
 from sophon_hosting.events.staging import StagedPart, StagingArea, to_staged_writes
 from sophon_hosting.events.stream_snapshots import StreamSnapshots
-from sophon_hosting.events.wire_event import EventListener, WireEvent, to_logged_event, to_wire_event
+from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event, to_wire_event
 
 log = logging.getLogger("sophon")
 
@@ -74,13 +74,14 @@ class FirstCommit(Generic[R]):
     write: Write[R]
     is_stored: Callable[[R], bool]
     result: asyncio.Future[R]
+    build_row: RowBuilder
     events: list[Event] = field(default_factory=lambda: [])
     rows: list[LoggedEvent] = field(default_factory=lambda: [])
 
     def build_rows(self, last_record_seq: int) -> Sequence[LoggedEvent]:
         """Build the events, and return their rows."""
         self.events = list(self.build_events(last_record_seq))
-        self.rows = [to_logged_event(event) for event in self.events]
+        self.rows = [self.build_row(event) for event in self.events]
         return self.rows
 
     def settle(self, outcome: R | BaseException) -> None:
@@ -111,7 +112,9 @@ class SessionSequencer:
         global_sink: EventSink,
         watchers: Sequence[EventListener],
         wake: Callable[[], None],
+        build_row: RowBuilder = to_logged_event,
     ) -> None:
+        self._build_row = build_row
         self._session_id, self._log, self._runs, self._clock, self._wake = session_id, events, runs, clock, wake
         self._global_sink, self._watchers = global_sink, watchers
         self._merge_timer: asyncio.TimerHandle | None = None
@@ -216,14 +219,14 @@ class SessionSequencer:
         pending, parts = list(self._pending), self._staging.take()
         traces, self._traces = self._traces, []
         durable = [event for event in pending if event.durable]
-        rows = [to_logged_event(event) for event in durable]
+        rows = [self._build_row(event) for event in durable]
         new_events: list[Event] = []
         new_rows: list[LoggedEvent] = []
 
         def build_rows(last_record_seq: int) -> Sequence[LoggedEvent]:
             built = build_events(last_record_seq)
             new_events[:] = [each for each in built if self.deduplicator.is_new(each)] if is_unique else built
-            new_rows[:] = [to_logged_event(event) for event in new_events]
+            new_rows[:] = [self._build_row(event) for event in new_events]
             return [*traces, *rows, *new_rows]
 
         stored = False

@@ -47,6 +47,10 @@ EventListener: TypeAlias = Callable[[WireEvent], None]
 """Callback for events; it is called in order and must not block."""
 
 
+RowBuilder: TypeAlias = Callable[[Event], LoggedEvent]
+"""Builds the row of a durable event, with the outbound entries that are stored with it; see `to_logged_event`."""
+
+
 def to_wire_event(event: Event, stored: LoggedEvent | None = None) -> WireEvent:
     """Return the wire event of an event; a durable event must already have its `seq`.
 

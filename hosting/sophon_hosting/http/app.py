@@ -29,6 +29,7 @@ from sophon_hosting.http.api.tool_calls import tool_call_routes
 from sophon_hosting.http.api.tools import tool_routes
 from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
+from sophon_hosting.http.api.webhooks import webhook_routes
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
 from sophon_hosting.http.fallback_page import fallback_page_routes
@@ -66,6 +67,7 @@ API_ROUTES = (
     tool_routes,
     policy_routes,
     routing_routes,
+    webhook_routes,
 )
 """Route factories of the JSON API that need no options."""
 

@@ -43,6 +43,7 @@ class SendMessagePayload(EventPayload):
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    metadata: dict[str, Any] | None = None
     mode: Mode = "normal"
 
 

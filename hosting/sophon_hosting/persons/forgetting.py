@@ -9,6 +9,7 @@ from sophon.errors import InputError, NotFound
 from sophon.lazy_dataclass import dataclass
 from sophon.memory.search import forget_words
 from sophon.memory.workspace import forget_workspace_texts
+from sophon.memory.workspace_index import forget_workspace_indexes
 from sophon.principals import LOCAL_USER, RESERVED_NAMES, memory_scope
 from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
@@ -70,6 +71,7 @@ class PersonForgetting:
             )
         forget_words()
         forget_workspace_texts()
+        forget_workspace_indexes()
         await store.maintenance.reclaim_space()
         others = {run.session_id: None for run in await store.runs.list(owner=person, limit=ALL, whole=False)}
         return Forgotten({kind: count for kind, count in counts.items() if count}, [*others])

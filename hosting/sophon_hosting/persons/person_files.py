@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from sophon.lazy_dataclass import dataclass
-from sophon.memory.workspace import WORKSPACE_FILES
+from sophon.memory.workspace import list_workspace_files
 from sophon.principals import files_folder, owns_files_root
 from sophon.settings import Settings
 from sophon.snapshots.archive import SnapshotArchive
@@ -25,7 +25,7 @@ class PersonFolders:
     def of_settings(cls, settings: Settings, folder: Path) -> Self:
         """Return the folders of a host whose own is `folder`."""
         memory = settings.memory.directory
-        return cls(folder, folder / settings.tools.files_root, None if memory is None else folder / memory)
+        return cls(folder, folder / settings.tools.files_root, None if memory is None else folder / memory.expanduser())
 
 
 class PersonFiles:
@@ -37,8 +37,7 @@ class PersonFiles:
 
     def read_workspace(self) -> dict[str, str]:
         """Return the person's workspace files: name and text."""
-        found = {path.name: path for path in self._workspace_files() if path.is_file()}
-        return {name: path.read_text("utf-8", "replace") for name, path in found.items()}
+        return {path.name: path.read_text("utf-8", "replace") for path in self._workspace_files()}
 
     def read_copies(self, snapshot: StoredSnapshot) -> list[bytes | None]:
         """Return the contents of a snapshot's files; None for one without a copy, or whose copy was changed."""
@@ -54,9 +53,8 @@ class PersonFiles:
         self._archive.remove(copies)
         removed = len(copies)
         for path in self._workspace_files():
-            if path.is_file():
-                path.unlink()
-                removed += 1
+            path.unlink(missing_ok=True)
+            removed += 1
         if not owns_files_root(self._person):
             roots = [each for each in (self._folders.files, self._folders.memory) if each is not None]
             removed += sum(_remove_folder(root / files_folder(self._person)) for root in roots)
@@ -65,8 +63,7 @@ class PersonFiles:
     def _workspace_files(self) -> list[Path]:
         if self._folders.memory is None:
             return []
-        folder = self._folders.memory / files_folder(self._person)
-        return [folder / each.name for each in WORKSPACE_FILES if each.is_private]
+        return list_workspace_files(self._folders.memory / files_folder(self._person))
 
 
 def _remove_folder(folder: Path) -> int:

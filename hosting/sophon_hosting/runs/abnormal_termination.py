@@ -161,7 +161,12 @@ class RunTerminator:
 
 def _completed_event(response: Response) -> TaskCompleted:
     return TaskCompleted(
-        text=response.full_text, finish_reason=response.finish_reason, usage=response.usage, duration_ms=0
+        text=response.full_text,
+        finish_reason=response.finish_reason,
+        usage=response.usage,
+        duration_ms=0,
+        tool_rounds=response.tool_rounds,
+        fallback_attempts=response.fallback_attempts,
     )
 
 

@@ -13,7 +13,7 @@ from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
 from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Run
 from sophon.stores.runs.staged_writes import StagedWrites
-from sophon.turn_options import check_image_count, check_max_iterations, parse_planning_mode
+from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
@@ -55,6 +55,7 @@ class RunRequest:
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    temperature: float | None = None
     trace: str | None = None
     instructions: str | None = None
     session_owner: str | None = None
@@ -222,6 +223,7 @@ class MessageAcceptance:
             "planning": parse_planning_mode(message.planning),
             "max_iterations": check_max_iterations(message.max_iterations, self._services.settings),
             "trace": message.trace,
+            **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),

@@ -244,6 +244,8 @@ def response_to_json(response: Response) -> dict[str, Any]:
         "finish_reason": response.finish_reason,
         "usage": response.usage.to_json(),
         "detail": dict(response.detail),
+        "tool_rounds": response.tool_rounds,
+        "fallback_attempts": response.fallback_attempts,
     }
 
 

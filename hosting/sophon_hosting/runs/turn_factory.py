@@ -33,6 +33,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
         model=options.get("model"),
         planning=options.get("planning"),
         max_iterations=options.get("max_iterations"),
+        temperature=options.get("temperature"),
         principal=run.owner,
         group=audience.group,
         data_owner=audience.data_owner,

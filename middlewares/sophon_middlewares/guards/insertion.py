@@ -9,6 +9,7 @@ from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.authorization import Authorization
 from sophon_middlewares.guards.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
+from sophon_middlewares.guards.intent_gate import IntentGate
 from sophon_middlewares.guards.off_the_record import OffTheRecord
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.rate_limit import RateLimit
@@ -24,6 +25,7 @@ _GUARDS: Sequence[tuple[Callable[[GuardsSettings], bool], Callable[[], Middlewar
     (lambda guards: guards.redaction.enabled, Redaction),
     (lambda guards: guards.authorization.enabled, Authorization),
     (lambda guards: guards.rate_limit.enabled, RateLimit),
+    (lambda guards: guards.intent_gate.enabled, IntentGate),
     (lambda guards: guards.integrity.enabled, Integrity),
     (lambda guards: guards.information_flow.enabled, InformationFlow),
     (lambda guards: guards.protection.enabled, Protection),

@@ -159,6 +159,7 @@ async def _run_settling_pass(ctx: Context, next: Next, judged: RoundVerdict) -> 
 
 def _end_round(ctx: Context) -> None:
     ctx.iteration += 1
+    ctx.tally.tool_rounds += 1
     if ctx.iteration % PROGRESS_INTERVAL == 0:
         ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
 

@@ -152,6 +152,7 @@ def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
+        temperature=ctx.temperature,
         on_text=build_stream_listener(ctx) if streams else None,
         on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,
         max_reply_bytes=max(0, most - earlier.count_bytes(ctx.messages)),

@@ -14,6 +14,7 @@ from sophon.principals import files_folder, memory_scope
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import memory_key
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
+from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.insertion import insert_at, insert_in_front
 from sophon_middlewares.outer.memory_layer import MemoryLayer
@@ -62,6 +63,8 @@ class Memory:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         if not ctx.get(HAS_MEMORY):  # behind the tools it runs again for each model call
             ctx.put(HAS_MEMORY, True)
+            if self._folder is not None:
+                ctx.put(WORKSPACE_FOLDER, self._folder)
             await self._prepare(ctx)
         layer = ctx.get(_LAYER)
         if layer is None:

@@ -10,6 +10,7 @@ from sophon.tools.tool import Tool
 from sophon_middlewares.outer.bridge.dialect import CallDialect, scan_reply
 from sophon_middlewares.outer.bridge.history_rendering import HistoryRenderer, has_tool_messages, overhead_text
 from sophon_middlewares.outer.bridge.tool_call_blocks import ToolCallBlocks
+from sophon_middlewares.outer.text_only import TEXT_ONLY
 
 
 class PromptToolBridge:
@@ -19,8 +20,8 @@ class PromptToolBridge:
     calls; the reply is always scanned, because a model may write blocks unasked, for example in a plan's final call.
     The model is known only per candidate (design.md 3), so each fallback is handled separately. The size of the added
     text is registered for ContextWindow. A block that cannot be parsed becomes a call that is `malformed`, which
-    ToolExecution answers. Tags never reach the listener of a streamed reply: see ToolCallScanner. Source:
-    reference/sophon.md 5.6.
+    ToolExecution answers. In a turn that is text only (`text_only.TEXT_ONLY`) no reply is scanned. Tags never reach the
+    listener of a streamed reply: see ToolCallScanner. Source: reference/sophon.md 5.6.
     """
 
     zone = "outer"
@@ -37,7 +38,7 @@ class PromptToolBridge:
         self._dialect: CallDialect = dialect or ToolCallBlocks()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        layer = BridgeLayer(self._dialect)
+        layer = BridgeLayer(self._dialect, parses=not ctx.get(TEXT_ONLY))
         # As `with ctx.call_layer(layer, overhead=...)`, without its object: every turn comes through here.
         ctx.call_layers.append(layer)
         ctx.request_overheads.append(self.overhead)
@@ -57,12 +58,12 @@ class PromptToolBridge:
 class BridgeLayer:
     """The call layer of one turn. Caches what it has rendered, so that a round costs only what is new."""
 
-    __slots__ = ("_dialect", "_renderer")
+    __slots__ = ("_dialect", "_parses", "_renderer")
 
     without_function_calling_only = True
 
-    def __init__(self, dialect: CallDialect) -> None:
-        self._dialect = dialect
+    def __init__(self, dialect: CallDialect, *, parses: bool = True) -> None:
+        self._dialect, self._parses = dialect, parses
         self._renderer: HistoryRenderer | None = None
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
@@ -70,18 +71,24 @@ class BridgeLayer:
         return call(request) if request.model.function_calling else self._call_with_text_tools(request, call)
 
     async def _call_with_text_tools(self, request: ModelRequest, call: Call) -> ModelResponse:
+        if not self._parses:
+            return await call(self._render(request))
         dialect, tools = self._dialect, request.tools
         listener = None if request.on_text is None else VisibleTextListener(request.on_text, dialect, tools)
-        messages = request.messages
-        if needs_rendering(request):
-            if self._renderer is None:
-                self._renderer = HistoryRenderer(dialect)
-            messages = self._renderer.render(messages, dialect.build_tool_prompt(tuple(tools)))
-        bridged = request.copy_with(messages=messages, tools=(), tool_choice="none", on_text=listener)
+        bridged = self._render(request).copy_with(on_text=listener)
         response = parse_response(await call(bridged), dialect, tools)
         if listener is not None:
             listener.finish(response.text)
         return response
+
+    def _render(self, request: ModelRequest) -> ModelRequest:
+        messages = request.messages
+        if needs_rendering(request):
+            if self._renderer is None:
+                self._renderer = HistoryRenderer(self._dialect)
+            prompt = self._dialect.build_tool_prompt(tuple(request.tools))
+            messages = self._renderer.render(messages, prompt)
+        return request.copy_with(messages=messages, tools=(), tool_choice="none")
 
 
 class VisibleTextListener:

@@ -159,6 +159,8 @@ def _final_events(ctx: Context, response: Response, records: Sequence[SessionRec
         finish_reason=response.finish_reason,
         usage=response.usage,
         duration_ms=_elapsed_ms(ctx),
+        tool_rounds=response.tool_rounds,
+        fallback_attempts=response.fallback_attempts,
     )
     if not response.text.strip():
         return [end]

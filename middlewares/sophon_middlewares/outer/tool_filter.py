@@ -11,6 +11,7 @@ from sophon.messages import Message
 from sophon.tools.relevance import RelevanceIndex
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
+from sophon_middlewares.outer.text_only import note_text_only
 
 ALWAYS_OFFERED = ("datetime.now", "memory.search", "load_skills", "variables.set")
 """Tools that are always offered; they count towards the limit. Source: reference/sophon.md 5.5."""
@@ -34,7 +35,8 @@ class ToolFilter:
     names, its text's scores), then by registration order, which also fills the remaining slots, so a small registry
     passes unchanged. The result is in registration order, so that a provider's prompt cache stays valid. ToolExecution
     rejects a call of a tool that was not offered; `load_tools` adds a group for the rest of the turn. Tools that the
-    principal may not use (`Guards.Authorization`) take no place among them.
+    principal may not use (`Guards.Authorization`) take no place among them; who may use none gets a turn that is text
+    only (`text_only`).
     """
 
     zone = "outer"
@@ -58,6 +60,11 @@ class ToolFilter:
                 ranking = rank_tools(relevance, ctx.text, last)
             ctx.put(SELECTED, True)
             ctx.tools = list(_cached_selection(tuple(filter_permitted(ctx, ctx.tools)), ranking, asked, top))
+        elif ctx.settings.guards.authorization.enabled and not ctx.get(SELECTED):
+            permitted = filter_permitted(ctx, ctx.tools)
+            if not permitted:  # a few that may not be used are refused when they are called
+                ctx.tools = []
+        note_text_only(ctx)
         await next(ctx)
 
 

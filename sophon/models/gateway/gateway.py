@@ -120,7 +120,7 @@ class ModelGateway:
                     _emit_failover(emit, candidate, error, available[position + 1])
             else:
                 fallback.succeed(emit, request.purpose, len(loop.records))
-                return _complete_response(response, candidate, latch)
+                return _complete_response(response, candidate, latch, len(loop.records))
         has_output = latch is not None and latch.has_output
         fallback.give_up(emit, request.purpose)
         raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
@@ -210,13 +210,14 @@ def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
 
 
 def _complete_response(
-    response: ModelResponse, candidate: Candidate, output_latch: OutputLatch | None
+    response: ModelResponse, candidate: Candidate, output_latch: OutputLatch | None, attempts: int
 ) -> ModelResponse:
     """Fill in what a call layer may have omitted: model, usage, finish reason, and text not yet sent to the caller."""
     if response.model is None:
         response.model = candidate.info
     if response.usage is None:
         response.usage = Usage()
+    response.attempts = attempts
     response.finish_reason = normalise_finish_reason(response)
     if output_latch is not None and not output_latch.has_output:
         output_latch.restart()

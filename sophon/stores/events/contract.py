@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from sophon.lazy_dataclass import dataclass
+from sophon.stores.outbound_entry import OutboundEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +16,8 @@ class LoggedEvent:
     The store sets `seq` (1, 2, 3 within the session) and `at`. `texts` are the large texts by id that the payload
     refers to in its field `large`, instead of containing them; they are stored with the event, and read with
     `TextStore`. A trace tells how a task went and nothing that a client must know to show it: it is stored apart, with
-    the `at` that it has and without a seq.
+    the `at` that it has and without a seq. `outbound` are the outbound entries that are added to the outbox in the
+    transaction that stores the event; an event that is read has none, and a trace adds none.
     """
 
     name: str
@@ -25,6 +27,7 @@ class LoggedEvent:
     at: datetime | None = None
     texts: Mapping[str, str] = field(default_factory=lambda: {}, compare=False)
     is_trace: bool = False
+    outbound: tuple[OutboundEntry, ...] = field(default=(), compare=False)
 
 
 def merge_traces(events: Sequence[LoggedEvent], traces: Sequence[LoggedEvent]) -> list[LoggedEvent]:
@@ -48,7 +51,7 @@ class EventLog(Protocol):
     """
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
-        """Append events in order, all or none, and return the last seq; traces get none.
+        """Append events in order, all or none, with their outbound entries; return the last seq; traces get none.
 
         Raises NotFound for an unknown session.
         """

@@ -1,13 +1,14 @@
 """In-memory event log."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.sessions.records import session_not_found
 from sophon.stores.texts.in_memory import InMemoryTextStore
@@ -34,6 +35,8 @@ class InMemoryEventLog:
         self._sessions = sessions
         self._texts = texts
         self._logs: defaultdict[str, _EventList] = defaultdict(_EventList)
+        self.add_outbound: Callable[[Sequence[OutboundEntry]], Awaitable[int]] | None = None
+        """Adds the outbound entries of events to the outbox, which is created after the log."""
         sessions.on_delete(self._forget)
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
@@ -42,6 +45,8 @@ class InMemoryEventLog:
             raise session_not_found(session_id, self._sessions)
         log, now = self._logs[session_id], self._clock.now()
         numbered = [event for event in events if not event.is_trace]
+        if self.add_outbound is not None and (entries := [each for event in numbered for each in event.outbound]):
+            await self.add_outbound(entries)
         log.events += [
             LoggedEvent(event.name, dict(event.data), event.task_id, seq, now, event.texts)
             for seq, event in enumerate(numbered, start=log.last + 1)

@@ -21,9 +21,11 @@ from sqlalchemy import (
 
 from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.outbound_entry import prepare_entries
 from sophon.stores.sessions.sql import session_not_found_error
 from sophon.stores.sql.column_types import UtcTime
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import event_logs, events, sessions, traces
@@ -122,6 +124,8 @@ def add_events(
             writer.insert(text_id, text)
     if rows:
         _INSERT_EVENTS.execute_many(connection, rows)
+    if outbound := [entry for event in numbered for entry in event.outbound]:
+        add_to_runs(connection, prepare_entries(outbound, at))
     if traced:
         _insert_traces(connection, session_id, number, traced, at)
     return last_seq + len(numbered)

@@ -6,6 +6,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
 from sophon.memory.keywords import scope_word
+from sophon.memory.relations import Relation
 from sophon.stores.vectors.contract import VectorRow
 
 MemoryCategory: TypeAlias = Literal["fact", "preference", "observation", "summary"]
@@ -29,7 +30,7 @@ class MemoryEntry:
     `reach` says which turns of the owner see it; `agent` and `session_id` which agent and session that are. An entry
     with a `session_id` is deleted with the session. `sources` names the untrusted texts (`http.request https://...`)
     that the turn or its session had read before; None if that is unknown, as for an entry that an older version wrote.
-    `entities` are the people, projects, places and dates that it is about.
+    `entities` are the people, projects, places and dates that it is about, `relations` what it says of two of them.
     """
 
     id: str
@@ -43,6 +44,7 @@ class MemoryEntry:
     agent: str = ""
     session_id: str = ""
     entities: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     @property
     def is_trusted(self) -> bool:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from sqlalchemy import (
+    ClauseElement,
     ColumnElement,
     Connection,
     Row,
@@ -22,20 +23,19 @@ from sqlalchemy import (
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.memory.keywords import FoundText, index_words, scope_word, search_words
+from sophon.memory.keywords import COUNT_LIMIT, FoundText, index_words, scope_word, search_words
+from sophon.memory.relations import Relation
 from sophon.memory.search import rank_entries
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
-from sophon.stores.sql.column_types import SafeText
+from sophon.stores.sql.column_types import SafeText, dump_json, escape_text
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import memories
 from sophon.stores.vectors.contract import VectorRow
 from sophon.stores.vectors.sql import delete_vectors, put_vectors
 
 T = TypeVar("T")
-
-IDS_PER_QUERY = 500
-"""Databases limit the number of parameters of a statement."""
 
 SERVER_WORDS = "array_to_tsvector(string_to_array(memories.words, ' '))"
 """What PostgreSQL's index is made of (migration 0025)."""
@@ -46,25 +46,39 @@ _SEEN = """
          OR (memories.reach = 'session' AND memories.session_id = :session_id))
 """
 _SAFE = [bindparam(name, type_=SafeText()) for name in ("scope", "agent", "session_id")]
-# SQLite reads the index in the order of its numbers, and stops at the limit. As text: a search runs several of these,
-# and building them takes longer than running them.
-_NEWEST = {
-    "sqlite": text(
+# SQLite reads the index in the order of its numbers, and stops at the limit.
+_NEWEST = PreparedStatement(
+    lambda dialect: text(
         f"SELECT memories.number, memories.words FROM {sqlite_index.TABLE} JOIN memories "  # noqa: S608 - constants
         f"ON memories.number = {sqlite_index.TABLE}.rowid WHERE {sqlite_index.TABLE} MATCH :words AND {_SEEN} "
         f"ORDER BY {sqlite_index.TABLE}.rowid DESC LIMIT :most"
-    ).bindparams(*_SAFE),
-    "postgresql": text(
-        f"SELECT memories.number, memories.words FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) "  # noqa: S608
+        if dialect == "sqlite"
+        else f"SELECT memories.number, memories.words FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) "  # noqa: S608
         f"AND {_SEEN} ORDER BY memories.number DESC LIMIT :most"
-    ).bindparams(*_SAFE),
-}
-_SERVER_COUNT = text(
-    "SELECT count(*) FROM "  # noqa: S608 - a constant
-    f"(SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"
+    ).bindparams(*_SAFE)
+)
+_SERVER_COUNT = PreparedStatement(
+    lambda _: text(
+        "SELECT count(*) FROM "  # noqa: S608 - a constant
+        f"(SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"
+    )
+)
+_BY_NUMBERS = PreparedStatement(
+    lambda dialect: _select_entries(
+        "memories.number IN (SELECT value FROM json_each(:numbers))"
+        if dialect == "sqlite"
+        else "memories.number IN (SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(:numbers AS jsonb)))"
+    )
+)
+_BY_IDS = PreparedStatement(
+    lambda dialect: _select_entries(
+        "memories.id IN (SELECT value FROM json_each(:ids))"
+        if dialect == "sqlite"
+        else "memories.id IN (SELECT value FROM jsonb_array_elements_text(CAST(:ids AS jsonb)))"
+    )
 )
 _NEW_WORDS = text("UPDATE memories SET words = :new WHERE number = :changed")
-_SOME = text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found")
+_SOME = PreparedStatement(lambda _: text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found"))
 
 
 class SqlMemoryStore:
@@ -149,6 +163,7 @@ class _Index:
         self._connection, self._scope, self._reader = connection, scope, reader
         self._is_sqlite = connection.dialect.name == "sqlite"
         self._scope_words = [] if scope is None else [scope_word(scope)]
+        self._counts: dict[str, int] = {}
 
     def exists(self) -> bool:
         return not self._is_sqlite or sqlite_index.exists(self._connection)
@@ -160,16 +175,23 @@ class _Index:
         return self.exists() and (not self._scope_words or self.count(self._scope_words[0], 1) > 0)
 
     def count_entries(self, limit: int) -> int:
-        return int(self._connection.execute(_SOME, {"most": limit}).scalar_one())
+        return _fetch_number(_SOME, self._connection, {"most": limit})
 
     def count(self, word: str, limit: int) -> int:
+        found = self._counts[word] = self._count(word, limit)
+        return found
+
+    def _count(self, word: str, limit: int) -> int:
         if self._is_sqlite:
             return sqlite_index.count_words(self._connection, [word], limit)
-        return int(self._connection.execute(_SERVER_COUNT, {"words": _to_tsquery([word]), "most": limit}).scalar_one())
+        return _fetch_number(_SERVER_COUNT, self._connection, {"words": _to_tsquery([word]), "most": limit})
 
     def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText]:
-        wanted, reader = [*words, *self._scope_words], self._reader or MemoryReader()
-        parameters = {
+        reader = self._reader or MemoryReader()
+        # The list of a scope is long; where few entries have a word, it is faster to look at the scope of each.
+        is_rare = any(self._counts.get(word, COUNT_LIMIT) < COUNT_LIMIT for word in words)
+        wanted = [*words] if is_rare else [*words, *self._scope_words]
+        parameters: dict[str, Any] = {
             "scope": self._scope,
             "sees_all": int(self._reader is None),
             "agent": reader.agent,
@@ -178,9 +200,9 @@ class _Index:
         }
         if self._is_sqlite:
             parameters["words"] = sqlite_index.to_expression(wanted)
-            rows = sqlite_index.read_matching(self._connection, _NEWEST["sqlite"], parameters)
+            rows = sqlite_index.read_matching(self._connection, _NEWEST, parameters)
         else:
-            rows = self._connection.execute(_NEWEST["postgresql"], {**parameters, "words": _to_tsquery(wanted)}).all()
+            rows = _NEWEST.fetch_rows(self._connection, {**parameters, "words": _to_tsquery(wanted)})
         return [FoundText(number, stored.split()[1:]) for number, stored in rows]
 
 
@@ -270,6 +292,7 @@ def _write(connection: Connection, entry: MemoryEntry, vector: VectorRow | None)
             "agent": entry.agent,
             "session_id": entry.session_id,
             "entities": list(entry.entities) or None,
+            "relations": [[each.subject, each.name, each.object] for each in entry.relations] or None,
             "words": words,
         },
     )
@@ -308,17 +331,33 @@ def _delete(connection: Connection, where: ColumnElement[bool], *, is_replaced: 
 
 
 def _find(connection: Connection, ids: Sequence[str]) -> dict[str, MemoryEntry]:
-    parts = [ids[start : start + IDS_PER_QUERY] for start in range(0, len(ids), IDS_PER_QUERY)]
-    queries = (select(memories).where(memories.c.id.in_(part)) for part in parts)
-    return {row.id: _entry(row) for query in queries for row in connection.execute(query)}
+    rows = _BY_IDS.fetch_records(connection, {"ids": dump_json([escape_text(each) for each in ids])})
+    found = {entry.id: entry for entry in (_to_entry(row) for row in rows)}
+    return {each: found[each] for each in ids if each in found}
 
 
 def _load(connection: Connection, numbers: Sequence[int]) -> list[MemoryEntry]:
     """Return entries by their numbers, in that order."""
-    parts = [numbers[start : start + IDS_PER_QUERY] for start in range(0, len(numbers), IDS_PER_QUERY)]
-    queries = (select(memories).where(memories.c.number.in_(part)) for part in parts)
-    by_number = {row.number: _entry(row) for query in queries for row in connection.execute(query)}
+    if not numbers:
+        return []
+    rows = _BY_NUMBERS.fetch_records(connection, {"numbers": dump_json(list(numbers))})
+    by_number = {row[-1]: _to_entry(row) for row in rows}
     return [by_number[number] for number in numbers]
+
+
+def _select_entries(condition: str) -> ClauseElement:
+    columns = memories.c
+    return select(
+        *(columns.id, columns.text, columns.category, columns.scope, columns.origin, columns.created_at),
+        *(columns.sources, columns.reach, columns.agent, columns.session_id, columns.entities, columns.relations),
+        columns.number,
+    ).where(text(condition))
+
+
+def _fetch_number(statement: PreparedStatement, connection: Connection, values: dict[str, Any]) -> int:
+    row = statement.fetch_row(connection, values)
+    assert row is not None
+    return int(row[0])
 
 
 def _count(connection: Connection, scope: str | None) -> int:
@@ -352,17 +391,30 @@ def _to_tsquery(words: Sequence[str]) -> str:
     return " & ".join(f"'{word}'" for word in words)
 
 
-def _entry(row: Row[Any]) -> MemoryEntry:
+def _to_entry(values: Sequence[Any]) -> MemoryEntry:
+    """Return the entry of a row of `_select_entries`."""
+    *first, sources, reach, agent, session_id, entities, relations, _ = values
+    entry_id, text_, category, scope, origin, created_at = first
     return MemoryEntry(
-        row.id,
-        row.text,
-        row.category,
-        row.scope,
-        row.origin,
-        row.created_at,
-        None if row.sources is None else tuple(row.sources),
-        row.reach,
-        row.agent,
-        row.session_id,
-        tuple(row.entities or ()),
+        entry_id,
+        text_,
+        category,
+        scope,
+        origin,
+        created_at,
+        None if sources is None else tuple(sources),
+        reach,
+        agent,
+        session_id,
+        tuple(entities or ()),
+        tuple(Relation(*each) for each in relations or ()),
+    )
+
+
+def _entry(row: Row[Any]) -> MemoryEntry:
+    return _to_entry(
+        [
+            *(row.id, row.text, row.category, row.scope, row.origin, row.created_at, row.sources, row.reach),
+            *(row.agent, row.session_id, row.entities, row.relations, row.number),
+        ]
     )

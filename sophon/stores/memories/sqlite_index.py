@@ -12,6 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from sophon.stores.sql.prepared_statement import PreparedStatement
+
 log = logging.getLogger("sophon")
 
 TABLE = "memory_words"
@@ -25,7 +27,9 @@ _CREATE = (
 _EXISTS = text(f"SELECT 1 FROM sqlite_master WHERE name = '{TABLE}'")  # noqa: S608 - a constant
 _ADD = text(f"INSERT INTO {TABLE}(rowid, words) VALUES (:number, :words)")  # noqa: S608
 _REMOVE = text(f"INSERT INTO {TABLE}({TABLE}, rowid, words) VALUES ('delete', :number, :words)")  # noqa: S608
-_COUNT = text(f"SELECT count(*) FROM (SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH :words LIMIT :most)")  # noqa: S608
+_COUNT = PreparedStatement(
+    lambda _: text(f"SELECT count(*) FROM (SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH :words LIMIT :most)")  # noqa: S608
+)
 # With a rank of 1, the words of the entries are compared with the index, too.
 _COMPARE = text(f"INSERT INTO {TABLE}({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608
 
@@ -73,16 +77,19 @@ def replace_words(connection: Connection, number: int, words: str) -> None:
 def count_words(connection: Connection, words: Sequence[str], most: int) -> int:
     """Return how many entries have all words, at most `most`. Raises IndexDamaged."""
     try:
-        return int(connection.execute(_COUNT, {"words": to_expression(words), "most": most}).scalar_one())
-    except DBAPIError as error:
+        row = _COUNT.fetch_row(connection, {"words": to_expression(words), "most": most})
+    except (DBAPIError, sqlite3.Error) as error:
         raise _damage(error) from error
+    return 0 if row is None else int(row[0])
 
 
-def read_matching(connection: Connection, statement: Any, parameters: dict[str, Any]) -> Sequence[Any]:
+def read_matching(
+    connection: Connection, statement: PreparedStatement, parameters: dict[str, Any]
+) -> Sequence[Sequence[Any]]:
     """Return the rows of a query that uses the index. Raises IndexDamaged."""
     try:
-        return connection.execute(statement, parameters).all()
-    except DBAPIError as error:
+        return statement.fetch_rows(connection, parameters)
+    except (DBAPIError, sqlite3.Error) as error:
         raise _damage(error) from error
 
 

@@ -1,55 +1,11 @@
 """The outbox's contract: outbound messages with a delivery status, stored so that no reply is lost."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
-
-OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]
-
-
-@dataclass(frozen=True, slots=True)
-class OutboundEntry:
-    """An outbound message: a part of a reply, a question with buttons, a notice.
-
-    `run_id` is None for a message that belongs to no run. `payload` is plain JSON; `position` orders the parts of one
-    reply. `attempts` counts the sends that left: the request may have reached the platform, and the platform did not
-    refuse it. `interruptions` counts the sends that a kill of the process interrupted, which may have left too.
-    `refusals` counts the definite refusals since the last start or retry; they lengthen the back-off and are no
-    attempts. `not_before` is the earliest time of the next send. `doubtful` stays True once an attempt may have been
-    delivered unconfirmed: a later attempt is then marked as a possible repeat. `platform_id` is the platform's id of
-    the delivered message, `retried_at` the time at which a dead letter was put back. `dead_reason` is why a dead letter
-    was given up, "" if no reason was stated. `delivered`: the platform has confirmed that a sent entry arrived.
-    `recipient` is the user id of the person to whom a message in a direct chat is addressed, as the chat may be given
-    to somebody else before it is sent; "" for a group and for a message to whoever has the chat. The store maintains
-    all other fields from `status` on.
-    """
-
-    id: str
-    run_id: str | None
-    channel: str
-    account: str
-    chat: str
-    kind: str
-    payload: Mapping[str, Any] = field(default_factory=lambda: {})
-    position: int = 0
-    not_before: datetime | None = None
-    status: OutboundStatus = "pending"
-    attempts: int = 0
-    doubtful: bool = False
-    last_error: str = ""
-    platform_id: str | None = None
-    created_at: datetime | None = None
-    interruptions: int = 0
-    refusals: int = 0
-    retried_at: datetime | None = None
-    recipient: str = ""
-    dead_reason: str = ""
-    delivered: bool = False
-
+from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
 
 DeadLetterEvents: TypeAlias = Callable[[Sequence[OutboundEntry]], Sequence[LoggedEvent]]
 """Builds the events that report dead letters; called within a write, possibly in another thread."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.stores.events.contract import EventLog
+from sophon.stores.outbound_entry import is_open, prepare_entries
 from sophon.stores.outbox import transitions
 from sophon.stores.outbox.contract import DeadLetterEvents, OutboundEntry, OutboundStatus
 
@@ -25,7 +26,7 @@ class InMemoryOutbox:
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """See `Outbox.add`."""
-        new = transitions.prepare_entries(entries, self._clock.now())
+        new = prepare_entries(entries, self._clock.now())
         for entry in new:
             if entry.run_id is not None and entry.run_id not in self._runs:
                 raise NotFound("run", entry.run_id)
@@ -242,7 +243,7 @@ class InMemoryOutbox:
     def _store(self, entry: OutboundEntry) -> OutboundEntry:
         was_open = entry.id in self._open
         self._entries[entry.id] = entry
-        if not transitions.is_open(entry.status):
+        if not is_open(entry.status):
             self._open.pop(entry.id, None)
         elif not was_open:  # retried: back in its old place
             self._open = {each: None for each in self._entries if each in self._open or each == entry.id}

@@ -8,11 +8,13 @@ from sqlalchemy import Connection, or_, select
 
 from sophon.clock import Clock
 from sophon.stores.events.sql import add_events
+from sophon.stores.outbound_entry import prepare_entries
 from sophon.stores.outbox import sql_statements as statements
 from sophon.stores.outbox import transitions
 from sophon.stores.outbox.contract import DeadLetterEvents, OutboundEntry, OutboundStatus
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 
 
@@ -25,8 +27,8 @@ class SqlOutbox:
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """See `Outbox.add`."""
-        new = transitions.prepare_entries(entries, self._clock.now())
-        return await self._database.write(partial(statements.add_to_runs, new=new))
+        new = prepare_entries(entries, self._clock.now())
+        return await self._database.write(partial(add_to_runs, new=new))
 
     async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
         """See `Outbox.list_due`."""

@@ -1,6 +1,6 @@
 """SQL statements of the outbox: functions that read and write entries within a caller's transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -8,17 +8,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, update
 
 from sophon.errors import NotFound
+from sophon.stores.outbound_entry import OutboundEntry, is_open
 from sophon.stores.outbox import transitions
-from sophon.stores.outbox.contract import OutboundEntry
-from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.prepared_statement import PreparedStatement
-from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound, runs
+from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 
-_INSERT = PreparedStatement(
-    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
-    [column.name for column in outbound.c if column is not outbound.c.number],
-)
-_SELECT_RUN = PreparedStatement(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
 _SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
 _UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
 _FIRST_OPEN_PER_CHAT = (
@@ -80,22 +73,9 @@ SELECT_BY_PLATFORM_ID = (
 _COUNT_DEAD = select(func.count()).select_from(outbound).where(IS_DEAD_LETTER)
 
 
-def add_entries(connection: Connection, new: Sequence[OutboundEntry]) -> int:
-    """Insert entries as `prepare_entries` returns them, of existing runs; return how many were new."""
-    return sum(_INSERT.execute(connection, _to_row(entry)) for entry in new)
-
-
 def find_entries(connection: Connection, query: Select[Any], **values: Any) -> list[OutboundEntry]:
     """Return the entries that a query of whole rows selects."""
     return [_to_entry(row) for row in connection.execute(query, values)]
-
-
-def add_to_runs(connection: Connection, new: Sequence[OutboundEntry]) -> int:
-    """Insert entries as `add_entries` does. Raises NotFound for a run that does not exist."""
-    for run_id in dict.fromkeys(entry.run_id for entry in new):
-        if run_id is not None and _SELECT_RUN.fetch_row(connection, {"which": run_id}) is None:
-            raise NotFound("run", run_id)
-    return add_entries(connection, new)
 
 
 def apply_transition(
@@ -109,7 +89,7 @@ def apply_transition(
 def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry | None = None) -> OutboundEntry:
     changes: dict[str, Any] = {
         "status": entry.status,
-        "open": transitions.is_open(entry.status),
+        "open": is_open(entry.status),
         "attempts": entry.attempts,
         "doubtful": entry.doubtful,
         "not_before": entry.not_before,
@@ -173,33 +153,6 @@ def get_entry(connection: Connection, entry_id: str) -> OutboundEntry:
     if row is None:
         raise NotFound("outbound entry", entry_id)
     return _to_entry(row)
-
-
-def _to_row(entry: OutboundEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "run_id": entry.run_id,
-        "channel": entry.channel,
-        "account": entry.account,
-        "chat": entry.chat,
-        "kind": entry.kind,
-        "payload": entry.payload,
-        "position": entry.position,
-        "not_before": entry.not_before,
-        "status": entry.status,
-        "open": transitions.is_open(entry.status),
-        "attempts": entry.attempts,
-        "doubtful": entry.doubtful,
-        "last_error": entry.last_error,
-        "platform_id": entry.platform_id,
-        "created_at": entry.created_at,
-        "interruptions": entry.interruptions,
-        "refusals": entry.refusals,
-        "retried_at": entry.retried_at,
-        "recipient": entry.recipient,
-        "dead_reason": entry.dead_reason,
-        "delivered": entry.delivered,
-    }
 
 
 def _to_entry(row: Row[Any]) -> OutboundEntry:

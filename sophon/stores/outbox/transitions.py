@@ -7,7 +7,7 @@ from typing import Any
 
 from sophon.errors import IllegalTransition
 from sophon.security import redact
-from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus
+from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
 
 TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
     "pending": ("sending", "dead", "withdrawn"),
@@ -20,9 +20,6 @@ TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
 }
 """Allowed transitions by status; see `Outbox`."""
 
-CLOSED: frozenset[OutboundStatus] = frozenset({"sent", "dead", "withdrawn"})
-"""The statuses in which an entry is no longer delivered."""
-
 WAITING: frozenset[OutboundStatus] = frozenset({"pending", "refused", "ambiguous"})
 """The statuses in which an entry waits for its next send."""
 
@@ -30,31 +27,6 @@ KEPT_CHARACTERS = 300
 """Characters of each text of a sent entry that are kept."""
 
 INTERRUPTED_ERROR = "the process that was sending it was killed"
-
-
-def is_open(status: OutboundStatus) -> bool:
-    """Return whether an entry with that status is still to be delivered."""
-    return status not in CLOSED
-
-
-def prepare_entries(entries: Sequence[OutboundEntry], at: datetime) -> list[OutboundEntry]:
-    """Return the store's own copies, status pending, in order of position."""
-    return [
-        OutboundEntry(
-            entry.id,
-            entry.run_id,
-            entry.channel,
-            entry.account,
-            entry.chat,
-            entry.kind,
-            dict(entry.payload),
-            entry.position,
-            entry.not_before,
-            created_at=at,
-            recipient=entry.recipient,
-        )
-        for entry in sorted(entries, key=lambda entry: entry.position)
-    ]
 
 
 def assign_run(run_id: str, entries: Sequence[OutboundEntry]) -> list[OutboundEntry]:

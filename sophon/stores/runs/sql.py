@@ -14,9 +14,9 @@ from sophon.stores.audit.sql import append_audit_events
 from sophon.stores.data_labels.sql import write_labels
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events, select_last_seq
+from sophon.stores.outbound_entry import prepare_entries
 from sophon.stores.outbox.contract import OutboundEntry
-from sophon.stores.outbox.sql_statements import add_entries
-from sophon.stores.outbox.transitions import assign_run, prepare_entries
+from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.route_averages.sql import write_observations
 from sophon.stores.runs import sql_statements as statements
@@ -52,6 +52,7 @@ from sophon.stores.snapshots.sql import add_snapshots
 from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.outbound_rows import add_entries
 from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries, put_entry

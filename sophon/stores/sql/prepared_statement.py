@@ -59,6 +59,16 @@ class PreparedStatement:
         finally:
             cursor.close()
 
+    def fetch_rows(self, connection: Connection, values: Mapping[str, Any]) -> list[Sequence[Any]]:
+        """Execute a SELECT; return its rows as the driver has them."""
+        text, bind, _ = self._compile(connection.dialect)
+        cursor = connection.connection.cursor()
+        try:
+            cursor.execute(text, bind(values))
+            return list(cursor.fetchall())
+        finally:
+            cursor.close()
+
     def fetch_records(self, connection: Connection, values: Mapping[str, Any]) -> Generator[list[Any]]:
         """Execute a SELECT; yield its rows with their values converted. The caller must exhaust or close it."""
         text, bind, converters = self._compile(connection.dialect)

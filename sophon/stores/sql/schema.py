@@ -173,6 +173,7 @@ memories = Table(
     # What the index finds. SQLite's is a virtual table: `sophon.stores.memories.sqlite_index`.
     Column("words", Text, nullable=False, server_default=""),
     Column("entities", JsonText, nullable=True),
+    Column("relations", JsonText, nullable=True),
     Index("memories_by_scope", "scope"),
     Index("memories_by_session", "session_id"),
 )

@@ -1,14 +1,28 @@
 """SQL vectors: a row per vector, with its numbers as a blob."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Text, delete, func, insert, or_, select, type_coerce
+from sqlalchemy import (
+    Connection,
+    Integer,
+    RowMapping,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    type_coerce,
+)
 
 from sophon.stores.sql.column_types import load_json
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import vectors
 from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorWrite
 
@@ -19,6 +33,18 @@ _COLUMNS = (
     *(vectors.c.namespace, vectors.c.key, vectors.c.embedder, vectors.c.dimensions, vectors.c.blob),
     # As text: what cannot be parsed must not keep the other rows from being read.
     *(type_coerce(vectors.c.data, Text).label("data"), vectors.c.at, vectors.c.session_id),
+)
+_NAMES = [column.name for column in _COLUMNS]
+# Before each search of the memory it is asked what is new, and mostly nothing is.
+_LOAD_AFTER = PreparedStatement(
+    lambda _: (
+        select(*_COLUMNS, vectors.c.number)
+        .where(vectors.c.namespace == bindparam("which"), vectors.c.embedder == bindparam("by"))
+        .where(vectors.c.number > bindparam("after"))
+        .order_by(vectors.c.number)
+        .limit(bindparam("most", type_=Integer))
+        .offset(literal_column("0"))  # SQLite's dialect would add a parameter of its own
+    )
 )
 
 
@@ -72,14 +98,9 @@ class SqlVectorStore:
 
     async def load_after(self, namespace: str, embedder: str, number: int, limit: int) -> tuple[list[VectorRow], int]:
         """See `VectorStore.load_after`."""
-        query = (
-            select(*_COLUMNS, vectors.c.number)
-            .where(vectors.c.namespace == namespace, vectors.c.embedder == embedder, vectors.c.number > number)
-            .order_by(vectors.c.number)
-            .limit(max(limit, 0))
-        )
-        rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
-        return [_to_row(row) for row in rows], rows[-1]["number"] if rows else number
+        values = {"which": namespace, "by": embedder, "after": number, "most": max(limit, 0)}
+        rows = await self._database.read(lambda connection: list(_LOAD_AFTER.fetch_records(connection, values)))
+        return [_to_row(dict(zip(_NAMES, row, strict=False))) for row in rows], rows[-1][-1] if rows else number
 
     async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
         """See `VectorStore.delete`."""
@@ -146,7 +167,7 @@ def _expire(connection: Connection, namespace: str, before: datetime | None, kee
     return connection.execute(delete(vectors).where(vectors.c.namespace == namespace, or_(*conditions))).rowcount
 
 
-def _to_row(row: RowMapping) -> VectorRow:
+def _to_row(row: Mapping[str, Any] | RowMapping) -> VectorRow:
     try:
         data = load_json(row["data"])
     except ValueError:

@@ -348,3 +348,18 @@ async def test_feedback_on_an_answer_is_told_to_the_session_and_not_of_anothers_
         assert (await ada.refused("send_feedback", wrong))["code"] == "input"
     bob = await house.peer("bob")
     assert (await bob.refused("send_feedback", {"task_id": task, "value": 1}))["code"] == "not_found"
+
+
+@pytest.mark.parametrize("metadata", [{"temperature": 3}, {"temperature": "hot"}, {"top_p": 1}])
+async def test_metadata_out_of_its_bounds_is_refused(house, metadata: dict[str, Any]) -> None:
+    ada = await house.peer()
+    refused = await ada.refused("send_message", {"content": "hello", "metadata": metadata})
+    assert refused["code"] == "input"
+
+
+async def test_metadata_may_have_a_temperature_and_the_end_says_how_it_went(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "hello", "metadata": {"temperature": 0.5}})
+    await ada.ended(receipt["task_id"])
+    [end] = ada.of("task_completed")
+    assert (end["tool_rounds"], end["fallback_attempts"]) == (0, 0)

@@ -27,6 +27,14 @@ async def test_a_messages_own_ceiling_of_rounds_reaches_its_turn(world) -> None:
     assert (await build_turn(host.services, run, is_first_start=True)).max_iterations == 7
 
 
+async def test_a_messages_own_temperature_reaches_its_turn(world) -> None:
+    host = world.host()
+    run = await world.run(await world.send(host, "hello", temperature=0.5))
+    assert (await build_turn(host.services, run, is_first_start=True)).temperature == 0.5
+    with pytest.raises(InputError, match="a number from 0 to 2"):
+        await world.send(host, "hello", temperature=3)
+
+
 async def test_the_row_is_there_before_the_sender_is_answered(world) -> None:
     host = world.host()
     receipt = await world.send(host, "hello", stream=True)

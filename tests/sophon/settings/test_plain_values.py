@@ -33,6 +33,7 @@ REQUIRED: dict[str, Any] = {
     "resource": "*",
     "secret": "s",
     "token": "t",
+    "url": "https://example.org",
     "key": "long enough for a shared secret, which has 32 bytes",
 }
 

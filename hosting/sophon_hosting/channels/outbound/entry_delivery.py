@@ -12,7 +12,7 @@ from sophon.failure_log import log_failure
 from sophon.stores.outbox.contract import OutboundEntry, Outbox
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
-    Channel,
+    EntrySender,
     SendAmbiguous,
     SendChatMigrated,
     SendDeferred,
@@ -103,7 +103,7 @@ class EntryDelivery:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: EntrySender,
         outbox: Outbox,
         clock: Clock,
         gate: SendGate,

@@ -13,7 +13,7 @@ from functools import partial
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
 from sophon.stores.outbox.contract import OutboundEntry, Outbox
-from sophon_channels.contract import Channel
+from sophon_channels.contract import EntrySender
 from sophon_hosting.channels.outbound.entry_delivery import (
     RETRY_SECONDS,
     ChatFinder,
@@ -49,7 +49,7 @@ class OutboxWorker:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: EntrySender,
         outbox: Outbox,
         clock: Clock,
         *,

@@ -10,18 +10,22 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
+from sophon.memory.workspace_index import FileChunk
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.principals import LOCAL_USER
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
+from sophon.stores.memories.workspace_search import WorkspaceSearch
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.client_api.serialization import chunk_to_json
+from sophon_hosting.persons.person_files import PersonFolders
 
 T = TypeVar("T")
 
@@ -61,9 +65,18 @@ def search(
     limit: LimitOption = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Search the entries by words and, with a model for embeddings, by similarity; the best first."""
-    found = _run(ctx.obj, lambda memory, _: memory.search(query, scope=user, limit=limit))
-    _write(found, as_json=as_json, none=f"Nothing that matches {query!r} is remembered of {user}.")
+    """Search entries and notes by words and, with a model for embeddings, by similarity; the best first."""
+
+    async def run(memory: LongTermMemory, _: Store) -> tuple[Sequence[FoundMemory], Sequence[FileChunk]]:
+        found = await memory.search(query, scope=user, limit=limit)
+        folder = PersonFolders.of_settings(load_cli_settings(ctx.obj), ctx.obj.settings_folder).memory
+        if folder is None:
+            return found, ()
+        notes = WorkspaceSearch(folder, SystemClock(), memory.embedder)
+        return found, await notes.search(query, owner=user, limit=limit)
+
+    found, notes = _run(ctx.obj, run)
+    _write(found, notes, as_json=as_json, none=f"Nothing that matches {query!r} is remembered of {user}.")
 
 
 @app.command()
@@ -82,6 +95,7 @@ def show(ctx: typer.Context, entry: IdArgument, as_json: JsonOption = False) -> 
         "in": found.origin,
         "trusted": "yes" if found.is_trusted else f"no, it may come from {', '.join(found.sources or ['unknown'])}",
         "names": ", ".join(found.entities),
+        "relations": "; ".join(f"{each.subject} {each.name} {each.object}" for each in found.relations),
     }
     write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
     write_lines(["", found.text])
@@ -182,11 +196,12 @@ async def _find(store: Store, entry_id: str) -> MemoryEntry:
     return found
 
 
-def _write(found: Sequence[FoundMemory], *, as_json: bool, none: str) -> None:
+def _write(found: Sequence[FoundMemory], notes: Sequence[FileChunk] = (), *, as_json: bool, none: str) -> None:
     if as_json:
-        write_json([_to_json(each) for each in found])
-    elif found:
-        write_table(("id", "time (UTC)", "category", "trusted", "text"), [_to_cells(each.entry) for each in found])
+        write_json([*(_to_json(each) for each in found), *(chunk_to_json(each) for each in notes)])
+    elif found or notes:
+        rows = [_to_cells(each.entry) for each in found] + [_chunk_to_cells(each) for each in notes]
+        write_table(("id", "time (UTC)", "category", "trusted", "text"), rows)
     else:
         write_lines([none])
 
@@ -198,6 +213,10 @@ def _to_json(found: FoundMemory) -> dict[str, Any]:
 def _to_cells(entry: MemoryEntry) -> list[str]:
     trusted = "yes" if entry.is_trusted else "no"
     return [entry.id, _format_time(entry), entry.category, trusted, _shorten(entry.text)]
+
+
+def _chunk_to_cells(chunk: FileChunk) -> list[str]:
+    return [chunk.id, "", "note", "yes" if chunk.is_trusted else "no", _shorten(chunk.text)]
 
 
 def _format_time(entry: MemoryEntry) -> str:

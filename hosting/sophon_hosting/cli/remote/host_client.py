@@ -85,6 +85,14 @@ class HostClient(Protocol):
         """Return the MCP servers, with state, last error and tools."""
         ...
 
+    def list_webhooks(self) -> Sequence[JsonRow]:
+        """Return the webhooks of a running host."""
+        ...
+
+    def test_webhook(self, webhook_id: str) -> str:
+        """Send a test event to an outgoing webhook; return the id of its delivery."""
+        ...
+
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Accept definitions of tools, by name and digest, and return the server."""
         ...

@@ -115,6 +115,14 @@ class HttpHostClient:
         """Return the MCP servers, with state, last error and tools."""
         return self._get_items("/api/mcp", {})
 
+    def list_webhooks(self) -> Sequence[JsonRow]:
+        """Return the webhooks."""
+        return self._get_items("/api/webhooks", {})
+
+    def test_webhook(self, webhook_id: str) -> str:
+        """Send a test event to an outgoing webhook; return the id of its delivery."""
+        return str(self._request("POST", f"/api/webhooks/{_path_segment(webhook_id)}/test", {})["entry_id"])
+
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Accept definitions of tools, by name and digest, and return the server."""
         return self._request("POST", f"/api/mcp/{_path_segment(server)}/accept", {"tools": dict(digests)})

@@ -210,6 +210,14 @@ class StoreHostClient:
 
         return self._run_mcp_servers(read) if self._settings.mcp.servers else []
 
+    def list_webhooks(self) -> Sequence[JsonRow]:
+        """Raise RunningHostRequired: a running host sends and receives."""
+        raise RunningHostRequired("`webhooks list`")
+
+    def test_webhook(self, webhook_id: str) -> str:
+        """Raise RunningHostRequired: a running host sends."""
+        raise RunningHostRequired("`webhooks test`")
+
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Start the MCP servers, accept definitions of tools, by name and digest, and return the server."""
 

@@ -1,16 +1,18 @@
 """`/api/memory`: see, search, correct, forget, export and import long-term memory; users their own, operators all."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
 from aiohttp import web
 
 from sophon.errors import InputError, NotFound
+from sophon.memory.workspace_index import FileChunk
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
-from sophon_hosting.client_api.serialization import memory_to_json
+from sophon_hosting.client_api.serialization import chunk_to_json, memory_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,
     RequestQuery,
@@ -20,6 +22,9 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
+
+MAX_FILES = 20
+"""Chunks of files that a search returns."""
 
 
 class MemorySearchQuery(RequestQuery):
@@ -63,9 +68,10 @@ def memory_routes() -> list[web.RouteDef]:
 
 
 async def search_memory(request: web.Request) -> web.Response:
-    """Search entries, best match first."""
+    """Search entries, best match first; and `files`, the chunks of the user's workspace files that match."""
     query = parse_query(request, MemorySearchQuery)
     authorized_host, memory = _authorize(request)
+    files: Sequence[FileChunk] = ()
     if query.everything:
         authorized_host.require_operator()
         store = get_host(request).services.store
@@ -73,7 +79,9 @@ async def search_memory(request: web.Request) -> web.Response:
     else:
         found = await memory.search(query.q, scope=authorized_host.user.id, limit=query.limit)
         entries = [each.entry for each in found]
-    return json_response({"items": [_to_json(each, authorized_host) for each in entries]})
+        files = await _search_files(request, query.q, authorized_host.user.id)
+    shown = [_to_json(each, authorized_host) for each in entries]
+    return json_response({"items": shown, "files": [chunk_to_json(each) for each in files]})
 
 
 async def get_memory_entry(request: web.Request) -> web.Response:
@@ -125,6 +133,12 @@ async def import_memory(request: web.Request) -> web.Response:
     authorized_host, memory = _authorize(request)
     body = await parse_body(request, MemoryImport)
     return json_response({"imported": await memory.import_entries(authorized_host.user.id, body.items)})
+
+
+async def _search_files(request: web.Request, query: str, owner: str) -> Sequence[FileChunk]:
+    services = get_host(request).services
+    folder = services.memory_folder
+    return () if folder is None else await services.workspace(folder).search(query, owner=owner, limit=MAX_FILES)
 
 
 def _authorize(request: web.Request) -> tuple[AuthorizedHost, LongTermMemory]:

@@ -1,6 +1,6 @@
 """`/api/tasks`: send a message, read the state and events of its task, cancel it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
@@ -39,6 +39,7 @@ class SessionMessageBody(RequestBody):
     model: str | None = None
     planning: str | None = None
     max_iterations: int | None = None
+    metadata: dict[str, Any] | None = None
     mode: Mode = "normal"
 
 

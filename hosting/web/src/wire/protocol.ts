@@ -125,7 +125,7 @@ export interface Payloads {
   feedback_recorded: { value: number; source: string };
   session_titled: { title: string };
   session_deleted: Record<never, never>;
-  task_completed: TaskOutcome;
+  task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
   task_failed: TaskOutcome & { error: ErrorInfo };
   task_cancelled: TaskOutcome;
 }

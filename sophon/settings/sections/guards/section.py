@@ -4,6 +4,7 @@ from sophon.settings.sections.guards.audit import AuditSettings
 from sophon.settings.sections.guards.authorization import AuthorizationSettings
 from sophon.settings.sections.guards.information_flow import InformationFlowSettings
 from sophon.settings.sections.guards.integrity import IntegritySettings
+from sophon.settings.sections.guards.intent_gate import IntentGateSettings
 from sophon.settings.sections.guards.protection import ProtectionSettings
 from sophon.settings.sections.guards.rate_limit import RateLimitSettings
 from sophon.settings.sections.guards.redaction import RedactionSettings
@@ -37,6 +38,11 @@ class GuardsSettings(SettingsSection):
 
     information_flow: InformationFlowSettings = Field(
         default_factory=InformationFlowSettings.defaults, description="Labels of data, and where labelled data may go."
+    )
+
+    intent_gate: IntentGateSettings = Field(
+        default_factory=IntentGateSettings.defaults,
+        description="Whether the words of a person ask for a call that has effects.",
     )
 
     integrity: IntegritySettings = Field(

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sophon.errors import NotFound
-from sophon.stores import LoggedEvent, Store
+from sophon.stores import LoggedEvent, OutboundEntry, Store
 from sophon.testing import VirtualClock
 
 
@@ -124,3 +124,27 @@ async def test_any_text_comes_back(store: Store, text: str):
     await store.events.append(text, [LoggedEvent(text, {text: text}, text)])
     (event,) = await store.events.list_after(text, 0)
     assert (event.name, event.data, event.task_id) == (text, {text: text}, text)
+
+
+def with_entry(name: str, entry_id: str, run_id: str | None = None) -> LoggedEvent:
+    entry = OutboundEntry(entry_id, run_id, "webhook", "", "monitor", name, {"event": name})
+    return LoggedEvent(name, {}, "task-1", outbound=(entry,))
+
+
+async def test_outbound_entries_are_added_with_their_event(log: Store):
+    await log.events.append("s", [with_entry("a", "w:1"), *events("b"), with_entry("c", "w:2")])
+    entries = await log.outbox.list(channel="webhook")
+    assert [(entry.id, entry.kind, entry.status) for entry in entries] == [
+        ("w:1", "a", "pending"),
+        ("w:2", "c", "pending"),
+    ]
+    assert all(not event.outbound for event in await log.events.list_after("s", 0))
+
+
+async def test_without_the_event_there_is_no_entry_and_without_the_entry_no_event(log: Store):
+    with pytest.raises(NotFound):
+        await log.events.append("unknown", [with_entry("a", "w:1")])
+    with pytest.raises(NotFound):
+        await log.events.append("s", [with_entry("a", "w:1", run_id="unknown")])
+    assert await log.outbox.list(channel="webhook") == []
+    assert await log.events.last_seq("s") == 0

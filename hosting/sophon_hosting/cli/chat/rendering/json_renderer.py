@@ -39,6 +39,8 @@ class JsonRenderer:
                 "usage": response.usage.to_json(),
                 "tool_calls": [call.to_json() for call in response.tool_calls],
                 "detail": dict(response.detail),
+                "tool_rounds": response.tool_rounds,
+                "fallback_attempts": response.fallback_attempts,
             },
         )
 

@@ -1,0 +1,28 @@
+"""`/api/webhooks`: the webhooks of the host; for operators only."""
+
+from aiohttp import web
+
+from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+
+
+class TestBody(RequestBody):
+    """Body of a test: empty."""
+
+    __test__ = False
+
+
+def webhook_routes() -> list[web.RouteDef]:
+    """Return the routes of this module; all require an operator."""
+    return [web.get("/api/webhooks", list_webhooks), web.post("/api/webhooks/{webhook_id}/test", test_webhook)]
+
+
+async def list_webhooks(request: web.Request) -> web.Response:
+    """List the webhooks in the order of the settings, the incoming ones first."""
+    return json_response({"items": await get_authorized_host(request).list_webhooks()})
+
+
+async def test_webhook(request: web.Request) -> web.Response:
+    """Send a test event. Raises NotFound for what is no outgoing webhook."""
+    await parse_body(request, TestBody)
+    entry_id = await get_authorized_host(request).test_webhook(request.match_info["webhook_id"])
+    return json_response({"ok": True, "entry_id": entry_id})

@@ -1,0 +1,35 @@
+"""Factory of the webhooks; a host without any imports none of their modules."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sophon.services import Services
+from sophon_channels.contract import Channel
+from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
+from sophon_hosting.host import Host
+
+if TYPE_CHECKING:
+    from sophon_hosting.webhooks.service import WebhookService
+
+
+def build_event_rows(services: Services) -> RowBuilder:
+    """Return what builds the rows of events, with entries for the outgoing webhooks. Raises InputError."""
+    webhooks = services.settings.webhooks.outgoing
+    if not webhooks:
+        return to_logged_event
+    from sophon.events import event_types  # lazy: only a host with outgoing webhooks needs these
+    from sophon_hosting.webhooks.outgoing import OutgoingWebhooks
+
+    return OutgoingWebhooks(webhooks, services.clock, [*event_types().values()]).build_row
+
+
+def create_webhooks(
+    services: Services, host: Host, environment: Mapping[str, str], channels: Mapping[str, Channel]
+) -> "WebhookService | None":
+    """Return the webhooks of the settings; None if there are none. Raises InputError."""
+    settings = services.settings.webhooks
+    if not (settings.incoming or settings.outgoing):
+        return None
+    from sophon_hosting.webhooks.service import WebhookService  # lazy: only where there are webhooks
+
+    return WebhookService(services, host, environment, channels)

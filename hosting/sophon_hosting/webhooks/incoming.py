@@ -1,0 +1,135 @@
+"""Incoming webhooks: `POST /webhooks/receive/{id}`, signed, becomes a message that is run like any other."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+
+from aiohttp import web
+
+from sophon.clock import Clock
+from sophon.errors import InputError, SessionTaken, StoreError, TryLater
+from sophon.rate_limited_log import RateLimitedLog
+from sophon.settings.sections.webhooks import IncomingWebhookSettings
+from sophon.tools.untrusted_text import fence_text
+from sophon_channels.contract import Channel
+from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
+from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.observability.trace_id import new_trace_id
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.webhooks.payload_template import passes_filters, render_template
+from sophon_hosting.webhooks.signatures import find_delivery_id, is_signed
+
+log = logging.getLogger("sophon")
+
+RECEIVE_PATH = "/webhooks/receive/{webhook_id}"
+MAX_BODY_BYTES = 1024 * 1024
+"""Maximum size of a request's body, in bytes."""
+MAX_SESSION_CHARACTERS = 120
+WEBHOOK_CHANNEL = "webhook"
+"""Channel of messages whose answers go to no chat; no platform has this name."""
+WEBHOOK_SOURCE = "webhook"
+"""Source of the text in a request."""
+DEFAULT_INSTRUCTIONS = "A webhook was called. Say in a few sentences what it reports."
+"""What the agent is asked without `Instructions`."""
+
+
+class IncomingWebhooks:
+    """aiohttp handlers of the webhooks in the settings.
+
+    A request is answered 202 once its message is stored; a repeated one gets the same task. 401 wrong or missing
+    signature, also for an id that does not exist, so that nobody learns which do; 413 too large; 400 not JSON; 503 with
+    Retry-After if the queue is full or the store unavailable: senders deliver those again.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        webhooks: Sequence[IncomingWebhookSettings],
+        environment: Mapping[str, str],
+        channels: Mapping[str, Channel],
+    ) -> None:
+        """Create the handlers. Raises InputError for a chat of a channel that is not enabled."""
+        self._host, self._clock, self._channels = host, host.services.clock, channels
+        self._webhooks = {each.id: (each, each.secret.resolve(environment) or "") for each in webhooks if each.enabled}
+        self._refusals = RateLimitedLog(log)
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, RECEIVE_PATH, self._refusals)
+        for each, secret in self._webhooks.values():
+            if not secret:
+                raise InputError(f"Webhooks.Incoming {each.id!r}: its Secret is empty or cannot be read")
+            if each.deliver is not None and each.deliver.channel not in channels:
+                raise InputError(f"Webhooks.Incoming {each.id!r}: the channel {each.deliver.channel!r} is not enabled")
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the route; none without a webhook."""
+        return [web.post(RECEIVE_PATH, self.handle)] if self._webhooks else []
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """Handle one request; see the class."""
+        body = await self._bodies.read(request)
+        if isinstance(body, web.Response):
+            return body
+        webhook, secret = self._webhooks.get(request.match_info["webhook_id"], (None, ""))
+        if webhook is None or not is_signed(webhook.scheme, request.headers, body, secret, self._clock.now()):
+            self._refusals.warning("signature", "rejected a request to %s without a valid signature", request.path)
+            return build_closing_response(401)
+        try:
+            payload: object = json.loads(body or b"{}")
+        except (ValueError, RecursionError):
+            return _json_error(400, "the body is not JSON")
+        if not passes_filters(webhook.filters, request.headers, payload):
+            return web.json_response({"ok": True, "accepted": False})
+        delivery_id = find_delivery_id(webhook.scheme, request.headers, body)
+        return await self._accept(webhook, build_message(webhook, payload, delivery_id, self._clock, self._channels))
+
+    async def _accept(self, webhook: IncomingWebhookSettings, message: RunRequest) -> web.Response:
+        try:
+            receipt: TaskReceipt = await self._host.accept(message)
+        except TryLater as error:
+            return _json_error(503, str(error), {"Retry-After": str(error.retry_after_seconds)})
+        except SessionTaken:
+            log.error("webhook %s: its session belongs to somebody else", webhook.id)  # noqa: TRY400 - no traceback
+            return _json_error(409, "the session belongs to somebody else")
+        except InputError as error:
+            return _json_error(400, str(error))
+        except StoreError as error:
+            log.error("webhook %s: a request could not be stored: %s", webhook.id, error)  # noqa: TRY400 - as above
+            return _json_error(503, "the store is unavailable", {"Retry-After": "5"})
+        answer = {"ok": True, "accepted": True, "task_id": receipt.task_id, "repeated": not receipt.created}
+        return web.json_response(answer, status=202)
+
+
+def build_message(
+    webhook: IncomingWebhookSettings, payload: object, delivery_id: str, clock: Clock, channels: Mapping[str, Channel]
+) -> RunRequest:
+    """Return the message of a request: the operator's instructions bare, what the sender wrote inside a fence."""
+    shown = fence_text(render_template(webhook.template, payload), WEBHOOK_SOURCE, clock.new_nonce())
+    instructions = webhook.instructions.strip() or DEFAULT_INSTRUCTIONS
+    channel = webhook.deliver.channel if webhook.deliver else WEBHOOK_CHANNEL
+    return RunRequest(
+        text=f"{instructions}\n\n{shown}",
+        session_id=find_session_id(webhook, payload),
+        session_owner=webhook.user,
+        owner=webhook.user,
+        channel=channel,
+        account=channels[channel].account if webhook.deliver else webhook.id,
+        external_id=f"{WEBHOOK_CHANNEL}:{webhook.id}:{delivery_id}",
+        origin={
+            "webhook": webhook.id,
+            # Nobody who may decide about calls wrote the body: what a call does must follow from the instructions.
+            OWN_TEXT: instructions,
+            FOREIGN_SOURCES: [WEBHOOK_SOURCE],
+            **({"chat": webhook.deliver.chat, "kind": "group"} if webhook.deliver else {}),
+        },
+        trace=new_trace_id(),
+    )
+
+
+def find_session_id(webhook: IncomingWebhookSettings, payload: object) -> str:
+    """Return the id of the session; its template's values are part of the id, so that each has its own."""
+    key = " ".join(render_template(webhook.session, payload).split()) if webhook.session else ""
+    name = f"webhook-{webhook.id}" + (f"-{key}" if key else "")
+    return "".join(each if each.isalnum() or each in "-_." else "_" for each in name)[:MAX_SESSION_CHARACTERS]
+
+
+def _json_error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.json_response({"ok": False, "error": message}, status=status, headers=headers)

@@ -1,0 +1,74 @@
+"""IntentGate: lets a call that has effects run only if words of the person ask for it."""
+
+from collections.abc import Sequence
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.context.provenance import list_person_texts
+from sophon.decisions.actions import matches_any
+from sophon.decisions.intents import Intent, find_family, judge_intent
+from sophon.messages import Message, ToolCall
+from sophon.risk import Risk
+from sophon_middlewares.guards.judgement import Judgement, judge_round
+
+RECENT_MESSAGES = 40
+"""Messages of the conversation in which an earlier action is looked for."""
+
+
+class IntentGate:
+    """Blocks a call with effects, or asks a person about it, if nobody has asked for it in words (`Guards.IntentGate`).
+
+    Effects: a risk of Medium and above, and the tools of the families of `sophon.decisions.intent_phrases` whatever
+    their risk; a name that only reads passes. Asked for: by a phrase of the family in the message, by a reference ("do
+    it again") to an action of an earlier turn, or by a confirmation of an earlier wish. A mail needs a recipient that
+    the person has named. Only what people wrote counts, without what they forwarded. Source: reference/wasp.md 4.14.
+    """
+
+    zone = "inner"
+    unique = True
+    calls_next = True
+    after = ("AgenticLoop", "ParallelExecution")
+    before = ("Integrity", "Protection", "Approval", "ToolExecution", "LlmInvoker")
+    requires = ("ToolExecution",)
+    settling_only = True
+    acts = {"tool call": "blocks or asks about a call with effects that no words of the person ask for"}
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        await judge_round(ctx, next, "IntentGate", _judge, _pass)
+
+
+def _pass(ctx: Context, call: ToolCall) -> None:
+    """Check nothing before a call runs: one that a person has edited is asked for by that."""
+
+
+def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+    settings, tool = ctx.settings.guards.intent_gate, ctx.services.registry.get(call.name)
+    if tool is None or matches_any(call.name, settings.excluded) or not has_effects(call.name, tool.risk):
+        return None
+    turn = ctx.root
+    recent = list_recent_tools(turn.messages[: turn.stored_count][-RECENT_MESSAGES:])
+    return to_judgement(
+        judge_intent(call.name, call.arguments, [*list_person_texts(ctx)], recent), asks=settings.on_doubt == "Ask"
+    )
+
+
+def has_effects(tool: str, risk: Risk) -> bool:
+    """Return whether a tool changes something outside of the turn, as far as its risk and its name say."""
+    return risk >= Risk.MEDIUM or find_family(tool) not in ("", "file")
+
+
+def to_judgement(intent: Intent, *, asks: bool) -> Judgement | None:
+    """Return the judgement for an intent; None for a call that may run."""
+    if intent.allowed:
+        return None
+    return Judgement("escalate" if asks else "block", intent.label, intent.reason)
+
+
+def list_recent_tools(messages: Sequence[Message]) -> set[str]:
+    """Return the tools whose calls have run with success in these messages."""
+    failed = {
+        each.tool_call_id
+        for each in messages
+        if each.role == "tool" and (each.origin == "denied" or each.content.lstrip()[:6].casefold() == "error:")
+    }
+    return {call.name for message in messages for call in message.tool_calls if call.id not in failed}

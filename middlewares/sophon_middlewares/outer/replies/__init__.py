@@ -1,0 +1,1 @@
+"""Stages that check and complete a reply on its way out."""

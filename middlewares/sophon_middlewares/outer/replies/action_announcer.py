@@ -1,0 +1,37 @@
+"""Action announcer: makes a reply say what ran, what failed, and nothing else of actions."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.context.stage_events import emit_stage
+from sophon.decisions.action_claims import announce
+from sophon_middlewares.outer.replies.turn_actions import has_answer, list_actions, note_step_actions, replace_text
+
+
+class ActionAnnouncer:
+    """Removes claims of actions that did not run, adds failures that the reply hides, and ends it with the actions.
+
+    Rules: `sophon.decisions.action_claims`. The list has the actions with effects, unless `Replies.Announcer.Block` is
+    false; failures that the reply hides are listed in any case. A reply that is not the model's answer, such as a
+    refusal, stays as it is. Source: reference/wasp.md 4.14.
+    """
+
+    zone = "outer"
+    unique = True
+    calls_next = True
+    after = ("SessionEvents", "Budget")
+    before = ("ResponseValidator", "UrlOutcomes", "Planning", "AgenticLoop", "LlmInvoker")
+    acts: ClassVar[Mapping[str, str]] = {
+        "turn": "removes claims of actions that did not run; adds hidden failures and the list of actions"
+    }
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        await next(ctx)
+        if ctx.depth:
+            note_step_actions(ctx)
+        elif has_answer(ctx) and ctx.response is not None:
+            found = announce(ctx.response.text, list_actions(ctx), has_block=ctx.settings.replies.announcer.block)
+            emit_stage(ctx, "announcer", removed=len(found.removed), hidden=len(found.hidden))
+            replace_text(ctx, ctx.response, found.text)

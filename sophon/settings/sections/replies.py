@@ -1,0 +1,50 @@
+"""Settings sections of replies: what rules check in them, and what they add."""
+
+from typing import Annotated, Literal
+
+from sophon.settings.types.field_types import CaseInsensitive, Flag
+from sophon.settings.types.section import Field, SettingsSection
+
+CheckName = Annotated[
+    Literal["grounding_fail", "incomplete", "drift", "planning_mode_violation", "incomplete_multipart"],
+    CaseInsensitive(),
+]
+
+
+class ValidatorSettings(SettingsSection):
+    """Checks of a reply; a fault is told the model, which answers once more."""
+
+    enabled: Flag = Field(default=False, description="Whether replies are checked, with at most one corrective round.")
+    checks: tuple[CheckName, ...] = Field(
+        default=("planning_mode_violation", "incomplete", "incomplete_multipart", "grounding_fail", "drift"),
+        description="The checks that are made.",
+    )
+
+
+class AnnouncerSettings(SettingsSection):
+    """What a reply says of the actions of its turn."""
+
+    enabled: Flag = Field(
+        default=False,
+        description="Whether claims of actions that did not run are removed, and failures that a reply hides added.",
+    )
+    block: Flag = Field(default=True, description="Whether a list of the actions with effects ends the reply.")
+
+
+class RepliesSettings(SettingsSection):
+    """What rules check in a reply, and what they add."""
+
+    validator: ValidatorSettings = Field(
+        default_factory=ValidatorSettings.defaults, description="Checks of a reply, with one corrective round."
+    )
+    announcer: AnnouncerSettings = Field(
+        default_factory=AnnouncerSettings.defaults, description="What a reply says of the actions of its turn."
+    )
+    url_outcomes: Flag = Field(
+        default=False, description="Whether a reply to a turn that called several addresses lists those that failed."
+    )
+
+    @property
+    def is_any_enabled(self) -> bool:
+        """Whether any of these stages is on."""
+        return self.validator.enabled or self.announcer.enabled or self.url_outcomes

@@ -1,0 +1,58 @@
+"""Rows of outbound entries: inserted by the outbox, with the outcome of a run, and with events."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select
+
+from sophon.errors import NotFound
+from sophon.stores.outbound_entry import OutboundEntry, is_open
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import outbound, runs
+
+_INSERT = PreparedStatement(
+    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
+    [column.name for column in outbound.c if column is not outbound.c.number],
+)
+_SELECT_RUN = PreparedStatement(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
+
+
+def add_entries(connection: Connection, new: Sequence[OutboundEntry]) -> int:
+    """Insert entries as `prepare_entries` returns them, of existing runs; return how many were new."""
+    return sum(_INSERT.execute(connection, _to_row(entry)) for entry in new)
+
+
+def add_to_runs(connection: Connection, new: Sequence[OutboundEntry]) -> int:
+    """Insert entries as `add_entries` does. Raises NotFound for a run that does not exist."""
+    for run_id in dict.fromkeys(entry.run_id for entry in new):
+        if run_id is not None and _SELECT_RUN.fetch_row(connection, {"which": run_id}) is None:
+            raise NotFound("run", run_id)
+    return add_entries(connection, new)
+
+
+def _to_row(entry: OutboundEntry) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "run_id": entry.run_id,
+        "channel": entry.channel,
+        "account": entry.account,
+        "chat": entry.chat,
+        "kind": entry.kind,
+        "payload": entry.payload,
+        "position": entry.position,
+        "not_before": entry.not_before,
+        "status": entry.status,
+        "open": is_open(entry.status),
+        "attempts": entry.attempts,
+        "doubtful": entry.doubtful,
+        "last_error": entry.last_error,
+        "platform_id": entry.platform_id,
+        "created_at": entry.created_at,
+        "interruptions": entry.interruptions,
+        "refusals": entry.refusals,
+        "retried_at": entry.retried_at,
+        "recipient": entry.recipient,
+        "dead_reason": entry.dead_reason,
+        "delivered": entry.delivered,
+    }

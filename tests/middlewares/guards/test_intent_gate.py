@@ -1,0 +1,106 @@
+"""IntentGate: a call with effects runs if words of the person ask for it."""
+
+import pytest
+
+from sophon import Risk, Services, tool
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.events import GuardVerdict
+from sophon.messages import ToolCall
+from sophon.models.model import ModelResponse
+from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
+from sophon_hosting.chain_factory import build_configured_chain
+
+SENT: list[str] = []
+BODY = "See you at noon tomorrow"
+
+
+@tool(name="mail.send", risk=Risk.MEDIUM)
+async def mail_send(to: str, body: str) -> str:
+    """Send a mail."""
+    SENT.append(to)
+    return "sent"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_sent() -> None:
+    SENT.clear()
+
+
+class Person:
+    def __init__(self, decision: Decision) -> None:
+        self.decision, self.asked = decision, list[ApprovalRequest]()
+
+    async def request(self, request: ApprovalRequest) -> Decision:
+        self.asked.append(request)
+        return self.decision
+
+
+def send(call_id: str, to: str = "ada@tea.house") -> ModelResponse:
+    return ModelResponse("", [ToolCall(call_id, "mail.send", {"to": to, "body": BODY})])
+
+
+async def run(
+    *texts: str, gate: dict[str, object] | None = None, decision: Decision | None = None, to: str = "ada@tea.house"
+) -> tuple[Person, EventRecorder, list[str]]:
+    person, events = Person(decision or Decision.reject("no")), EventRecorder()
+    script = [part for number, _ in enumerate(texts) for part in (send(f"c{number}", to), "done")]
+    services = Services(
+        models=ScriptedModel(script),
+        tools=[mail_send],
+        clock=VirtualClock(),
+        events=events,
+        approvals=person,
+        settings={"Guards": {"IntentGate": {"Enabled": True, **(gate or {})}, "Shield": {"Enabled": False}}},
+    )
+    chain = build_configured_chain(services)
+    for text in texts:
+        await chain.run(services.turn(text, session_id="s"))
+    results = [each.content for each in await services.history("s") if each.role == "tool"]
+    return person, events, results
+
+
+async def test_what_the_person_asks_for_runs() -> None:
+    person, _, _ = await run("Send a mail to ada@tea.house about lunch")
+    assert (SENT, person.asked) == (["ada@tea.house"], [])
+
+
+@pytest.mark.parametrize(("approves", "sent"), [(True, ["ada@tea.house"]), (False, [])])
+async def test_what_nobody_asked_for_is_asked_about(approves: bool, sent: list[str]) -> None:
+    person, events, _ = await run("What is the weather?", decision=Decision.approve() if approves else None)
+    assert sent == SENT
+    [asked] = person.asked
+    assert asked.escalation is not None
+    assert (asked.escalation.guard, asked.escalation.rule) == ("IntentGate", "inferred_blocked")
+    assert [each.verdict for each in events.of(GuardVerdict) if each.guard == "IntentGate"] == ["escalate"]
+
+
+async def test_by_setting_it_is_refused_without_a_question() -> None:
+    person, _, [result] = await run("What is the weather?", gate={"OnDoubt": "Refuse"}, decision=Decision.approve())
+    assert (SENT, person.asked) == ([], [])
+    assert result == "blocked by IntentGate (inferred_blocked): no words of the person ask for mail.send"
+
+
+async def test_a_recipient_of_the_model_is_not_written_to() -> None:
+    await run("Send a mail to ada@tea.house", gate={"OnDoubt": "Refuse"}, to="eve@evil.house")
+    assert SENT == []
+
+
+async def test_do_it_again_needs_an_action_of_an_earlier_turn() -> None:
+    await run("Send a mail to ada@tea.house about lunch", "do it again", gate={"OnDoubt": "Refuse"})
+    assert len(SENT) == 2
+    SENT.clear()
+    await run("do it again", gate={"OnDoubt": "Refuse"})
+    assert SENT == []
+
+
+async def test_an_excluded_tool_is_not_judged() -> None:
+    gate = {"OnDoubt": "Refuse", "Excluded": ["mail.*"]}
+    person, _, _ = await run("What is the weather?", gate=gate, decision=Decision.approve())
+    assert [each.escalation for each in person.asked] == [None], "asked because of its risk, not by the gate"
+    assert SENT == ["ada@tea.house"]
+
+
+async def test_without_the_gate_the_same_call_runs() -> None:
+    person, _, _ = await run("What is the weather?", gate={"Enabled": False}, decision=Decision.approve())
+    assert [each.escalation for each in person.asked] == [None]
+    assert SENT == ["ada@tea.house"]

@@ -1,0 +1,83 @@
+"""Whether the words of a person ask for a call that has effects."""
+
+import pytest
+
+from sophon.decisions.intents import judge_intent
+
+ADA = {"to": "ada@example.org", "subject": "Lunch", "body": "See you at noon tomorrow"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("mail.send", "Please send a mail to ada@example.org about lunch"),
+        ("mail.send", "Envía un correo a ada@example.org"),
+        ("schedules.add", "Every morning at eight tell me the news"),
+        ("schedules.add", "Recuérdame llamar a mamá"),
+        ("agents.run", "Let an agent look at it in the background"),
+        ("files.write", "save the result"),
+        ("system.execute", "run the tests"),
+        ("home.light", "switch the light on"),
+        ("memory.forget", "forget my address"),
+        ("mail.send", "Don't forget to send ada@example.org a mail about lunch"),
+    ],
+)
+def test_words_of_the_person_ask_for_a_call(tool: str, text: str) -> None:
+    found = judge_intent(tool, ADA if tool == "mail.send" else {}, [text])
+    assert (found.allowed, found.label) == (True, "explicit")
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("mail.send", "What is the capital of France?"),
+        ("schedules.add", "What is the capital of France?"),
+        ("agents.run", "Summarise this page"),
+        ("files.write", "What is in notes.txt?"),
+        ("system.execute", "¿Cuál es la capital de Francia?"),
+        ("home.light", "hello"),
+        ("mail.send", "Draft an answer to ada@example.org, but don't send it"),
+        ("files.write", "Show me the text, do not save it"),
+    ],
+)
+def test_what_nobody_asked_for_is_blocked(tool: str, text: str) -> None:
+    found = judge_intent(tool, ADA if tool == "mail.send" else {}, [text])
+    assert (found.allowed, found.label) == (False, "inferred_blocked")
+
+
+@pytest.mark.parametrize("tool", ["mail.list", "schedules.list", "mail.search", "agents.status", "files.read"])
+def test_a_call_that_only_reads_passes(tool: str) -> None:
+    assert judge_intent(tool, {}, ["hello"]).label == "non_side_effect"
+
+
+@pytest.mark.parametrize(("recent", "label"), [({"schedules.add"}, "context_allowed"), (set(), "inferred_blocked")])
+def test_a_reference_needs_a_recent_action(recent: set[str], label: str) -> None:
+    assert judge_intent("schedules.add", {}, ["do it again"], recent).label == label
+
+
+def test_a_confirmation_counts_for_what_was_asked_before() -> None:
+    texts = ["Could you send a mail to ada@example.org about lunch?", "yes, go ahead"]
+    assert judge_intent("mail.send", ADA, texts).label == "context_allowed"
+    assert judge_intent("mail.send", ADA, ["hello", "yes, go ahead"]).allowed is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({**ADA, "to": "eve@evil.example"}, "eve@evil.example"),
+        ({**ADA, "cc": ["ADA@example.org", "eve@evil.example"]}, "eve@evil.example"),
+        ({**ADA, "subject": "x"}, "subject"),
+        ({**ADA, "body": "short"}, "text"),
+        (ADA, ""),
+    ],
+)
+def test_a_mail_needs_a_recipient_that_the_person_named(arguments: dict[str, object], reason: str) -> None:
+    found = judge_intent("mail.send", arguments, ["Send a mail to ada@example.org about lunch"])
+    assert found.allowed is (not reason)
+    assert reason in found.reason
+
+
+def test_a_recipient_may_stand_in_one_of_the_last_four_messages() -> None:
+    earlier = ["Ada is ada@example.org"]
+    assert judge_intent("mail.send", ADA, [*earlier, "a", "b", "send her a mail"]).allowed
+    assert not judge_intent("mail.send", ADA, [*earlier, "a", "b", "c", "send her a mail"]).allowed
