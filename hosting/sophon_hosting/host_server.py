@@ -34,7 +34,12 @@ from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
-from sophon_hosting.schedules.factory import create_scheduler, register_schedule_tools
+from sophon_hosting.schedules.factory import (
+    build_scheduled_outbound,
+    create_heartbeat,
+    create_scheduler,
+    register_schedule_tools,
+)
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 
 log = logging.getLogger("sophon")
@@ -114,7 +119,7 @@ class HostServer:
             queue=build_queue(services, is_shared=is_shared),
             approvers=approvers,
             several_users=is_shared,
-            build_outbound=self.channels.replies,
+            build_outbound=build_scheduled_outbound(services, self.channels.replies),
             prepare=self.channels.prepare_run,
         )
         self.host.off_the_record = off_the_record
@@ -122,6 +127,7 @@ class HostServer:
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
         self.scheduler = create_scheduler(self.host, self.channels.configured)
+        self.heartbeat = create_heartbeat(self.host)
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
@@ -170,6 +176,8 @@ class HostServer:
             self.mcp.start()
         if self.scheduler is not None:
             self.scheduler.start()
+        if self.heartbeat is not None:
+            self.heartbeat.start()
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -183,6 +191,8 @@ class HostServer:
         try:
             if self.scheduler is not None:
                 await self.scheduler.stop()
+            if self.heartbeat is not None:
+                await self.heartbeat.stop()
             await self.channels.stop_receiving()
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))

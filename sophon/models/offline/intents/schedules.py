@@ -10,10 +10,8 @@ from sophon.models.offline.language.english import strip_quotes
 from sophon.models.offline.tool_results import format_block
 from sophon.tools.tool import Risk
 
-_HOURS = {
-    word: number
-    for number, word in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), 1)
-}
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_HOURS = {word: number for number, word in enumerate(_NUMBERS, 1)}
 _HOUR = "|".join(_HOURS)
 _AT = rf"(?:,? at (?P<at>noon|midnight|(?:\d{{1,2}}(?:[:.][0-5]\d)?|{_HOUR})(?: ?(?:a\.?m\.?|p\.?m\.?|o['’]clock))?))?"
 _DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
