@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0028"
-down_revision = "0027"
+revision = "0029"
+down_revision = "0028"
 
 _TEXTS = ("id", "owner", "session_id", "channel", "text", "kind", "expression", "time_zone")
 _LATER_TEXTS = ("created_by", "origin", "title", "misfire", "quiet_hours", "quiet_action", "state", "reason")
