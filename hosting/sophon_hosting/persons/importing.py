@@ -1,4 +1,4 @@
-"""Import of an export of a person: sessions and memory come back; everything else is for reading."""
+"""Import of an export of a person: sessions, memory and schedules come back; everything else is for reading."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,9 +11,11 @@ from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
 from sophon_hosting.persons.export import FORMAT_VERSION
 from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.persons.imported_schedules import import_schedule, parse_schedule
 
 ROLES: Final = ("user", "assistant", "tool")
 UNKNOWN_ORIGIN: Final = Taint(1, is_private=True, is_untrusted=True)
@@ -38,13 +40,13 @@ class _Session:
 
 
 async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
-    """Store the sessions and the memory of an export as those of a person. A session whose id exists stays as it is.
+    """Store the sessions, the memory and the schedules of an export as those of a person. What exists stays as it is.
 
     Everything is checked first: nothing is stored if one item is invalid. An imported session counts as one that has
     read untrusted and private data. Raises InputError with the number of the invalid item, StoreError.
     """
     check_person(person)
-    sessions, entries = _parse(items)
+    sessions, entries, schedules = _parse(items)
     stored = 0
     memories = await memory.import_entries(person, entries)
     for session in sessions:
@@ -58,11 +60,14 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
         if session.model is not None:
             await store.sessions.set_model(session.id, session.model)
         stored += 1
+    for schedule in schedules:
+        await import_schedule(store, person, schedule)
     return Imported(stored, memories, len(sessions) - stored)
 
 
-def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
+def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object], list[Schedule]]:
     sessions: list[_Session] = []
+    schedules: list[Schedule] = []
     entries: list[object] = []
     for number, item in enumerate(items, 1):
         try:
@@ -71,12 +76,14 @@ def _parse(items: Sequence[object]) -> tuple[list[_Session], list[object]]:
                 _check_version(found["version"])
             elif found["kind"] == "session":
                 sessions.append(_parse_session(found))
+            elif found["kind"] == "schedule":
+                schedules.append(parse_schedule(found["schedule"]))
             elif found["kind"] == "memory":
                 entries.append(found["entry"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
-    return sessions, entries
+    return sessions, entries, schedules
 
 
 def _check_version(version: object) -> None:

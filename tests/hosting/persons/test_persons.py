@@ -28,6 +28,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.trajectories.contract import TrajectoryWrite
@@ -149,6 +150,15 @@ async def fill(place: Place, person: str, word: str) -> None:
             expires_at=now + timedelta(days=1),
         )
     )
+    for schedule_session in (session, "a group"):  # one goes with its session, the other with its owner
+        await store.schedules.add(
+            Schedule(
+                *(f"sch-{number}-{schedule_session}", person, schedule_session, "telegram", f"say {word}"),
+                *("cron", "0 8 * * *", "UTC", now, person),
+                due_at=now + timedelta(days=1),
+                wake_at=now + timedelta(days=1),
+            )
+        )
     await store.api_tokens.add(ApiToken(f"t-{number}", f"digest-{number}", person, word, (), now))
     await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
     embedded = Trajectory(f"e-{number}", "", person, now, word, word)
@@ -185,6 +195,7 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
         "feedback",
         "trajectory",
         "grant",
+        "schedule",
         "token",
         "channel",
         "workspace",
@@ -202,7 +213,9 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
     assert {each["kind"] for each in await place.export()} <= {"person", "account", "audit"}
     assert (await place.store.audit.verify()).broken is None
     assert await place.export("telegram:6") == before
-    assert {"sessions", "memories", "audit_texts", "files", "grants", "snapshots", "messages"} <= {*forgotten.counts}
+    assert {"sessions", "memories", "audit_texts", "files", "grants", "schedules", "snapshots", "messages"} <= {
+        *forgotten.counts
+    }
     assert forgotten.other_sessions == []
     assert (await place.forget()).counts == {}
 
@@ -237,6 +250,9 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
     assert again == records
     assert await place.store.memories.list_all(scope=EVA) == memories
     assert [each.entry.text for each in await place.memory.search(MARKER, scope=EVA)] == [f"{EVA} is a {MARKER}"]
+    # Schedules come back paused, those of its own sessions, and answer there: a chat may be somebody else's now.
+    [schedule] = await place.store.schedules.list(owner=EVA)
+    assert (schedule.session_id, schedule.state, schedule.channel) == (f"s-{EVA}", "paused", "hub")
     # What its turns had read is not known here.
     [label] = (await place.store.data_labels.find([session_key(f"s-{EVA}")])).values()
     assert (label.is_untrusted, label.is_private) == (True, True)
@@ -257,6 +273,7 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
             "'system' is no part of a session",
         ),
         ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
+        ({"kind": "schedule", "schedule": {"kind": "cron"}}, "'misfire' is missing"),
         (7, "item 2"),
     ],
 )
