@@ -97,12 +97,7 @@ class ScheduleFiring:
                 owner=schedule.owner,
                 channel=schedule.channel,
                 account=str(schedule.origin.get("account", "")),
-                origin={
-                    **schedule.origin,
-                    SCHEDULED_ORIGIN: schedule.id,
-                    "due_at": at.isoformat(),
-                    OWN_TEXT: schedule.text,
-                },
+                origin={**schedule.origin, **marks},
                 key=InboundKey(SCHEDULE_KEYS, schedule.id, at.isoformat()),
             )
         )
