@@ -35,7 +35,12 @@ from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
-from sophon_hosting.schedules.factory import create_scheduler, register_schedule_tools
+from sophon_hosting.schedules.factory import (
+    build_scheduled_outbound,
+    create_heartbeat,
+    create_scheduler,
+    register_schedule_tools,
+)
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 
@@ -128,7 +133,7 @@ class HostServer:
             queue=build_queue(services, is_shared=is_shared),
             approvers=approvers,
             several_users=is_shared,
-            build_outbound=self.channels.replies,
+            build_outbound=build_scheduled_outbound(services, self.channels.replies),
             prepare=self.channels.prepare_run,
             build_event_row=build_event_rows(services),
         )
@@ -141,6 +146,7 @@ class HostServer:
             services, self.host, environment, {each.name: each for each in self.channels.channels}
         )
         self.host.webhooks = self.webhooks
+        self.heartbeat = create_heartbeat(self.host)
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
@@ -195,6 +201,8 @@ class HostServer:
             self.mcp.start()
         if self.scheduler is not None:
             self.scheduler.start()
+        if self.heartbeat is not None:
+            self.heartbeat.start()
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -208,6 +216,8 @@ class HostServer:
         try:
             if self.scheduler is not None:
                 await self.scheduler.stop()
+            if self.heartbeat is not None:
+                await self.heartbeat.stop()
             await self.channels.stop_receiving()
             if self.goals is not None:
                 await self.goals.stop()

@@ -29,6 +29,7 @@ COMMANDS = {
     "approvals": "List pending approvals and decide them.",
     "goals": "List, show and create goals; pause, resume and cancel them.",
     "grants": "List approvals in advance and revoke them.",
+    "schedules": "List, show, add, pause, resume and remove schedules.",
     "pairing": "List pairing requests from channels, approve and revoke them.",
     "tokens": "Create, list and revoke API tokens.",
     "queue": "Show the queue of a host, pause, resume and drain it.",

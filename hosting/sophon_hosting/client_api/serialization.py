@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sophon.memory.workspace_index import FileChunk
 from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
+from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.skills.custom_tools import CustomTool
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
@@ -65,6 +66,8 @@ def record_to_json(session_id: str, record: SessionRecord) -> dict[str, Any]:
     }
     if record.message is not None:
         result |= {"message_id": f"{session_id}:{record.seq}", **record.message.to_json()}
+        if SCHEDULED_ORIGIN in record.data:  # as in the event `message`
+            result |= {"content": strip_scheduled_prefix(record.message.content), "origin": SCHEDULED_ORIGIN}
     if record.data:
         result["data"] = dict(record.data)
     return result

@@ -26,6 +26,7 @@ from sophon_hosting.http.api.preferences import preference_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.routing import routing_routes
+from sophon_hosting.http.api.schedules import schedule_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.tool_calls import tool_call_routes
@@ -67,6 +68,7 @@ API_ROUTES = (
     preference_routes,
     mcp_routes,
     memory_routes,
+    schedule_routes,
     person_routes,
     usage_routes,
     trajectory_routes,

@@ -1,4 +1,4 @@
-"""Import of an export of a person: sessions, memory, goals and preferences come back; the rest is for reading."""
+"""Import of an export of a person: sessions, memory, goals, schedules and preferences come back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +15,11 @@ from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
+from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
 from sophon_hosting.persons.export import FORMAT_VERSION
 from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.persons.imported_schedules import import_schedule, parse_schedule
 
 ROLES: Final = ("user", "assistant", "tool")
 UNKNOWN_ORIGIN: Final = Taint(1, is_private=True, is_untrusted=True)
@@ -42,21 +44,32 @@ class _Session:
     records: list[SessionRecord]
 
 
-async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
-    """Store the sessions, the memory and the preferences of an export as those of a person.
+@dataclass(frozen=True, slots=True)
+class _Contents:
+    """What of an export comes back."""
 
-    A session whose id exists stays as it is, and so do preferences that the person has.
+    sessions: Sequence[_Session]
+    entries: Sequence[object]
+    goals: Sequence[Goal]
+    schedules: Sequence[Schedule]
+    preferences: Preferences | None
+
+
+async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
+    """Store the sessions, the memory, the goals, the schedules and the preferences of an export as those of a person.
+
+    A session, goal or schedule whose id exists stays as it is, and so do preferences that the person has.
 
     Everything is checked first: nothing is stored if one item is invalid. An imported session counts as one that has
     read untrusted and private data. Raises InputError with the number of the invalid item, StoreError.
     """
     check_person(person)
-    sessions, entries, goals, preferences = _parse(items, person)
+    found = _parse(items, person)
     stored = 0
-    memories = await memory.import_entries(person, entries)
-    if preferences is not None and not (await store.preferences.get(person)).to_json():
-        await store.preferences.put(person, preferences)
-    for session in sessions:
+    memories = await memory.import_entries(person, found.entries)
+    if found.preferences is not None and not (await store.preferences.get(person)).to_json():
+        await store.preferences.put(person, found.preferences)
+    for session in found.sessions:
         if await store.sessions.find(session.id) is not None:
             continue
         await store.data_labels.write([LabelWrite(session_key(session.id), UNKNOWN_ORIGIN)])
@@ -67,8 +80,10 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
         if session.model is not None:
             await store.sessions.set_model(session.id, session.model)
         stored += 1
-    added = [await _add_goal(store, goal, person) for goal in goals]
-    return Imported(stored, memories, len(sessions) - stored, sum(added))
+    added = [await _add_goal(store, goal, person) for goal in found.goals]
+    for schedule in found.schedules:
+        await import_schedule(store, person, schedule)
+    return Imported(stored, memories, len(found.sessions) - stored, sum(added))
 
 
 async def _add_goal(store: Store, goal: Goal, person: str) -> bool:
@@ -95,8 +110,9 @@ def _parse_goal(data: Mapping[str, Any], person: str) -> Goal:
     return mine.pause("person", "imported: resume it to go on", at, limit=timedelta(minutes=10))
 
 
-def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[object], list[Goal], Preferences | None]:
+def _parse(items: Sequence[object], person: str) -> _Contents:
     sessions: list[_Session] = []
+    schedules: list[Schedule] = []
     entries: list[object] = []
     goals: list[Goal] = []
     preferences: Preferences | None = None
@@ -107,6 +123,8 @@ def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[o
                 _check_version(found["version"])
             elif found["kind"] == "session":
                 sessions.append(_parse_session(found))
+            elif found["kind"] == "schedule":
+                schedules.append(parse_schedule(found["schedule"]))
             elif found["kind"] == "memory":
                 entries.append(found["entry"])
             elif found["kind"] == "goal":
@@ -116,7 +134,7 @@ def _parse(items: Sequence[object], person: str) -> tuple[list[_Session], list[o
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
-    return sessions, entries, goals, preferences
+    return _Contents(sessions, entries, goals, schedules, preferences)
 
 
 def _check_version(version: object) -> None:

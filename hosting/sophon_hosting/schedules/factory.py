@@ -8,6 +8,8 @@ from sophon.services import Services
 if TYPE_CHECKING:
     from sophon_hosting.channels.factory import ConfiguredChannel
     from sophon_hosting.host import Host
+    from sophon_hosting.runs.outbound import OutboundBuilder
+    from sophon_hosting.schedules.heartbeat import Heartbeat
     from sophon_hosting.schedules.scheduler import Scheduler
 
 
@@ -29,3 +31,22 @@ def create_scheduler(host: "Host", channels: "Sequence[ConfiguredChannel]") -> "
     from sophon_hosting.schedules.scheduler import Scheduler
 
     return Scheduler(host, OwnerRights(services, channels).find_problem)
+
+
+def create_heartbeat(host: "Host") -> "Heartbeat | None":
+    """Return the heartbeat of a host, not started; None if it is off, and then nothing of it is imported."""
+    if not host.services.settings.schedules.heartbeat.enabled:
+        return None
+    from sophon_hosting.schedules.heartbeat import Heartbeat  # lazy: see above
+
+    return Heartbeat(host)
+
+
+def build_scheduled_outbound(services: Services, build: "OutboundBuilder") -> "OutboundBuilder":
+    """Return a builder of outbound entries that knows the no-op reply, if anything is scheduled at all."""
+    settings = services.settings.schedules
+    if not settings.enabled and not settings.heartbeat.enabled:
+        return build
+    from sophon_hosting.schedules.silent_replies import keep_silent  # lazy: see above
+
+    return keep_silent(build)

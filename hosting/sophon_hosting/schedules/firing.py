@@ -88,6 +88,7 @@ class ScheduleFiring:
 
     async def _accept(self, schedule: Schedule, at: datetime) -> TaskReceipt:
         session = await self._host.services.store.sessions.get(schedule.session_id)
+        marks = {SCHEDULED_ORIGIN: schedule.id, "due_at": at.isoformat(), OWN_TEXT: schedule.text}
         return await self._host.accept(
             RunRequest(
                 text=build_scheduled_text(schedule.title, schedule.text),
@@ -96,7 +97,7 @@ class ScheduleFiring:
                 owner=schedule.owner,
                 channel=schedule.channel,
                 account=str(schedule.origin.get("account", "")),
-                origin={**schedule.origin, SCHEDULED_ORIGIN: schedule.id, OWN_TEXT: schedule.text},
+                origin={**schedule.origin, **marks},
                 key=InboundKey(SCHEDULE_KEYS, schedule.id, at.isoformat()),
             )
         )

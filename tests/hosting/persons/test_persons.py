@@ -29,6 +29,7 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sub_agents.contract import SubAgentRun
@@ -151,7 +152,19 @@ async def fill(place: Place, person: str, word: str) -> None:
             expires_at=now + timedelta(days=1),
         )
     )
+<<<<<<< HEAD
     await store.preferences.put(person, Preferences(notes=word))
+=======
+    for schedule_session in (session, "a group"):  # one goes with its session, the other with its owner
+        await store.schedules.add(
+            Schedule(
+                *(f"sch-{number}-{schedule_session}", person, schedule_session, "telegram", f"say {word}"),
+                *("cron", "0 8 * * *", "UTC", now, person),
+                due_at=now + timedelta(days=1),
+                wake_at=now + timedelta(days=1),
+            )
+        )
+>>>>>>> sched
     await store.api_tokens.add(ApiToken(f"t-{number}", f"digest-{number}", person, word, (), now))
     await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
     embedded = Trajectory(f"e-{number}", "", person, now, word, word)
@@ -193,6 +206,7 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
         "trajectory",
         "sub_agent",
         "grant",
+        "schedule",
         "token",
         "channel",
         "workspace",
@@ -210,7 +224,11 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
     assert {each["kind"] for each in await place.export()} <= {"person", "account", "audit"}
     assert (await place.store.audit.verify()).broken is None
     assert await place.export("telegram:6") == before
+<<<<<<< HEAD
     assert {"sessions", "memories", "audit_texts", "files", "grants", "preferences", "snapshots", "messages"} <= {
+=======
+    assert {"sessions", "memories", "audit_texts", "files", "grants", "schedules", "snapshots", "messages"} <= {
+>>>>>>> sched
         *forgotten.counts
     }
     assert forgotten.other_sessions == []
@@ -248,6 +266,9 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
     assert await place.store.memories.list_all(scope=EVA) == memories
     assert await place.store.preferences.get(EVA) == Preferences(notes=MARKER)
     assert [each.entry.text for each in await place.memory.search(MARKER, scope=EVA)] == [f"{EVA} is a {MARKER}"]
+    # Schedules come back paused, those of its own sessions, and answer there: a chat may be somebody else's now.
+    [schedule] = await place.store.schedules.list(owner=EVA)
+    assert (schedule.session_id, schedule.state, schedule.channel) == (f"s-{EVA}", "paused", "hub")
     # What its turns had read is not known here.
     [label] = (await place.store.data_labels.find([session_key(f"s-{EVA}")])).values()
     assert (label.is_untrusted, label.is_private) == (True, True)
@@ -268,7 +289,11 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
             "'system' is no part of a session",
         ),
         ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
+<<<<<<< HEAD
         ({"kind": "preferences", "preferences": {"colour": "blue"}}, "there is no preference 'colour'"),
+=======
+        ({"kind": "schedule", "schedule": {"kind": "cron"}}, "'misfire' is missing"),
+>>>>>>> sched
         (7, "item 2"),
     ],
 )

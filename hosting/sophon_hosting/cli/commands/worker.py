@@ -27,7 +27,12 @@ from sophon_hosting.process_memory.allocator import configure_allocator
 from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
-from sophon_hosting.schedules.factory import create_scheduler, register_schedule_tools
+from sophon_hosting.schedules.factory import (
+    build_scheduled_outbound,
+    create_heartbeat,
+    create_scheduler,
+    register_schedule_tools,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -55,12 +60,13 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         queue=build_queue(services, is_shared=is_shared),
         approvers=find_operators(settings.hub) | channels.approvers,
         several_users=is_shared,
-        build_outbound=channels.replies,
+        build_outbound=build_scheduled_outbound(services, channels.replies),
         prepare=channels.prepare_run,
     )
     afterwards = PostTurnRunner(services, host.event_bus)
     host.mcp = mcp = create_mcp_supervisor(services, os.environ)
     scheduler = create_scheduler(host, channels.configured)
+    heartbeat = create_heartbeat(host)
     trimmer = create_memory_trimmer(lambda: host.running_turns > 0, services.clock)
 
     async def opened() -> None:
@@ -72,6 +78,8 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
             mcp.start()
         if scheduler is not None:
             scheduler.start()
+        if heartbeat is not None:
+            heartbeat.start()
         tune_garbage_collector()
         trimmer.start()
         write_lines(worker_startup_lines(services, warnings))
@@ -80,6 +88,8 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         await trimmer.stop()
         if scheduler is not None:
             await scheduler.stop()
+        if heartbeat is not None:
+            await heartbeat.stop()
         try:
             await host.shutdown(grace_seconds=grace_seconds)
             if mcp is not None:

@@ -92,6 +92,22 @@ class HostClient(Protocol):
         """Cancel a sub-agent and return its state."""
         ...
 
+    def list_schedules(self) -> Sequence[JsonRow]:
+        """Return the schedules, oldest first; an operator's list has those of all users."""
+        ...
+
+    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
+        """Make a schedule of the user and return it."""
+        ...
+
+    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
+        """Change, pause or resume a schedule and return it."""
+        ...
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Delete a schedule."""
+        ...
+
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         ...

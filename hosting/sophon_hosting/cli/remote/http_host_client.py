@@ -125,6 +125,22 @@ class HttpHostClient:
         """Cancel a sub-agent and return its state."""
         return str(self._request("POST", "/api/agents/cancel", {"agent_id": agent_id})["state"])
 
+    def list_schedules(self) -> Sequence[JsonRow]:
+        """Return the schedules, oldest first; an operator's list has those of all users."""
+        return self._get_items("/api/schedules", self._everything)
+
+    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
+        """Make a schedule of the user and return it."""
+        return self._request("POST", "/api/schedules", dict(body))
+
+    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
+        """Change, pause or resume a schedule and return it."""
+        return self._request("PATCH", f"/api/schedules/{_path_segment(schedule_id)}", dict(body))
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Delete a schedule."""
+        self._request("DELETE", f"/api/schedules/{_path_segment(schedule_id)}")
+
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         return self._request("GET", "/api/queue")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sophon.approvals import Decision
 from sophon.clock import SystemClock
@@ -23,6 +23,12 @@ from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
+from sophon_hosting.cli.remote.stored_schedules import (
+    add_stored_schedule,
+    change_stored_schedule,
+    list_stored_schedules,
+    remove_stored_schedule,
+)
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import (
     approval_to_json,
@@ -270,6 +276,22 @@ class StoreHostClient:
         state = self._run(write)
         write_notice(DEFERRED_EFFECT_NOTICE)
         return state
+
+    def list_schedules(self) -> Sequence[JsonRow]:
+        """Return the schedules of all users, oldest first."""
+        return self._run(lambda store: list_stored_schedules(store, self._settings))
+
+    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
+        """Make a schedule in a session that exists, or of the local user in a new one. Raises InputError, NotFound."""
+        return self._run(lambda store: add_stored_schedule(store, self._settings, body))
+
+    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
+        """Change, pause or resume a schedule and return it. Raises InputError, NotFound."""
+        return self._run(lambda store: change_stored_schedule(store, self._settings, schedule_id, body))
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Delete a schedule. Raises NotFound."""
+        self._run(lambda store: remove_stored_schedule(store, self._settings, schedule_id))
 
     def queue_status(self) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""
