@@ -99,7 +99,9 @@ class GoalCommands:
         return await self._change(goal_id, owner, pause)
 
     async def resume(self, goal_id: str, owner: str | None, *, by: str) -> Goal:
-        """Resume a paused goal. Raises NotFound for what is not `owner`'s, IllegalTransition, StoreError."""
+        """Resume a paused goal. Raises NotFound for what is not `owner`'s, InputError,
+        IllegalTransition, StoreError.
+        """
         more = budget_from_settings(self._settings)
 
         def resume(goal: Goal, now: datetime) -> Goal:

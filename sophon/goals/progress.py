@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
+from sophon.errors import InputError
 from sophon.goals.budget import BudgetDimension, GoalBudget, find_exhausted
 from sophon.goals.goal import Goal
 from sophon.goals.stability import compute_backoff_seconds, is_replan_storm
@@ -113,8 +114,11 @@ def resume_by_person(goal: Goal, at: datetime, more: GoalBudget) -> Goal:
     """Return a paused goal that a person has resumed: past failures are forgiven, and of what it has used up it gets
     `more`.
 
-    After an oscillation it gets another plan, unless a step is done. Raises IllegalTransition.
+    After an oscillation it gets another plan, unless a step is done. Raises InputError for one
+    that goes on already, IllegalTransition for one that is over.
     """
+    if goal.is_live and goal.state != "paused":
+        raise InputError(f"the goal {goal.id!r} is {goal.state}; only a paused goal can be resumed")
     plans = goal.pause_kind == "oscillation" and not is_plan_locked(goal.nodes)
     limits = goal.limits
     if goal.pause_kind == "budget":

@@ -142,7 +142,7 @@ class GoalEngine:
                 due.append(now)
             elif after.next_at is not None:
                 due.append(after.next_at)
-        due += [now + self._settings.tick] if self._ended and not due else []
+        due += [now + self._settings.tick] if self._ended else []
         wait = min(((at - self._clock.now()).total_seconds() for at in due), default=POLL_SECONDS)
         return min(max(wait, 0.0), POLL_SECONDS)
 

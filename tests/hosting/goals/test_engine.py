@@ -3,12 +3,16 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from sophon import Decision
 from sophon.errors import BudgetExceeded, IllegalTransition, NotFound
 from sophon.events import GoalChanged
+from sophon_hosting.goals import goal_work
+from sophon_hosting.goals.step_runs import build_step_request
+from sophon_hosting.runs.acceptance import RunRequest
 from tests.hosting.goals.conftest import World, plan, step
 
 
@@ -328,6 +332,24 @@ async def test_a_step_whose_acceptance_was_cut_off_is_accepted_once(world: World
     await world.start()
     again = await world.ended(goal)
     assert (again.state, again.nodes[0].result, world.kept) == ("completed", "kept one", ["one"])
+
+
+async def test_without_the_key_of_its_try_the_step_would_have_run_twice(world: World, monkeypatch: pytest.MonkeyPatch):
+    def build_without_key(*arguments: Any) -> RunRequest:
+        return replace(build_step_request(*arguments), external_id=None)
+
+    monkeypatch.setattr(goal_work, "build_step_request", build_without_key)
+    world.plans = [plan(step("a", "note", text="one"))]
+    await world.start()
+    goal = await world.create()
+    done = await world.ended(goal)
+    await world.stop()
+    cut = replace(done, state="active", finished_at=None, reported=True, next_at=world.clock.now())
+    cut = replace(cut, nodes=(replace(done.nodes[0], status="running", run_id="", result=""),))
+    assert await world.store.goals.change(replace(cut, version=(await world.get(goal)).version)) is not None
+    await world.start()
+    await world.ended(goal)
+    assert world.kept == ["one", "one"]
 
 
 async def test_two_hosts_never_advance_a_goal_twice(world: World):
