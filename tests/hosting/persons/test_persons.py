@@ -152,9 +152,7 @@ async def fill(place: Place, person: str, word: str) -> None:
             expires_at=now + timedelta(days=1),
         )
     )
-<<<<<<< HEAD
     await store.preferences.put(person, Preferences(notes=word))
-=======
     for schedule_session in (session, "a group"):  # one goes with its session, the other with its owner
         await store.schedules.add(
             Schedule(
@@ -164,7 +162,6 @@ async def fill(place: Place, person: str, word: str) -> None:
                 wake_at=now + timedelta(days=1),
             )
         )
->>>>>>> sched
     await store.api_tokens.add(ApiToken(f"t-{number}", f"digest-{number}", person, word, (), now))
     await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
     embedded = Trajectory(f"e-{number}", "", person, now, word, word)
@@ -224,11 +221,7 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
     assert {each["kind"] for each in await place.export()} <= {"person", "account", "audit"}
     assert (await place.store.audit.verify()).broken is None
     assert await place.export("telegram:6") == before
-<<<<<<< HEAD
-    assert {"sessions", "memories", "audit_texts", "files", "grants", "preferences", "snapshots", "messages"} <= {
-=======
-    assert {"sessions", "memories", "audit_texts", "files", "grants", "schedules", "snapshots", "messages"} <= {
->>>>>>> sched
+    assert {"sessions", "memories", "audit_texts", "files", "grants", "preferences", "schedules", "messages"} <= {
         *forgotten.counts
     }
     assert forgotten.other_sessions == []
@@ -289,11 +282,8 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
             "'system' is no part of a session",
         ),
         ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
-<<<<<<< HEAD
         ({"kind": "preferences", "preferences": {"colour": "blue"}}, "there is no preference 'colour'"),
-=======
         ({"kind": "schedule", "schedule": {"kind": "cron"}}, "'misfire' is missing"),
->>>>>>> sched
         (7, "item 2"),
     ],
 )
