@@ -40,11 +40,19 @@ def build_chain(services: Services, name: str) -> Pipeline:
 
 def build_configured_chain(services: Services) -> Pipeline:
     """Build the chain of the settings: `Chain.Factory` if it is set, else `Chain.Name`, with the enabled `Guards`,
-    with Memory and Skills, and where the settings want them with Learning and Scoring.
+    with Memory, Skills and Trace, and where the settings want them with Learning and Scoring.
 
     Raises SettingsError for a factory that cannot be loaded, fails or returns no Pipeline; NotFound, CompositionError.
     """
     return _complete(_build_without_guards(services), services)
+
+
+def build_named_chain(services: Services, name: str) -> Pipeline:
+    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
+
+    Raises NotFound with similar names, SettingsError, CompositionError.
+    """
+    return _complete(build_chain(services, name), services)
 
 
 def build_pipelines(services: Services) -> PipelineRegistry:
@@ -63,14 +71,6 @@ def build_pipelines(services: Services) -> PipelineRegistry:
     return PipelineRegistry(default, chains)
 
 
-def build_named_chain(services: Services, name: str) -> Pipeline:
-    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
-
-    For a part of a host that runs a chain of its own choice, such as an agent. Raises what `build_chain` raises.
-    """
-    return _complete(build_chain(services, name), services)
-
-
 def records_turns(chain: Pipeline) -> bool:
     """Return whether a chain has SessionEvents."""
     return any(isinstance(each, SessionEvents) for each in chain)
@@ -80,6 +80,10 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     chain = add_learning(chain, services.settings)
     if services.settings.memory.enabled:
         chain = add_memory(chain, services.memory_folder, read_daily_log)
+    if services.agents is not None:
+        from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
+
+        chain = add_agents(chain)
     if services.custom_tools is not None:
         chain = add_custom_tools(chain)
     if services.skills is not None:
@@ -94,7 +98,12 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
 
         chain = add_decisions(chain)
-    return add_guards(chain, services.settings.guards)
+    chain = add_guards(chain, services.settings.guards)
+    if services.settings.traces.enabled and services.learns:
+        from sophon_middlewares.outer.trace import add_trace  # lazy: only what is traced needs it
+
+        chain = add_trace(chain)
+    return chain
 
 
 def _build_without_guards(services: Services) -> Pipeline:

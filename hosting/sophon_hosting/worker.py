@@ -16,6 +16,7 @@ from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.transitions import begin_run
+from sophon.trace_context import PROPAGATED
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
@@ -25,11 +26,13 @@ from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
+from sophon_hosting.runs.traces import find_trace_origin
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
 from sophon_hosting.shutdown import drain_or_interrupt
 from sophon_middlewares.inner.direct_call import DIRECT_CALL
 from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.trace import TRACE_ORIGIN
 
 log = logging.getLogger("sophon")
 
@@ -180,6 +183,8 @@ class Worker:
                 prepared = await self._prepare(run)
                 view = services_for_turn(services, active_run, run.session_id, self._event_bus)
                 active_run.ctx = ctx = await build_turn(view, prepared, is_first_start=run.starts == 1)
+                if services.settings.traces.enabled:
+                    self._note_origin(ctx, run)
                 active_run.stored_usage = usage_rows(ctx.tally.unrecorded, ctx.session_id, run.id, services.clock.now())
         except StoreError:
             raise
@@ -193,6 +198,13 @@ class Worker:
             log.info("turn started, start %d", run.starts)
             await self._run_chain(active_run, active_run.ctx)
             log.info(_describe_end(active_run))
+
+    def _note_origin(self, ctx: Context, run: Run) -> None:
+        """Note where the turn comes from; with telemetry, what it calls gets its trace context."""
+        origin = find_trace_origin(run, self._services.clock.now())
+        ctx.put(TRACE_ORIGIN, origin)
+        if self._services.settings.telemetry.endpoint is not None and self._services.learns:
+            PROPAGATED.set(origin.context)  # of the task of this turn
 
     async def _run_chain(self, active_run: ActiveRun, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time

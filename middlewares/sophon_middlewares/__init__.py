@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.tool_filter import ToolFilter
     from sophon_middlewares.outer.tool_split import ToolSplit
     from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
+    from sophon_middlewares.outer.trace import Trace
 
 _HOMES = {
     "ActionAnnouncer": "sophon_middlewares.outer.replies.action_announcer",
@@ -89,6 +90,7 @@ _HOMES = {
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
     "ToolSplit": "sophon_middlewares.outer.tool_split",
     "ToolsOnDemand": "sophon_middlewares.outer.tools_on_demand",
+    "Trace": "sophon_middlewares.outer.trace",
     "Transport": "sophon_middlewares.inner.transport",
     "UrlOutcomes": "sophon_middlewares.outer.replies.url_outcomes",
 }
@@ -134,6 +136,7 @@ __all__ = [
     "ToolFilter",
     "ToolSplit",
     "ToolsOnDemand",
+    "Trace",
     "Transport",
     "UrlOutcomes",
 ]

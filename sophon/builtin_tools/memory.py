@@ -1,7 +1,7 @@
 """Built-in tools `memory.write`, `.read`, `.search`, `.graph` and `.forget`: long-term memory, scoped to its owner."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
@@ -16,6 +16,9 @@ from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, result_to_text, tool
 from sophon.tools.untrusted_text import ExternalText
 from sophon.value_rules import ValueRules
+
+if TYPE_CHECKING:
+    from sophon.turn_agent import TurnAgent
 
 MAX_ENTRY_CHARACTERS = 4000
 """Maximum length of an entry, in characters."""
@@ -54,7 +57,9 @@ async def memory_write(
     """
     if not text.strip():
         raise ToolError("there is nothing to remember: the text is empty")
-    clock = ctx.services.clock
+    clock, agent = ctx.services.clock, _find_agent(ctx)
+    if agent is not None and agent.memory == "agent" and reach == "owner":
+        reach = "agent"
     entry = MemoryEntry(
         id=clock.new_id(),
         text=text.strip(),
@@ -64,7 +69,7 @@ async def memory_write(
         created_at=clock.now(),
         sources=await collect_untrusted_sources(ctx),
         reach=reach,
-        agent=MAIN_AGENT if reach == "agent" else "",
+        agent=(MAIN_AGENT if agent is None else agent.name) if reach == "agent" else "",
         session_id=ctx.session_id if reach == "session" else "",
         entities=find_entities(text),
     )
@@ -196,7 +201,16 @@ async def _find(ctx: Context, entry_id: str) -> MemoryEntry:
 
 
 def _find_reader(ctx: Context) -> MemoryReader:
-    return MemoryReader(ctx.session_id)
+    agent = _find_agent(ctx)
+    return MemoryReader(ctx.session_id, MAIN_AGENT if agent is None else agent.name)
+
+
+def _find_agent(ctx: Context) -> "TurnAgent | None":
+    if ctx.services.agents is None:
+        return None
+    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+
+    return find_turn_agent(ctx)
 
 
 def _show(

@@ -25,6 +25,7 @@ from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.processes.sandbox_runner import run_in_sandbox
 from sophon.settings import Settings
 from sophon.settings.host_files import find_host_files
+from sophon.trace_context import HEADER, find_traceparent
 
 SANDBOX_GUARDED: Key[bool] = Key("sandbox.guarded")
 """Whether the guard Sandbox has judged the calls of this turn: it asks a person about each that would run outside."""
@@ -73,6 +74,8 @@ async def run_program(
     """
     settings, folder = ctx.settings, resolve_files_root(ctx)
     environment = build_command_environment(os.environ, settings)
+    if (traceparent := find_traceparent()) is not None:
+        environment[HEADER.upper()] = traceparent
     if not settings.guards.sandbox.enabled and not limits.confined:
         return await run_unconfined(program, folder, environment, stdin=stdin)
     sandbox = await probe_sandbox(settings.guards.sandbox.program)

@@ -24,7 +24,7 @@ class OrderConstraints:
     `repeats_after`: names of inner middlewares after which one of the outer zone may stand, too; there it runs again in
     every round. `acts`: frequency (turn, model call, tool batch, tool call) -> description of the action, for
     `explain()`. `settling_only`: it does nothing but call next unless `ctx.settling`; a chain passes it by in a model
-    pass.
+    pass. A class with `times_stages` has its chain measure the stages of turns that have a recorder.
     """
 
     zone: Zone | None = None

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from typing import Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Protocol, TypeAlias, overload
 
 from sophon.chain.explanation import explain_chain
 from sophon.chain.order_constraints import (
@@ -14,6 +14,9 @@ from sophon.chain.order_constraints import (
 from sophon.context import Context
 from sophon.errors import ChainError
 from sophon.messages import Response
+
+if TYPE_CHECKING:
+    from sophon.traces.recorder import TraceRecorder
 
 Next: TypeAlias = Callable[[Context], Awaitable[None]]
 """The rest of the chain. A middleware may call it never (and set `ctx.response`), once, or several times, one
@@ -102,14 +105,15 @@ class Pipeline(Sequence[Middleware]):
 
     def _fold(self, last: Next) -> Next:
         call = last
+        bind = _bind_timed if any(getattr(each, "times_stages", False) for each in self._middlewares) else _bind
         settled_by: Next | None = None  # entry of a run of middlewares that act in settling passes only
         for middleware in reversed(self._middlewares):
             if acts_in_settling_only(middleware):
-                settled_by = _bind(middleware, call if settled_by is None else settled_by)
+                settled_by = bind(middleware, call if settled_by is None else settled_by)
                 continue
             if settled_by is not None:
                 call, settled_by = _choose_by_pass(settled_by, call), None
-            call = _bind(middleware, call)
+            call = bind(middleware, call)
         return call if settled_by is None else _choose_by_pass(settled_by, call)
 
     def __len__(self) -> int:
@@ -150,6 +154,41 @@ def _bind(middleware: Middleware, next: Next) -> Next:
         return enter(ctx, next)
 
     return call
+
+
+def _bind_timed(middleware: Middleware, next: Next) -> Next:
+    """Bind as `_bind` does; a turn with a recorder is timed in each stage."""
+    name, zone = get_middleware_name(middleware), getattr(middleware, "zone", None) or ""
+    enter = middleware.__call__ if not hasattr(middleware, "__code__") else middleware
+
+    def call(ctx: Context) -> Awaitable[None]:
+        ctx.current_middleware = name
+        recorder = ctx.recorder
+        if recorder is None:
+            return enter(ctx, next)
+        return _time_stage(ctx, recorder, name, zone, enter, next)
+
+    return call
+
+
+async def _time_stage(
+    ctx: Context,
+    recorder: "TraceRecorder",
+    name: str,
+    zone: str,
+    enter: Callable[[Context, Next], Awaitable[None]],
+    next: Next,
+) -> None:
+    outer = ctx.stage_frame
+    ctx.stage_frame = frame = recorder.enter_stage()
+    try:
+        await enter(ctx, next)
+    except BaseException as error:
+        ctx.stage_frame = outer
+        recorder.leave_stage(name, zone, ctx.depth, frame, outer, error)
+        raise
+    ctx.stage_frame = outer
+    recorder.leave_stage(name, zone, ctx.depth, frame, outer)
 
 
 def _choose_by_pass(settle: Next, ask: Next) -> Next:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from sophon.models.gateway.provider import Candidate
     from sophon.settings import Settings
     from sophon.tools.tool import Tool
+    from sophon.traces.recorder import TraceRecorder
+    from sophon.traces.stage_clock import StageFrame
 
 T = TypeVar("T")
 
@@ -87,7 +89,7 @@ class Context(TurnState):
     cancellation: Cancellation = field(default_factory=Cancellation)
     """Whether the turn is cancelled, or its end recorded; shared with branches and plan steps."""
     parent: "Context | None" = None
-    """The turn, or plan step, whose plan step this is."""
+    """The turn, or plan step, whose plan step or sub-agent this is."""
     pipeline: TurnRunner | None = None
     call_layers: list[CallLayer] = field(default_factory=new_list)
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
@@ -97,6 +99,10 @@ class Context(TurnState):
     """Checks of a tool call immediately before it runs, after every decision on it."""
     result_hooks: "tuple[ResultHook, ...]" = ()
     """Functions that get the result of a call that ran, before it is journaled."""
+    recorder: "TraceRecorder | None" = None
+    """Keeps the events and the times of the stages for the trace of the turn; shared with branches and plan steps."""
+    stage_frame: "StageFrame | None" = None
+    """The timed middleware that runs now."""
     redactor: "Redactor | None" = None
     """Replaces the secrets in what tools return and in what listeners are shown; None: nothing is replaced."""
     meter: Meter | None = None
@@ -161,6 +167,8 @@ class Context(TurnState):
             event.session_id = self.session_id
             event.task_id = self.run_id.partition("/")[0]
             event.run_id = self.run_id
+            if self.recorder is not None:
+                self.recorder.record(event)
             self.services.events.emit(event)
         except Exception:  # a broken listener must not break the turn
             log.exception("an event listener failed on %s", type(event).__name__)
@@ -289,14 +297,26 @@ class Context(TurnState):
         branch.results = {}
         return branch
 
-    def child(self, text: str, step: Step, *, prompt: str | None = None) -> "Context":
-        """Return a child turn for a plan step, with the run id `parent/step`.
+    def child(
+        self,
+        text: str,
+        step: Step,
+        *,
+        prompt: str | None = None,
+        instructions: str | None = None,
+        model: str | None = None,
+    ) -> "Context":
+        """Return a child turn for a plan step or a sub-agent, with the run id `parent/step`.
 
         It has its own messages, tools, counters and response and no call layers; it shares principal, data owner,
         tally, meter and event listeners, and it neither records nor streams. `text` selects its tools and decides
         whether the step is planned in turn; `prompt` is what its model reads, by default the same text.
+        `instructions`, its system prompt, and `model` are by default those of this turn.
         """
-        system = [message for message in self.messages if message.role == "system"]
+        if instructions is not None:
+            system = [Message("system", instructions)]
+        else:
+            system = [message for message in self.messages if message.role == "system"]
         return Context(
             run_id=f"{self.run_id}/{step.id}",
             session_id=self.session_id,
@@ -308,7 +328,7 @@ class Context(TurnState):
             depth=self.depth + 1,
             step=step,
             started_at=self.started_at,
-            model=self.model,
+            model=model or self.model,
             max_iterations=self.max_iterations,
             temperature=self.temperature,
             messages=MessageList([*system, Message("user", text if prompt is None else prompt)]),
@@ -322,6 +342,7 @@ class Context(TurnState):
             cancellation=self.cancellation,
             meter=self.meter,
             stop_check=self.stop_check,
+            recorder=self.recorder,
             parent=self,
         )
 
@@ -336,6 +357,7 @@ class Context(TurnState):
         child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
         child.tally, child.meter, child.cancellation = self.tally, self.meter, self.cancellation
         child.stop_check = self.stop_check
+        child.recorder, child.has_listeners = self.recorder, self.has_listeners
         child.parent = self
         child.excluded_providers = dict(self.excluded_providers)
         return child

@@ -45,6 +45,7 @@ from sophon.mcp.server_address import ServerAddress, ServerFacts
 from sophon.mcp.server_call import ServerCall
 from sophon.mcp.tolerant_stream import TolerantStream
 from sophon.mcp.tool_definition import ToolDefinition
+from sophon.trace_context import HEADER, find_traceparent
 
 log = logging.getLogger("sophon")
 
@@ -101,7 +102,10 @@ class ServerConnection:
 
         A call that is cancelled is cancelled at the server too.
         """
-        params = CallToolRequestParams(name=name, arguments=dict(arguments))
+        described: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
+        if (traceparent := find_traceparent()) is not None:
+            described["_meta"] = {HEADER: traceparent}
+        params = CallToolRequestParams(**described)
         result = await self._send(CallToolRequest(params=params), call)
         text = result_to_text(result["content"], result.get("structuredContent"))
         if result.get("isError"):
@@ -174,8 +178,12 @@ class ServerConnection:
 
 
 @asynccontextmanager
-async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGenerator[ServerConnection]:
+async def connect(
+    address: ServerAddress, wake: Callable[[], None], on_last_words: Callable[[str], None] = lambda _: None
+) -> AsyncGenerator[ServerConnection]:
     """Open a connection; `wake` is called when the tools of the server have changed, or the server has ended.
+
+    At its end `on_last_words` gets the last line that a program has written to its standard error.
 
     Raises OSError, MCPError and other errors, also in groups, for a server that cannot be reached.
     """
@@ -191,7 +199,13 @@ async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGene
         transport = (
             open_http(address.url, address.headers or {}, seconds=address.call_seconds)
             if address.url
-            else open_stdio(address.command, address.environment or {}, folder=address.folder, on_end=wake)
+            else open_stdio(
+                address.command,
+                address.environment or {},
+                folder=address.folder,
+                on_end=wake,
+                on_last_words=on_last_words,
+            )
         )
         async with transport as (reading, writing):
             streams.append(TolerantStream(reading))

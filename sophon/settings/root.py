@@ -5,10 +5,12 @@ from typing import Any
 
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
+from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
 from sophon.settings.sections.failover import FailoverSettings
+from sophon.settings.sections.goals import GoalsSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
@@ -24,7 +26,9 @@ from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
+from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.settings.sections.skills import SkillsSettings
+from sophon.settings.sections.traces import TelemetrySettings, TracesSettings
 from sophon.settings.sections.turn import (
     AgentExecutionSettings,
     ApprovalSettings,
@@ -100,8 +104,17 @@ class Settings(SettingsSection):
     custom_tools: CustomToolsSettings = Field(
         default_factory=CustomToolsSettings.defaults, description="Tools that users have made while the host runs."
     )
+    goals: GoalsSettings = Field(
+        default_factory=GoalsSettings.defaults, description="Plans that the host works on for hours or days."
+    )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
+    schedules: SchedulesSettings = Field(
+        default_factory=SchedulesSettings.defaults, description="Tasks that the host starts at set times."
+    )
+    agents: AgentsSettings = Field(
+        default_factory=AgentsSettings.defaults, description="Agents with prompts, tools and models of their own."
     )
     mcp: McpSettings = Field(
         default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."
@@ -117,6 +130,12 @@ class Settings(SettingsSection):
     retention: RetentionSettings = Field(
         default_factory=RetentionSettings.defaults, description="How many days stored data is kept; null: for ever."
     )
+    traces: TracesSettings = Field(
+        default_factory=TracesSettings.defaults, description="Traces of turns, which `sophon trace` shows."
+    )
+    telemetry: TelemetrySettings = Field(
+        default_factory=TelemetrySettings.defaults, description="Export of traces and metrics with OpenTelemetry."
+    )
     hub: HubSettings = Field(
         default_factory=HubSettings.defaults, description="Web server: chat page, HTTP API and Socket.IO."
     )
@@ -129,9 +148,11 @@ class Settings(SettingsSection):
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for credentials that would set the same header, and for permissions of no tier."""
+        """Yield a conflict for credentials of the same header, permissions of no tier, and telemetry without traces."""
         for name, sentence in find_ambiguous_credentials(self.vault):
             yield "Vault", f"{name!r}: {sentence}"
+        if self.telemetry.endpoint is not None and not self.traces.enabled:
+            yield "Telemetry", "Endpoint needs Traces.Enabled: what is exported are the traces of turns"
         known = self.routing.tier_names()
         for path, tier in self.permissions.list_max_tiers():
             if tier not in known:

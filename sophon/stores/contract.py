@@ -23,10 +23,13 @@ from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
+from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.traces.contract import TraceStore
 from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.vectors.contract import VectorStore
@@ -66,7 +69,13 @@ class Store(Protocol):
     @property
     def runs(self) -> RunStore: ...
     @property
+    def schedules(self) -> ScheduleStore: ...
+    @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def sub_agents(self) -> SubAgentStore: ...
+    @property
+    def traces(self) -> TraceStore: ...
     @property
     def trajectories(self) -> TrajectoryStore: ...
     @property

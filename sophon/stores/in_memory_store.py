@@ -21,10 +21,13 @@ from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
+from sophon.stores.schedules.in_memory import InMemoryScheduleStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
+from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.traces.in_memory import InMemoryTraceStore
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.in_memory import InMemoryUsageStore
@@ -65,8 +68,14 @@ class InMemoryStore:
         self.sessions.on_delete(self.goals.forget_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
+        self.schedules = InMemoryScheduleStore()
+        self.sessions.on_delete(self.schedules.forget_session)
+        self.traces = InMemoryTraceStore()
+        self.sessions.on_delete(self.traces.forget_session)
         self.trajectories = InMemoryTrajectoryStore()
         self.sessions.on_delete(self.trajectories.forget_session)
+        self.sub_agents = InMemorySubAgentStore()
+        self.sessions.on_delete(self.sub_agents.forget_session)
         self.vectors = InMemoryVectorStore()
         self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
@@ -100,8 +109,10 @@ class InMemoryStore:
             self.data_labels,
             self.snapshots,
             self.trajectories,
+            self.traces,
             self.vectors,
             self.route_averages,
+            self.sub_agents,
             lambda request, at: self.approvals.add(request, at),
         )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
@@ -113,7 +124,10 @@ class InMemoryStore:
                 "goals": lambda person, _: self.goals.forget_person(person),
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),
+                "traces": lambda person, _: self.traces.forget_person(person),
                 "feedback": lambda person, _: self.trajectories.forget_feedback(person),
+                "schedules": lambda person, _: self.schedules.forget_person(person),
+                "sub_agents": lambda person, _: self.sub_agents.forget_person(person),
                 "snapshots": lambda person, _: self.snapshots.forget_owner(person),
                 "messages": lambda person, _: self.outbox.forget_recipient(person),
                 "accounts": own_usage.forget_payer,

@@ -20,12 +20,15 @@ from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
+from sophon.stores.schedules.sql import SqlScheduleStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.sub_agents.sql import SqlSubAgentStore
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
+from sophon.stores.traces.sql import SqlTraceStore
 from sophon.stores.trajectories.sql import SqlTrajectoryStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
@@ -75,7 +78,10 @@ class SqlStore:
         self.persons = SqlPersonStore(self._database)
         self.preferences = SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)
+        self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.sub_agents = SqlSubAgentStore(self._database)
+        self.traces = SqlTraceStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = SqlRouteAverageStore(self._database)

@@ -28,10 +28,13 @@ from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
+from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
+from sophon.stores.traces.contract import TraceStore
 from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.vectors.contract import VectorStore
@@ -64,7 +67,10 @@ class WaitingStore:
     memories: MemoryStore
     persons: PersonStore
     rate_windows: RateWindowStore
+    schedules: ScheduleStore
     snapshots: SnapshotStore
+    sub_agents: SubAgentStore
+    traces: TraceStore
     trajectories: TrajectoryStore
     vectors: VectorStore
     route_averages: RouteAverageStore

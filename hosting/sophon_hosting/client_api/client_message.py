@@ -21,9 +21,9 @@ class ClientMessage:
     """Message from a client.
 
     `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
-    hexadecimal digits). `instructions` apply to this turn only and follow those of the host. `mode` must be that of the
-    session. `metadata` may have `temperature`. `images` belong to the text. With `call` the turn is that tool call, and
-    asks no model.
+    hexadecimal digits), `traceparent` the W3C header of the sender. `instructions` apply to this turn only and follow
+    those of the host. `mode` must be that of the session. `metadata` may have `temperature`. `images` belong to the
+    text. With `call` the turn is that tool call, and asks no model.
     """
 
     content: str
@@ -35,6 +35,7 @@ class ClientMessage:
     max_iterations: int | None = None
     metadata: Mapping[str, Any] | None = None
     trace: str | None = None
+    traceparent: str | None = None
     instructions: str | None = None
     mode: Mode = "normal"
     images: "Sequence[Image]" = ()

@@ -17,7 +17,9 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.texts.contract import text_id
+from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import LARGE_FIELD
 from sophon_hosting.events.wire_event import WireEvent
 
@@ -31,6 +33,11 @@ SHOWN_FIELDS: Final = frozenset(
         "approval_id",
         "reasoning_id",
         "step_id",
+        "agent_id",
+        "parent_id",
+        "agent",
+        "state",
+        "depth",
         "tool",
         "kind",
         "role",
@@ -159,12 +166,31 @@ class HistoryView:
         """Return an approval in advance as the client sees it: its text quotes the arguments of a call."""
         return grant if self.shows_approvals else replace(grant, description=HIDDEN, pattern={})
 
+    def sub_agent(self, row: SubAgentRun) -> SubAgentRun:
+        """Return a sub-agent as the client sees it: its task was written by a model."""
+        return replace(row, task=HIDDEN if row.task else "", detail=HIDDEN if row.detail else "")
+
     def trajectory(self, trajectory: Trajectory, *, is_own: bool) -> Trajectory:
         """Return what is kept of a finished turn as the client sees it: its texts are those of the conversation."""
         request, reply = (
             redact_text_for_reader(text, is_own=is_own) for text in (trajectory.request, trajectory.reply)
         )
         return replace(trajectory, request=request, reply=reply)
+
+    def trace(self, trace: Trace, *, is_own: bool) -> Trace:
+        """Return the trace of a turn as the client sees it: times and numbers, and no text of a conversation."""
+        message = {"message": HIDDEN} if "message" in trace.error and not is_own else {}
+        return replace(
+            trace,
+            error={**trace.error, **message},
+            attempts=tuple(replace(each, detail=_cover(each.detail)) for each in trace.attempts),
+            tools=tuple(replace(each, arguments=_cover(each.arguments)) for each in trace.tools),
+            steps=tuple(replace(each, reason=_cover(each.reason)) for each in trace.steps),
+            prompt=tuple(replace(each, name=each.name if is_own else _cover(each.name)) for each in trace.prompt),
+            notes=tuple(
+                replace(each, data=self.event_data(each.kind, each.data, is_own=is_own)) for each in trace.notes
+            ),
+        )
 
     def approval(self, record: ApprovalRecord) -> ApprovalRecord:
         """Return an approval as the client sees it."""
@@ -200,6 +226,10 @@ def find_own_text(records: list[SessionRecord], wanted: str) -> str | None:
         if text_id(message.content) == wanted:
             return redact_message_for_reader(message).content
     return None
+
+
+def _cover(text: str) -> str:
+    return HIDDEN if text else ""
 
 
 def _hide(value: Any) -> Any:

@@ -45,6 +45,7 @@ class SendMessagePayload(EventPayload):
     max_iterations: int | None = None
     metadata: dict[str, Any] | None = None
     mode: Mode = "normal"
+    traceparent: str | None = None
 
 
 class JoinSessionPayload(EventPayload):

@@ -13,14 +13,17 @@ from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
 from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Run
 from sophon.stores.runs.staged_writes import StagedWrites
+from sophon.trace_context import parse_traceparent
 from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import build_task_queued_event
 from sophon_hosting.runs.session_gate import SessionGate
+from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 
 if TYPE_CHECKING:
     from sophon.images import Image
@@ -39,9 +42,11 @@ class RunRequest:
 
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
-    trace id (32 hexadecimal digits). With `session_owner` the message is accepted only into a session of that owner.
-    `sent_at` is the time at which a platform got the message. `images` belong to the text. With `call` the run is that
-    tool call, and asks no model; its id is chosen with that of the run.
+    trace id (32 hexadecimal digits), `traceparent` the W3C header of who sent the message. With `session_owner` the
+    message is accepted only into a session of that owner. `sent_at` is the time at which a platform got the message.
+    `images` belong to the text. With `call` the run is that tool call, and asks no model; its id is chosen with that of
+    the run. `key` is the de-duplication key of a message that no platform has sent. `goal` makes it a step of a goal:
+    id, step and autonomy.
     """
 
     text: str
@@ -57,15 +62,20 @@ class RunRequest:
     max_iterations: int | None = None
     temperature: float | None = None
     trace: str | None = None
+    traceparent: str | None = None
     instructions: str | None = None
     session_owner: str | None = None
     sent_at: datetime | None = None
     images: "Sequence[Image]" = ()
     call: "ToolCall | None" = None
+    key: InboundKey | None = None
+    goal: Mapping[str, str] | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
-        """De-duplication key of the message; None without an `external_id`."""
+        """De-duplication key of the message: `key`, or that of the `external_id`; None without either."""
+        if self.key is not None:
+            return self.key
         return None if self.external_id is None else InboundKey(self.channel, self.account, self.external_id)
 
 
@@ -223,9 +233,11 @@ class MessageAcceptance:
             "planning": parse_planning_mode(message.planning),
             "max_iterations": check_max_iterations(message.max_iterations, self._services.settings),
             "trace": message.trace,
+            **({TRACEPARENT_OPTION: message.traceparent} if parse_traceparent(message.traceparent) else {}),
             **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
+            **({GOAL: dict(message.goal)} if message.goal else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }
         return Run(

@@ -3,12 +3,14 @@
 from sophon.context import Context
 from sophon.context.checkpoint_builder import CheckpointBuilder
 from sophon.context.checkpoint_reader import LoadedCheckpoint, Logs, has_logs, read_checkpoint, refers_to_history
+from sophon.context.turn_log import TurnEnd
 from sophon.context.usage_rows import usage_rows
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run, RunStore
-from sophon.stores.runs.staged_writes import CheckpointWrite
+from sophon.stores.runs.staged_writes import CheckpointWrite, StagedWrites
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.runs.traces import build_outcome_trace, to_writes
 
 
 def stage_checkpoint(event_bus: EventBus, active_run: ActiveRun, ctx: Context) -> None:
@@ -37,7 +39,13 @@ async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun
     builder = _builder_of(ctx)
     built = builder.build(ctx.snapshot(), ctx.history)
     try:
-        return await runs.suspend(active_run.task_id, built.state, active_run.pending_approval_ids, built.logs)
+        return await runs.suspend(
+            active_run.task_id,
+            built.state,
+            active_run.pending_approval_ids,
+            built.logs,
+            staged=StagedWrites(traces=to_writes(build_outcome_trace(ctx, TurnEnd("suspended", ctx.response)))),
+        )
     except BaseException:
         builder.revert(built)
         raise

@@ -1,7 +1,7 @@
 """Outcomes of runs: session records, outcome, outbound entries and last events, written in one transaction."""
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,9 +20,11 @@ from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunErro
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
+from sophon.traces.trace import Trace
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 
 log = logging.getLogger("sophon")
@@ -44,6 +46,8 @@ class OutcomeWriter:
     ) -> None:
         self._store, self._event_bus, self._clock, self._builder = store, event_bus, clock, build_outbound
         self._unrecorded_usage = unrecorded_usage
+        self.export_trace: Callable[[Trace, Run, Response | None], None] | None = None
+        """Receives the trace of each run whose outcome is stored; must not block or raise."""
 
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
@@ -54,6 +58,7 @@ class OutcomeWriter:
         """
         outcome = outcome_from_turn_end(turn_end)
         outbound = await self._build_outbound(run, outcome)
+        trace = await find_outcome_trace(active_run, run, turn_end, self._store.traces, self._clock.now())
         active_run.begin_finalizing()
 
         def finish(rows: EventFactory, staged: StagedWrites) -> Awaitable[FinishResult]:
@@ -64,7 +69,7 @@ class OutcomeWriter:
                 outbound=outbound,
                 usage=active_run.usage,
                 events=rows,
-                staged=without_checkpoints(staged, run.id),
+                staged=replace(without_checkpoints(staged, run.id), traces=to_writes(trace)),
             )
 
         try:
@@ -77,6 +82,8 @@ class OutcomeWriter:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
         active_run.has_outcome, active_run.held_outcome, active_run.usage = True, None, []
+        if finished.is_first and trace is not None and self.export_trace is not None:
+            self.export_trace(trace, run, turn_end.response)
         return finished
 
     async def record_lost_usage(self, active_run: ActiveRun) -> None:

@@ -11,6 +11,7 @@ from sophon.decisions.fast_paths import FastPath, fast_path
 from sophon.events import DecisionMade
 from sophon.extensions import Key
 from sophon.messages import Message, Response
+from sophon.schedules.turn_mark import SCHEDULE
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
 from sophon_middlewares.outer.decision_call_layers import GOAL_TOOL, FastPathLayer, HintLayer
@@ -88,7 +89,7 @@ def _decide_safely(ctx: Context) -> None:
 
 def _decide(ctx: Context) -> None:
     settings = ctx.settings.decisions
-    if ctx.channel in PROGRAM_CHANNELS or ctx.tally.untrusted_sources:
+    if ctx.channel in PROGRAM_CHANNELS or ctx.get(SCHEDULE) is not None or ctx.tally.untrusted_sources:
         ctx.emit(DecisionMade(strategy="direct"))
         return
     if settings.low_intent and is_low_intent(ctx.text) and ctx.stored_count <= 1:

@@ -56,6 +56,10 @@ class ApiKeyPool:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self._keys)} keys)"
 
+    def find_number(self, key: str) -> int | None:
+        """Return the number of a key, from 0; None for one that the pool does not have."""
+        return self._keys.index(key) if key in self._keys else None
+
     @property
     def is_exhausted(self) -> bool:
         """Whether every key is disabled."""

@@ -17,6 +17,7 @@ from sophon.models.gateway.response_check import check_reply_size, check_respons
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.reply_size import ReplySize
+from sophon.trace_context import PROPAGATED, new_span_id
 
 
 class AttemptRecord(NamedTuple):
@@ -83,6 +84,11 @@ class AttemptRunner:
         if self._meter is not None:
             attempt.reservation = await self._meter.reserve(attempt.request, attempt.count_input())
         candidate.provider.attempts += 1
+        propagated = PROPAGATED.get()
+        if propagated is not None:
+            # Until the next attempt or tool call of this task sets its own.
+            attempt.span_id = new_span_id()
+            PROPAGATED.set(propagated.child(attempt.span_id))
         output = attempt.output
         try:
             with attempt:
@@ -117,10 +123,10 @@ class AttemptRunner:
             self._output_latch.restart()
         if request.on_text is not None:
             streamed = ReplySize(most)
-            tap = StreamTap(request.on_text, self._check, streamed)
+            tap = StreamTap(request.on_text, self._check, streamed, self._context.clock.monotonic)
             reasoning_tap = None
             if request.on_reasoning is not None:
-                reasoning_tap = StreamTap(request.on_reasoning, self._check, streamed)
+                reasoning_tap = StreamTap(request.on_reasoning, self._check, streamed, self._context.clock.monotonic)
                 tap.reasoning = reasoning_tap
             request = request.copy_with(on_text=tap, on_reasoning=reasoning_tap, key=key, output=output)
         elif request.output is None:
@@ -130,6 +136,10 @@ class AttemptRunner:
             request = request.copy_with(key=key, output=output)
         limits = self._context.limits_of(self._candidate.provider)
         return Attempt(request, output, tap, self._meter, self._context, limits)
+
+    def _find_key_number(self, key: str | None) -> int | None:
+        keys = self._candidate.provider.keys
+        return None if key is None or keys is None else keys.find_number(key)
 
     def _complete_success(self, attempt: Attempt, response: ModelResponse, usage: Usage) -> ModelResponse:
         """Return the response as a new object, because the model may return the same one again; record the success."""
@@ -176,9 +186,25 @@ class AttemptRunner:
         if self._emit is not None:
             self._emit(
                 ModelAttempt(
-                    purpose=purpose, model=model, outcome=outcome, duration_ms=duration, usage=usage, detail=detail
+                    purpose=purpose,
+                    model=model,
+                    outcome=outcome,
+                    duration_ms=duration,
+                    usage=usage,
+                    detail=detail,
+                    key=self._find_key_number(attempt.request.key),
+                    first_token_ms=find_first_token_ms(attempt.tap, attempt.started_at),
+                    span_id=attempt.span_id,
                 )
             )
+
+
+def find_first_token_ms(tap: StreamTap | None, started_at: float) -> int | None:
+    """Return the milliseconds to the first text, reasoning included; None if nothing was streamed."""
+    if tap is None:
+        return None
+    found = [each.first_at for each in (tap, tap.reasoning) if each is not None and each.first_at is not None]
+    return round((min(found) - started_at) * 1000) if found else None
 
 
 def normalise_finish_reason(response: ModelResponse) -> Literal["stop", "tool_calls", "length"]:

@@ -23,7 +23,7 @@ class Attempt(AttemptDeadline):
     than the accounting itself. Without a meter only the usage is computed.
     """
 
-    __slots__ = ("_estimated", "_meter", "_tokens", "request", "reservation")
+    __slots__ = ("_estimated", "_meter", "_tokens", "request", "reservation", "span_id")
 
     def __init__(
         self,
@@ -41,6 +41,8 @@ class Attempt(AttemptDeadline):
         self._tokens = gateway_dependencies.tokens
         self._meter = meter
         self._estimated = 0
+        self.span_id = ""
+        """Id of the span that the provider gets as its caller, if the trace is passed on."""
         self.reservation: Any = None
         """What the meter returned for the worst case of the attempt; None without a meter."""
 

@@ -45,14 +45,23 @@ class StreamTap:
     If the listener has a `restart` method, it is called when the attempt starts, so that the listener discards text
     held back from an earlier attempt. `listener_error` is the exception that the listener raised, which is not the
     provider's. `reasoning` is the tap on the attempt's reasoning, if that is streamed too; both count into `size`.
+    `first_at` is the time `now()` of the first text; None before, and without `now`.
     """
 
-    __slots__ = ("_check", "_on_text", "_size", "listener_error", "pieces", "reasoning")
+    __slots__ = ("_check", "_now", "_on_text", "_size", "first_at", "listener_error", "pieces", "reasoning")
 
-    def __init__(self, on_text: OnText, check: Callable[[], None] | None, size: ReplySize | None = None) -> None:
+    def __init__(
+        self,
+        on_text: OnText,
+        check: Callable[[], None] | None,
+        size: ReplySize | None = None,
+        now: Callable[[], float] | None = None,
+    ) -> None:
         self._on_text = on_text
         self._check = check
         self._size = size or ReplySize()
+        self._now = now
+        self.first_at: float | None = None
         self.pieces: list[str] = []
         self.listener_error: BaseException | None = None
         self.reasoning: StreamTap | None = None
@@ -72,6 +81,8 @@ class StreamTap:
     def __call__(self, text: str) -> None:
         if not text:
             return
+        if self.first_at is None and self._now is not None:
+            self.first_at = self._now()
         # Before the text is kept or shown; outside of the block below, because it is not the listener's error.
         self._size.add(text)
         add_piece(self.pieces, text)

@@ -87,12 +87,9 @@ class RetentionSettings(SettingsSection):
         description="Days that usage is kept for reports; budgets do not need it.",
     )
     audit: WholeNumber | None = Field(default=30, ge=1, description="Days that the audit log is kept.")
-    traces: WholeNumber | None = Field(default=None, ge=1, description="Not supported by this version.")
-
-    def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for each setting of data that this version does not store."""
-        if self.traces is not None:
-            yield "Traces", "this version stores no traces; remove the setting"
+    traces: WholeNumber | None = Field(
+        default=30, ge=1, description="Days that traces of turns are kept, and with them the turns per day of reports."
+    )
 
 
 class HubUserSettings(SettingsSection):

@@ -7,6 +7,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 from sophon.lazy_dataclass import dataclass
 from sophon.memory.keywords import scope_word
 from sophon.memory.relations import Relation
+from sophon.principals import MAIN_AGENT as MAIN_AGENT
 from sophon.stores.vectors.contract import VectorRow
 
 MemoryCategory: TypeAlias = Literal["fact", "preference", "observation", "summary"]
@@ -17,9 +18,6 @@ MemoryReach: TypeAlias = Literal["owner", "agent", "session"]
 
 MEMORY_CATEGORIES: Final = ("fact", "preference", "observation", "summary")
 MEMORY_REACHES: Final = ("owner", "agent", "session")
-
-MAIN_AGENT: Final = "main"
-"""Name of the agent of a turn that no other one runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,13 @@ from sophon.stores.sql.schema import (
     grants,
     outbound,
     preferences,
+    schedules,
     snapshot_chains,
     snapshots,
     spending,
+    sub_agents,
     trajectories,
+    turn_traces,
     vectors,
 )
 from sophon.stores.usage.contract import Period, payer_account
@@ -57,7 +60,10 @@ def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
         ("goals", goals, goals.c.owner == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
+        ("traces", turn_traces, turn_traces.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
+        ("schedules", schedules, schedules.c.owner == person),
+        ("sub_agents", sub_agents, sub_agents.c.principal == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
         ("messages", outbound, outbound.c.recipient == person),
     ]

@@ -220,11 +220,17 @@ class RunStore(Protocol):
         ...
 
     async def suspend(
-        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+        self,
+        run_id: str,
+        state: Mapping[str, Any],
+        waiting_for: Sequence[str],
+        logs: Sequence[LogWrite] = (),
+        *,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> Run:
         """Suspend a running run until people decide; return the run, unchanged if it was not running.
 
-        State and logs are stored as by `checkpoint`.
+        State and logs are stored as by `checkpoint`, staged writes in any case.
         """
         ...
 

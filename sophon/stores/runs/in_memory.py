@@ -45,8 +45,10 @@ from sophon.stores.runs.transitions import (
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
+from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.references import cut_texts
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
+from sophon.stores.traces.in_memory import InMemoryTraceStore
 from sophon.stores.trajectories.in_memory import InMemoryTrajectoryStore
 from sophon.stores.usage.contract import UsageRow, UsageStore
 from sophon.stores.vectors.in_memory import InMemoryVectorStore
@@ -69,8 +71,10 @@ class InMemoryRunStore:
         data_labels: InMemoryDataLabelStore,
         snapshots: InMemorySnapshotStore,
         trajectories: InMemoryTrajectoryStore,
+        traces: InMemoryTraceStore,
         vectors: InMemoryVectorStore,
         route_averages: InMemoryRouteAverageStore,
+        sub_agents: InMemorySubAgentStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -79,8 +83,8 @@ class InMemoryRunStore:
         self._sessions, self._outbound, self._events = sessions, outbox, events
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
-        self._trajectories, self._vectors = trajectories, vectors
-        self._route_averages = route_averages
+        self._trajectories, self._traces, self._vectors = trajectories, traces, vectors
+        self._route_averages, self._sub_agents = route_averages, sub_agents
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
@@ -154,8 +158,10 @@ class InMemoryRunStore:
         self._data_labels.put(staged.labels)
         self._snapshots.put(staged.snapshots)
         self._trajectories.put(staged.trajectories)
+        self._traces.put(staged.traces)
         self._vectors.add(staged.vectors)
         self._route_averages.put(staged.routes)
+        self._sub_agents.add(staged.sub_agents)
         return await self._events.append(session_id, events)
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
@@ -168,10 +174,17 @@ class InMemoryRunStore:
         return True
 
     async def suspend(
-        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+        self,
+        run_id: str,
+        state: Mapping[str, Any],
+        waiting_for: Sequence[str],
+        logs: Sequence[LogWrite] = (),
+        *,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> Run:
         """See `RunStore.suspend`."""
         found = self._get(run_id)
+        await self.record(found.session_id, staged, ())
         run = self._rows[run_id] = suspend_run(found, state, waiting_for)
         if run is not found:
             self._write_logs(run_id, logs)

@@ -54,8 +54,10 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.outbound_rows import add_entries
 from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
+from sophon.stores.sub_agents.sql import put_sub_agents
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries, put_entry
+from sophon.stores.traces.sql import add_traces
 from sophon.stores.trajectories.sql import add_trajectories
 from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
@@ -119,11 +121,17 @@ class SqlRunStore:
         return await self._database.write(partial(_checkpoint, run_id=run_id, state=state, logs=logs))
 
     async def suspend(
-        self, run_id: str, state: Mapping[str, Any], waiting_for: Sequence[str], logs: Sequence[LogWrite] = ()
+        self,
+        run_id: str,
+        state: Mapping[str, Any],
+        waiting_for: Sequence[str],
+        logs: Sequence[LogWrite] = (),
+        *,
+        staged: StagedWrites = NOTHING_STAGED,
     ) -> Run:
         """See `RunStore.suspend`."""
         return await self._database.write(
-            partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for), logs=logs)
+            partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for), logs=logs, staged=staged)
         )
 
     async def load_logs(self, run_id: str) -> Mapping[int, Sequence[Any]]:
@@ -306,9 +314,12 @@ def _write_staged(connection: Connection, staged: StagedWrites) -> None:
     write_labels(connection, staged.labels)
     add_snapshots(connection, staged.snapshots)
     add_trajectories(connection, staged.trajectories)
+    add_traces(connection, staged.traces)
     put_vectors(connection, staged.vectors)
     if staged.routes:
         write_observations(connection, staged.routes)
+    if staged.sub_agents:
+        put_sub_agents(connection, staged.sub_agents)
 
 
 def _add_events(
@@ -341,8 +352,10 @@ def _suspend(
     state: Mapping[str, Any],
     waiting_for: Sequence[str],
     logs: Sequence[LogWrite],
+    staged: StagedWrites,
 ) -> Run:
     found = _get(connection, run_id)
+    _write_staged(connection, staged)
     run = suspend_run(found, state, waiting_for)
     if run is not found:
         writer = TextWriter(connection, run.session_id)

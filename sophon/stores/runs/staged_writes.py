@@ -11,7 +11,9 @@ from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import VectorWrite
 
@@ -68,6 +70,8 @@ class StagedWrites:
     trajectories: Sequence[TrajectoryWrite] = ()
     vectors: Sequence[VectorWrite] = ()
     routes: Sequence[RouteObservation] = ()
+    sub_agents: Sequence[SubAgentRun] = ()
+    traces: Sequence[TraceWrite] = ()
 
 
 NOTHING_STAGED = StagedWrites()

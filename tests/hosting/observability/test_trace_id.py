@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from sophon_hosting.observability.trace_id import new_trace_id, trace_id_from_traceparent
+from sophon.trace_context import new_trace_id
+from sophon_hosting.observability.trace_id import trace_id_from_traceparent
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 

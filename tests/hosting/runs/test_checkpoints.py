@@ -45,9 +45,11 @@ class CountedRuns:
         for checkpoint in staged.checkpoints:
             self.count(checkpoint.state, checkpoint.logs)
 
-    async def suspend(self, run_id: str, state: Mapping[str, Any], waiting: Sequence[str], logs: Any = ()) -> Any:
+    async def suspend(
+        self, run_id: str, state: Mapping[str, Any], waiting: Sequence[str], logs: Any = (), **more: Any
+    ) -> Any:
         self.count(state, logs)
-        return await self._runs.suspend(run_id, state, waiting, logs)
+        return await self._runs.suspend(run_id, state, waiting, logs, **more)
 
     def count(self, state: Mapping[str, Any], logs: Sequence[LogWrite]) -> None:
         self.sizes.append(len(json.dumps([state, [[each.log, each.start, each.entries] for each in logs]])))

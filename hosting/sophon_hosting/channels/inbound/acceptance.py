@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError, TooManyMessages, TryLater
 from sophon.stores.sessions.contract import SessionSummary
+from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
@@ -16,7 +17,6 @@ from sophon_hosting.channels.inbound.queue_notices import QueueNotices
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.observability.trace_id import new_trace_id
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
 
 log = logging.getLogger("sophon")

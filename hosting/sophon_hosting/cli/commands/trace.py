@@ -1,4 +1,4 @@
-"""`sophon trace TASK`: show the events of a task with times, tokens and cost."""
+"""`sophon trace [TASK]`: show how turns went: events, stages, attempts and tool calls with times, tokens and cost."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -6,15 +6,18 @@ from typing import Annotated, Any
 
 import typer
 
+from sophon.errors import SophonError
 from sophon.messages import Usage
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
-from sophon_hosting.cli.console.output import write_json, write_lines
-from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.rendering.trace_tree import format_ms, format_trace_tree
 from sophon_hosting.rendering.value_formatting import format_arguments, format_usage_cost
 
 LINE_CHARACTERS = 100
+DEFAULT_TRACES = 20
 EventData = Mapping[str, Any]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -23,18 +26,68 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 @app.command()
 def trace(
     ctx: typer.Context,
-    task: TaskArgument,
+    task: Annotated[str | None, typer.Argument(metavar="[TASK]")] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, max=1000, metavar="N", help="List the last N turns.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="List the turns of this session.")] = None,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long lines.")] = False,
     url: HostUrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the events of a task: models, tools, plans, approvals, outcome. Times count from its acceptance."""
+    """Show how a turn went: models, tools, plans, approvals, stages, outcome. Without TASK, list the last turns."""
+    if task is not None and (last is not None or session is not None):
+        raise typer.BadParameter("give a task, or --last and --session for a list")
     host = open_host_client(ctx.obj, url)
-    row, events = host.get_task(task), host.list_task_events(task)
-    if as_json:
-        write_json({"task": row, "events": list(events)})
+    if task is None:
+        _list_traces(host, session, last or DEFAULT_TRACES, as_json=as_json)
         return
-    write_lines(format_trace(row, events, None if full else LINE_CHARACTERS))
+    found = host.find_trace(task)
+    row: JsonRow | None = None
+    events: Sequence[JsonRow] = ()
+    try:
+        row, events = host.get_task(task), host.list_task_events(task)
+    except SophonError as error:
+        if found is None or error.code != "not_found":
+            raise  # else it is the turn of a local chat, which is no task of a host
+    if as_json:
+        write_json({"task": row, "events": list(events), "trace": found})
+        return
+    width = None if full else LINE_CHARACTERS
+    if row is not None:
+        write_lines(format_trace(row, events, width))
+    if found is not None:
+        write_lines([f"turn {task} · session {found['session_id']}"] if row is None else [""])
+        write_lines(format_trace_tree(found, width))
+
+
+def _list_traces(host: HostClient, session: str | None, limit: int, *, as_json: bool) -> None:
+    found = host.list_traces(session_id=session, limit=limit)
+    if as_json:
+        write_json(list(found))
+    elif found:
+        write_table(_HEADINGS, [_to_cells(each) for each in found])
+    else:
+        write_lines(["There are no traces."])
+
+
+_HEADINGS = ("task", "session", "ended (UTC)", "status", "model", "attempts#", "tools#", "tokens#", "cost#", "work#")
+
+
+def _to_cells(row: JsonRow) -> list[str]:
+    usage = Usage.from_json(row["usage"])
+    return [
+        row["run_id"],
+        row["session_id"],
+        datetime.fromisoformat(row["ended_at"]).strftime("%Y-%m-%d %H:%M:%S"),
+        row["status"],
+        row["model"],
+        f"{row['attempts_count']:,}",
+        f"{row['tools_count']:,}",
+        f"{usage.total_tokens:,}",
+        format_usage_cost(usage),
+        format_ms(row["working_ms"]),
+    ]
 
 
 def format_trace(task: JsonRow, events: Sequence[JsonRow], width: int | None) -> Iterator[str]:
@@ -103,6 +156,12 @@ def _skills_offered(data: EventData) -> str:
     return f"skills   {len(data['names'])} listed, {data['tokens']:,} tokens: {', '.join(data['names'])}{left_out}"
 
 
+def _mcp_requested(data: EventData) -> str:
+    questions = f", {data['questions']} questions" if data["questions"] else ""
+    failed = f", failed: {data['error']}" if data["error"] else ""
+    return f"mcp      {data['server']} {data['tool']} ({data['protocol']}), {data['duration_ms']} ms{questions}{failed}"
+
+
 def _tools_offered(data: EventData) -> str:
     groups = ", ".join(f"{name or 'no group'} {tokens:,}" for name, tokens in data["by_group"].items())
     return f"tools    {len(data['names'])} offered, {data['tokens']:,} tokens: {groups}"
@@ -123,10 +182,10 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "skills_offered": _skills_offered,
     "skill_loaded": lambda data: f"skill    {data['name']} loaded, {data['tokens']:,} tokens",
     "tools_offered": _tools_offered,
+    "mcp_requested": _mcp_requested,
     "memory_recalled": _memory_recalled,
     "memory_learned": lambda data: f"memory   {len(data['entry_ids'])} facts stored",
     "memory_flush": lambda data: f"memory   {len(data['entry_ids'])} facts stored before compaction",
-    "custom_tool_changed": lambda data: f"custom   {data['tool']} {data['change']}",
     "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (

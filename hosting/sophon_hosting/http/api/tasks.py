@@ -7,6 +7,7 @@ from aiohttp import web
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
+from sophon.trace_context import HEADER
 from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.client_message import ClientMessage, Mode
 from sophon_hosting.client_api.serialization import (
@@ -94,13 +95,18 @@ def task_routes() -> list[web.RouteDef]:
 async def create_task(request: web.Request) -> web.Response:
     """Accept a message with 202; it is stored before the response."""
     body = await parse_body(request, NewTaskBody)
-    return await _accept(request, ClientMessage(**body.to_dict(), trace=request[TRACE]))
+    return await _accept(request, ClientMessage(**body.to_dict(), **_trace_fields(request)))
 
 
 async def create_session_task(request: web.Request) -> web.Response:
     """Accept a message to the session in the path."""
     body, session_id = await parse_body(request, SessionMessageBody), request.match_info["session_id"]
-    return await _accept(request, ClientMessage(**body.to_dict(), session_id=session_id, trace=request[TRACE]))
+    return await _accept(
+        request,
+        ClientMessage(
+            **body.to_dict(), session_id=session_id, trace=request[TRACE], traceparent=request.headers.get(HEADER)
+        ),
+    )
 
 
 async def list_tasks(request: web.Request) -> web.Response:
@@ -118,9 +124,12 @@ async def list_tasks(request: web.Request) -> web.Response:
 
 
 async def get_task(request: web.Request) -> web.Response:
-    """Return one task, with its answer if it has one, and its queue position while it is queued."""
-    run = await get_authorized_host(request).get_task(_task_id(request))
-    return json_response({**task_to_json(run), "position": await get_host(request).queue.position(run.id)})
+    """Return one task with its answer if it has one, its sub-agents, and its queue position while it is queued."""
+    authorized_host = get_authorized_host(request)
+    run = await authorized_host.get_task(_task_id(request))
+    position = await get_host(request).queue.position(run.id)
+    children = await authorized_host.list_sub_agents(run.id)
+    return json_response({**task_to_json(run), "position": position, "children": children})
 
 
 async def send_feedback(request: web.Request) -> web.Response:
@@ -166,6 +175,10 @@ async def cancel_task(request: web.Request) -> web.Response:
 async def _accept(request: web.Request, message: ClientMessage) -> web.Response:
     receipt = await get_authorized_host(request).send_message(message)
     return json_response({"ok": True, **receipt_to_json(receipt, message.mode)}, 202 if receipt.created else 200)
+
+
+def _trace_fields(request: web.Request) -> dict[str, Any]:
+    return {"trace": request[TRACE], "traceparent": request.headers.get(HEADER)}
 
 
 def _task_id(request: web.Request) -> str:

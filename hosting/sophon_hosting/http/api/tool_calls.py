@@ -5,6 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from sophon.messages import ToolCall
+from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.serialization import receipt_to_json
 from sophon_hosting.http.json_io import TRACE, RequestBody, get_authorized_host, json_response, parse_body
@@ -32,6 +33,7 @@ async def call_tool(request: web.Request) -> web.Response:
         client_message_id=body.client_message_id,
         stream=False,
         trace=request[TRACE],
+        traceparent=request.headers.get(HEADER),
         call=ToolCall("", name, body.arguments),
     )
     receipt = await get_authorized_host(request).send_message(message)

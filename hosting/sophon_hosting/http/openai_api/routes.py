@@ -9,6 +9,7 @@ from aiohttp import web
 from sophon.errors import SophonError
 from sophon.events import Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed, event_from_wire
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.events.json_encoding import encode_json
@@ -104,6 +105,7 @@ class _CompletionTask:
                     model=None if self.model == AUTO_MODEL else self.model,
                     instructions=talk.instructions,
                     trace=self._request[TRACE],
+                    traceparent=self._request.headers.get(HEADER),
                 )
             )
         except BaseException:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import anyio.to_thread
 
 from sophon.models.providers.http.endpoint import Endpoint
+from sophon.trace_context import HEADER, find_traceparent
 
 if TYPE_CHECKING:
     import ssl
@@ -39,10 +40,13 @@ class HttpTransport:
     ) -> "HttpExchange":
         """Return a POST request of JSON, which is sent when it is entered with `async with`.
 
-        `user` is the model that sends it; `headers` are added to the usual ones; `max_reply_bytes` limits the reply,
-        from which the limit on the response's bytes follows.
+        `user` is the model that sends it; `headers` are added to the usual ones, and the trace context if the turn
+        passes it on; `max_reply_bytes` limits the reply, from which the limit on the response's bytes follows.
         """
         self._users.add(user)
+        traceparent = find_traceparent()
+        if traceparent is not None:
+            headers = {**headers, HEADER: traceparent}
         return HttpExchange(self, endpoint, body, headers, max_reply_bytes)
 
     async def release(self, user: object) -> None:

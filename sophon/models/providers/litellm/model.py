@@ -22,6 +22,7 @@ from sophon.models.providers.openai.request import (
 from sophon.models.providers.openai.response import STREAM_CUT_MESSAGE, ResponseAccumulator, StreamEmitter
 from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.models.reply_size import MAX_REPLY_BYTES
+from sophon.trace_context import HEADER, find_traceparent
 
 MAX_CAUSES = 10
 """Causes of an error that are searched for one of our own."""
@@ -91,6 +92,8 @@ class LiteLLMModel:
             # Otherwise litellm loads its MCP gateway for requests with tools, which needs a missing package.
             "_skip_mcp_handler": True,
         }
+        if (traceparent := find_traceparent()) is not None:
+            arguments["extra_headers"] = {HEADER: traceparent}
         if tools := native_tools(request):
             arguments["tools"] = [tool_to_json(tool) for tool in tools]
         return arguments

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0029"
-down_revision = "0028"
+revision = "0032"
+down_revision = "0031"
 
 
 def upgrade() -> None:

@@ -1,0 +1,91 @@
+"""Traces of a host's runs: where a turn comes from, and what is stored of it with its outcome or suspension."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sophon.context import Context
+from sophon.context.turn_log import TurnEnd
+from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink
+from sophon.stores.runs.contract import Run
+from sophon.stores.traces.contract import TraceStore, TraceWrite
+from sophon.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
+from sophon.traces.recorder import TraceEnd
+from sophon.traces.trace import Trace
+from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_middlewares.outer.trace import TraceOrigin, build_trace, describe_response
+
+TRACEPARENT_OPTION = "traceparent"
+"""Option of a run: the header of who sent its message."""
+
+PARENT_RUN_OPTION = "parent_run"
+"""Option of a run: the id of the run that started it."""
+
+
+def find_trace_origin(run: Run, now: datetime) -> TraceOrigin:
+    """Return the origin of a run's turn. Its span has the same id in every start, also after a restart."""
+    sender = parse_traceparent(run.options.get(TRACEPARENT_OPTION))
+    trace_id = run.options.get("trace") or (sender.trace_id if sender is not None else new_trace_id())
+    own = TraceContext(trace_id, derive_span_id(run.id), sender is None or sender.sampled)
+    started = run.started_at or now
+    queued = (started - run.created_at) / timedelta(milliseconds=1) if run.created_at is not None else 0
+    parent = str(run.options.get(PARENT_RUN_OPTION) or "")
+    return TraceOrigin(own, sender, max(round(queued), 0), parent)
+
+
+def build_outcome_trace(ctx: Context, end: TurnEnd) -> Trace | None:
+    """Return the trace of a turn that has this end; None if it is not recorded."""
+    if ctx.recorder is None:
+        return None
+    found = describe_response(ctx, end.response)
+    status, reason = end.status, found.finish_reason
+    error = {name: end.error[name] for name in ("code", "message") if name in end.error}
+    return build_trace(
+        ctx,
+        TraceEnd(
+            status=status,
+            active_seconds=found.active_seconds,
+            finish_reason=reason,
+            error=error,
+            iterations=found.iterations,
+            usage=found.usage,
+        ),
+    )
+
+
+async def find_outcome_trace(
+    active_run: ActiveRun, run: Run, end: TurnEnd, traces: TraceStore, now: datetime
+) -> Trace | None:
+    """Return the trace of a run that gets this outcome: of its turn, or the stored one of a turn that did not go on."""
+    ctx = active_run.ctx
+    if ctx is not None and ctx.recorder is not None:
+        return build_outcome_trace(ctx, end)
+    if run.status != "suspended" and run.starts < 2:
+        return None  # nothing was stored
+    stored = await traces.find(run.id)
+    if stored is None:
+        return None
+    error = {name: end.error[name] for name in ("code", "message") if name in end.error}
+    waited = max(round((now - stored.ended_at) / timedelta(milliseconds=1)), 0)
+    changed = replace(stored, status=end.status, ended_at=now, waiting_ms=stored.waiting_ms + waited, error=error)
+    return replace(changed, finish_reason=end.status if end.response is None else end.response.finish_reason)
+
+
+def to_writes(trace: Trace | None) -> Sequence[TraceWrite]:
+    """Return what is stored."""
+    return () if trace is None else (TraceWrite(trace),)
+
+
+class ApprovalTaps:
+    """Event sink in front of another one: shows the recorders of running turns what the host says about approvals."""
+
+    def __init__(self, sink: EventSink, active_runs: ActiveRuns) -> None:
+        self._sink, self._active_runs = sink, active_runs
+
+    def emit(self, event: Event, /) -> None:
+        """Pass an event on."""
+        if isinstance(event, ApprovalRequested | ApprovalResolved):
+            active_run = self._active_runs.get(event.task_id)
+            if active_run is not None and active_run.ctx is not None and active_run.ctx.recorder is not None:
+                active_run.ctx.recorder.record(event)
+        self._sink.emit(event)

@@ -1,0 +1,1 @@
+"""Traces of turns; contract, in-memory and SQL store."""

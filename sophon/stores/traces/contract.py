@@ -1,0 +1,59 @@
+"""The contract of the traces of turns."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from sophon.lazy_dataclass import dataclass
+from sophon.traces.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class TraceWrite:
+    """A trace to store."""
+
+    trace: Trace
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTotal:
+    """Turns of one day and person by how they ended, for a report; `working_ms` is the sum of their working times."""
+
+    day: str
+    principal: str
+    turns: int
+    failed: int
+    cancelled: int
+    working_ms: int
+    max_working_ms: int
+    tokens: int
+    cost_micros: int
+
+
+class TraceStore(Protocol):
+    """Repository of traces by run. They are deleted with their session."""
+
+    async def add(self, writes: Sequence[TraceWrite]) -> None:
+        """Store traces, all or none; one of a known run replaces it."""
+        ...
+
+    async def find(self, run_id: str) -> Trace | None:
+        """Return the trace of a run."""
+        ...
+
+    async def list(
+        self, *, limit: int = 100, principal: str | None = None, session_id: str | None = None
+    ) -> Sequence[Trace]:
+        """Return traces, those that ended or were suspended last first."""
+        ...
+
+    async def list_daily(self, *, since: datetime, principal: str | None = None) -> Sequence[TurnTotal]:
+        """Return the turns that ended since a time by their day in UTC and person, oldest first.
+
+        A turn that waits for a person has not ended.
+        """
+        ...
+
+    async def expire(self, before: datetime) -> int:
+        """Delete traces of turns that ended before a time, in batches; return how many."""
+        ...

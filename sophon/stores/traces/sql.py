@@ -1,0 +1,127 @@
+"""SQL traces: a row per run, with the whole trace in `data`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, case, delete, func, select
+from sqlalchemy.sql.dml import UpdateBase
+
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.schema import turn_traces
+from sophon.stores.traces.contract import TraceWrite, TurnTotal
+from sophon.traces.serialization import trace_from_json, trace_to_stored
+from sophon.traces.trace import Trace
+
+EXPIRE_BATCH_SIZE = 1000
+"""Traces that are deleted in one transaction."""
+
+_COLUMNS = ("run_id", "session_id", "principal", "ended_at", "day", "status", "working_ms", "tokens", "cost_micros")
+
+
+class SqlTraceStore:
+    """The traces of an `SqlStore`; see `TraceStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, writes: Sequence[TraceWrite]) -> None:
+        """See `TraceStore.add`."""
+        if writes:
+            await self._database.write(partial(add_traces, writes=tuple(writes)))
+
+    async def find(self, run_id: str) -> Trace | None:
+        """See `TraceStore.find`."""
+        query = select(turn_traces.c.data).where(turn_traces.c.run_id == run_id)
+        data = await self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+        return None if data is None else trace_from_json(data)
+
+    async def list(
+        self, *, limit: int = 100, principal: str | None = None, session_id: str | None = None
+    ) -> Sequence[Trace]:
+        """See `TraceStore.list`."""
+        query = (
+            select(turn_traces.c.data)
+            .order_by(turn_traces.c.ended_at.desc(), turn_traces.c.number.desc())
+            .limit(max(limit, 0))
+        )
+        if principal is not None:
+            query = query.where(turn_traces.c.principal == principal)
+        if session_id is not None:
+            query = query.where(turn_traces.c.session_id == session_id)
+        found = await self._database.read(lambda connection: connection.execute(query).scalars().all())
+        return [trace_from_json(data) for data in found]
+
+    async def list_daily(self, *, since: datetime, principal: str | None = None) -> Sequence[TurnTotal]:
+        """See `TraceStore.list_daily`."""
+        columns = turn_traces.c
+        key = (columns.day, columns.principal)
+        query = (
+            select(
+                *key,
+                func.count(),
+                func.sum(case((columns.status == "failed", 1), else_=0)),
+                func.sum(case((columns.status == "cancelled", 1), else_=0)),
+                func.sum(columns.working_ms),
+                func.max(columns.working_ms),
+                func.sum(columns.tokens),
+                func.sum(columns.cost_micros),
+            )
+            .where(columns.ended_at >= since, columns.status != "suspended")
+            .group_by(*key)
+            .order_by(*key)
+        )
+        if principal is not None:
+            query = query.where(columns.principal == principal)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [TurnTotal(day, person, *map(int, counts)) for day, person, *counts in rows]
+
+    async def expire(self, before: datetime) -> int:
+        """See `TraceStore.expire`. Uses a transaction per batch."""
+        deleted = 0
+        while more := await self._database.write(partial(_expire, before=before)):
+            deleted += more
+        return deleted
+
+
+def add_traces(connection: Connection, writes: Sequence[TraceWrite]) -> None:
+    """Store traces, in the caller's transaction."""
+    for write in writes:
+        _UPSERT.execute(connection, _row(write.trace))
+
+
+def delete_session_traces(connection: Connection, session_id: str) -> None:
+    """Delete what belongs to a session that is deleted, in the caller's transaction."""
+    connection.execute(delete(turn_traces).where(turn_traces.c.session_id == session_id))
+
+
+def _expire(connection: Connection, before: datetime) -> int:
+    oldest = select(turn_traces.c.number).where(turn_traces.c.ended_at < before).limit(EXPIRE_BATCH_SIZE)
+    return connection.execute(delete(turn_traces).where(turn_traces.c.number.in_(oldest))).rowcount
+
+
+def _build_upsert(dialect: str) -> UpdateBase:
+    put = build_insert(dialect, turn_traces)
+    changed = {name: put.excluded[name] for name in (*_COLUMNS[1:], "data")}
+    return put.on_conflict_do_update(index_elements=[turn_traces.c.run_id], set_=changed)
+
+
+_UPSERT = PreparedStatement(_build_upsert, (*_COLUMNS, "data"))
+
+
+def _row(trace: Trace) -> dict[str, Any]:
+    return {
+        "run_id": trace.run_id,
+        "session_id": trace.session_id,
+        "principal": trace.principal,
+        "ended_at": trace.ended_at,
+        "day": trace.ended_at.date().isoformat(),
+        "status": trace.status,
+        "working_ms": trace.working_ms,
+        "tokens": trace.usage.total_tokens,
+        "cost_micros": trace.usage.cost_micros,
+        "data": trace_to_stored(trace),
+    }

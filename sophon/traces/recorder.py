@@ -1,0 +1,197 @@
+"""Recorder of one turn: keeps its events and the times of its stages, and folds them into a trace when it ends."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime, timedelta
+
+from sophon.clock import Clock
+from sophon.events import Event
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import Usage
+from sophon.slotted_dataclass import new_dict
+from sophon.trace_context import TraceContext
+from sophon.traces.folding import UNUSED, TimedEvent, TraceFolder
+from sophon.traces.stage_clock import StageClock, StageFrame, to_ms
+from sophon.traces.trace import StageTime, StartTrace, Trace, TraceStatus
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedTurn:
+    """What a trace says of the turn itself. `context` is its own span, `sender` that of who sent the message."""
+
+    run_id: str
+    session_id: str
+    principal: str
+    channel: str
+    queued_ms: int = 0
+    parent_run_id: str = ""
+    context: TraceContext | None = None
+    sender: TraceContext | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceEnd:
+    """How a start of the turn ended.
+
+    `active_seconds` is the time that the turn has worked over all its starts, `usage` that of all its attempts; None:
+    the sum of those that the trace has.
+    """
+
+    status: TraceStatus
+    active_seconds: float
+    finish_reason: str = ""
+    error: Mapping[str, str] = field(default_factory=new_dict)
+    iterations: int = 0
+    usage: Usage | None = None
+
+
+class TraceRecorder:
+    """Records one start of a turn; events above `max_entries` are counted only.
+
+    `earlier` is the stored trace of earlier starts, `logged` are the events that followed it, with their times.
+    """
+
+    __slots__ = (
+        "_earlier",
+        "_entries",
+        "_left_out",
+        "_logged",
+        "_max",
+        "_now",
+        "_offset_ms",
+        "_stages",
+        "_started",
+        "_started_at",
+        "turn",
+    )
+
+    def __init__(
+        self,
+        turn: TracedTurn,
+        clock: Clock,
+        *,
+        max_entries: int,
+        earlier: Trace | None = None,
+        logged: Sequence[tuple[datetime, Event]] = (),
+    ) -> None:
+        self.turn, self._max, self._earlier = turn, max_entries, earlier
+        now = clock.now()
+        first = min((at for at, _ in logged), default=now)
+        self._started_at = min(first, now) if earlier is None else earlier.started_at
+        self._offset_ms = (now - self._started_at) / _MILLISECOND
+        self._logged: list[TimedEvent] = [
+            (max((at - self._started_at) / _MILLISECOND, 0.0), event) for at, event in logged
+        ]
+        self._now = clock.monotonic
+        self._started = clock.monotonic()
+        self._entries: list[tuple[float, Event]] = []
+        self._left_out = 0
+        self._stages = StageClock(clock.monotonic, self._started)
+
+    def record(self, event: Event) -> None:
+        """Keep an event of the turn; never raises."""
+        if type(event) in UNUSED:
+            return
+        if len(self._entries) < self._max:
+            self._entries.append((self._now(), event))
+        else:
+            self._left_out += 1
+
+    def enter_stage(self) -> StageFrame:
+        """Return the frame of a middleware that begins now."""
+        return StageFrame(self._now())
+
+    def leave_stage(
+        self,
+        name: str,
+        zone: str,
+        depth: int,
+        frame: StageFrame,
+        outer: StageFrame | None,
+        error: BaseException | None = None,
+    ) -> None:
+        """Add the time of a middleware that has ended, with an error or without."""
+        self._stages.add(name, zone, depth, frame, outer, error)
+
+    def build(
+        self,
+        end: TraceEnd,
+        *,
+        find_risk: Callable[[str], str] = lambda _: "",
+        redact: Callable[[str], str] | None = None,
+    ) -> Trace:
+        """Return the trace up to now; the recorder may go on."""
+        turn, earlier = self.turn, self._earlier
+        elapsed_ms = self._offset_ms + to_ms(self._now() - self._started)
+        folder = TraceFolder(earlier, find_risk=find_risk, redact=redact)
+        folder.fold(self._logged)
+        folder.fold((self._to_ms(at), event) for at, event in self._entries)
+        start = StartTrace(self._offset_ms, elapsed_ms, "suspended" if end.status == "suspended" else "ended")
+        own = turn.context
+        return Trace(
+            run_id=turn.run_id,
+            session_id=turn.session_id,
+            principal=turn.principal,
+            channel=turn.channel,
+            started_at=self._started_at,
+            ended_at=self._started_at + timedelta(milliseconds=elapsed_ms),
+            status=end.status,
+            trace_id=own.trace_id if own is not None else "",
+            span_id=own.span_id if own is not None else "",
+            parent_span_id=turn.sender.span_id if turn.sender is not None else "",
+            parent_run_id=turn.parent_run_id,
+            finish_reason=end.finish_reason,
+            error=end.error,
+            queued_ms=turn.queued_ms,
+            working_ms=round(end.active_seconds * 1000),
+            waiting_ms=max(round(elapsed_ms - end.active_seconds * 1000), 0),
+            usage=folder.sum_usage() if end.usage is None else end.usage,
+            iterations=end.iterations,
+            starts=(*self._earlier_starts(), start),
+            stages=_merge_stages(() if earlier is None else earlier.stages, self._stages.to_stages(), self._offset_ms),
+            attempts=tuple(folder.attempts),
+            tools=tuple(folder.tools.values()),
+            approvals=tuple(folder.approvals.values()),
+            steps=tuple(folder.steps.values()),
+            prompt=tuple(folder.prompt),
+            notes=tuple(folder.notes),
+            left_out=self._left_out + (0 if earlier is None else earlier.left_out),
+        )
+
+    def _to_ms(self, at: float) -> float:
+        return round(self._offset_ms + (at - self._started) * 1000, 3)
+
+    def _earlier_starts(self) -> tuple[StartTrace, ...]:
+        """Return the earlier starts; one of which only the logged events are known was interrupted."""
+        known = () if self._earlier is None else self._earlier.starts
+        after = known[-1].end_ms if known else 0.0
+        if not self._logged or (known and known[-1].end == "suspended" and not self._has_worked_since(after)):
+            return known
+        return (*known, StartTrace(self._logged[0][0], self._logged[-1][0], "interrupted"))
+
+    def _has_worked_since(self, at_ms: float) -> bool:
+        """Return whether the logged events are more than the decisions that a suspended turn waited for."""
+        return any(at > at_ms and not event.wire_name.startswith("approval_") for at, event in self._logged)
+
+
+def _merge_stages(earlier: Sequence[StageTime], later: Sequence[StageTime], offset_ms: float) -> tuple[StageTime, ...]:
+    """Return the sums of the times of all starts."""
+    if not earlier and not offset_ms:
+        return tuple(later)
+    merged = {(each.depth, each.name, each.zone): each for each in earlier}
+    for each in later:
+        key = (each.depth, each.name, each.zone)
+        known = merged.get(key)
+        merged[key] = StageTime(
+            each.name,
+            each.zone,
+            each.depth,
+            each.calls + (0 if known is None else known.calls),
+            round(each.start_ms + offset_ms, 3) if known is None else known.start_ms,
+            round(each.total_ms + (0 if known is None else known.total_ms), 3),
+            round(each.own_ms + (0 if known is None else known.own_ms), 3),
+            each.outcome,
+        )
+    return tuple(merged.values())

@@ -1,0 +1,83 @@
+"""Traces over HTTP: one's own, all of them for operators, and without texts for who may not see them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from sophon.history_redaction import HIDDEN
+from sophon.messages import Usage
+from sophon.stores.traces.contract import TraceWrite
+from sophon.traces.trace import AttemptTrace, NoteTrace, StageTime, ToolTrace, Trace
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def made(run_id: str, owner: str, minutes: int = 0) -> Trace:
+    at = NOON + timedelta(minutes=minutes)
+    return Trace(
+        run_id=run_id,
+        session_id=f"of-{owner}",
+        principal=owner,
+        channel="hub",
+        started_at=at,
+        ended_at=at,
+        status="failed",
+        error={"code": "internal", "message": "the salary is 7"},
+        usage=Usage(3, 4, 5),
+        stages=(StageTime("Budget", "outer", 0, 1, 0.0, 2.0, 1.0),),
+        attempts=(AttemptTrace("a/m", "reply", "ok", 0.0, 5, detail="salary.txt"),),
+        tools=(ToolTrace("c", "files.read", "completed", 0.0, 1, '{"path": "salary.txt"}'),),
+        notes=(NoteTrace("route_chosen", 0.0, {"model": "a/m", "reason": "it says salary"}),),
+    )
+
+
+@pytest.fixture
+async def filled(api: Any) -> Any:
+    traces = [made("one", "ada"), made("two", "ada", 1), made("three", "bob", 2)]
+    await api.host.services.store.traces.add([TraceWrite(each) for each in traces])
+    return api
+
+
+async def test_users_list_their_own_and_operators_all(filled, ada, olga) -> None:
+    async def ids(client: httpx.AsyncClient, query: str = "") -> list[str]:
+        return [each["run_id"] for each in (await client.get(f"/api/traces{query}")).json()["items"]]
+
+    assert await ids(ada) == ["two", "one"]
+    assert await ids(ada, "?limit=1") == ["two"]
+    assert await ids(olga, "?everything=true") == ["three", "two", "one"]
+    assert (await ada.get("/api/traces?everything=true")).status_code == 403
+
+
+async def test_a_list_has_numbers_instead_of_parts(filled, ada) -> None:
+    item = (await ada.get("/api/traces")).json()["items"][0]
+    assert (item["attempts_count"], item["tools_count"], item["model"]) == (1, 1, "a/m")
+    assert not {"stages", "attempts", "tools", "notes"} & item.keys()
+
+
+async def test_one_trace_is_shown_whole_to_its_owner_and_to_operators(filled, ada, bob, olga) -> None:
+    for client in (ada, olga):
+        found = (await client.get("/api/traces/one")).json()
+        assert found["tools"][0]["arguments"] == '{"path": "salary.txt"}'
+        assert found["stages"][0]["own_ms"] == 1.0
+    assert (await bob.get("/api/traces/one")).status_code == 404
+    assert (await ada.get("/api/traces/unknown")).status_code == 404
+
+
+async def test_without_the_permission_no_text_of_a_conversation_is_shown(serve: Any) -> None:
+    api = await serve(
+        settings={
+            "Permissions": {
+                "Users": {"ada": {"Level": "ZeroTrust"}, "olga": {"Level": "ZeroTrust"}},
+                "Levels": {"ZeroTrust": {"Features": ["Chat", "Export"]}},
+            }
+        }
+    )
+    await api.host.services.store.traces.add([TraceWrite(made("one", "ada"))])
+    mine, others = [(await (await api.open(user)).get("/api/traces/one")).json() for user in ("ada", "olga")]
+    assert mine["tools"][0]["arguments"] == HIDDEN
+    assert "salary.txt" not in str(mine)
+    assert "salary" not in str(others)
+    assert mine["notes"][0]["data"]["model"] == "a/m"
+    assert mine["usage"]["input_tokens"] == 3
