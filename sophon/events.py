@@ -18,6 +18,8 @@ from sophon.security import redact, redact_message
 
 AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]
+AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "timed_out", "cancelled"]
+"""State of a sub-agent; all but the first two are final."""
 Stage: TypeAlias = Literal[
     "classifier",
     "assembler",
@@ -212,6 +214,24 @@ class ToolsOffered(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class McpRequested(Event):
+    """A request to an MCP server ended: `tool` is the name at the server, `protocol` the version that was spoken.
+
+    `questions` is how many questions it had for a person, `error` why it failed, "" if it did not.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    server: str
+    tool: str
+    protocol: str
+    duration_ms: int
+    questions: int = 0
+    error: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class SkillLoaded(Event):
     """The instructions of a skill were read in the turn; `tokens` is their length."""
 
@@ -220,11 +240,41 @@ class SkillLoaded(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class AgentSelected(Event):
+    """A message went to an agent: by its name in the message, by chat, by content or by channel (`rule`)."""
+
+    agent: str
+    rule: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SubAgentChanged(Event):
+    """A sub-agent is in a state; `parent_id` is the run id of the turn that runs it, `depth` how deep it is.
+
+    `task` is the beginning of its task. `detail` says why it failed, or that it waits for a person.
+    """
+
+    agent_id: str
+    agent: str
+    state: AgentState
+    parent_id: str = ""
+    depth: int = 1
+    task: str = ""
+    detail: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class CustomToolChanged(Event):
-    """A custom tool of the user was created, updated, enabled, disabled or deleted (`change`)."""
+    """A custom tool was `created`, `updated`, `enabled`, `disabled`, `shared`, `unshared` or `deleted` (`change`).
+
+    In a turn it is of its session; over HTTP and by the command line of none, for operators. `by` is who did it.
+    """
+
+    durable: ClassVar[bool] = False
 
     tool: str
     change: str
+    by: str = ""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -365,12 +415,22 @@ class Message(Event):
     """A message was added to the conversation.
 
     A text before tool calls is sent when the calls begin; a later one with the same `message_id` replaces it, if the
-    reply was made again. The last message is the text of the last reply.
+    reply was made again. The last message is the text of the last reply. `origin` is `schedule` for a message that a
+    schedule has sent, and missing for others.
     """
 
     message_id: str
     role: Role
     content: str
+    origin: str = ""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the payload, without an empty `origin`."""
+        # Not super(): a class with slots is made anew, and the method would refer to the first one.
+        data = Event.to_wire(self)
+        if not self.origin:
+            del data["origin"]
+        return data
 
 
 @dataclass(slots=True, kw_only=True)
@@ -566,6 +626,19 @@ class FeedbackRecorded(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class GoalChanged(Event):
+    """A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent."""
+
+    goal_id: str
+    state: str
+    reason: str = ""
+    title: str = ""
+    progress: int = 0
+    step: str = ""
+    step_status: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionDeleted(Event):
     """The session was deleted: every subscription to it has ended, and a session of that id is a new one."""
 
@@ -590,6 +663,34 @@ class McpServerChanged(Event):
 
     def __post_init__(self) -> None:
         self.error = redact(self.error)
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduleFired(Event):
+    """A time of a schedule has come; `outcome` says what became of it.
+
+    `fired`: it runs as task `task_id`. `missed`: the host was down, and the misfire policy drops it; `count` is how
+    many such times. `skipped`: quiet hours. `postponed`: until quiet hours end. `delayed`: there is no room for a run;
+    it is tried again. `refused`: it cannot run, and the schedule is paused.
+    """
+
+    schedule_id: str
+    title: str
+    due_at: str
+    outcome: Literal["fired", "missed", "skipped", "postponed", "delayed", "refused"]
+    reason: str = ""
+    count: int = 1
+
+
+@dataclass(slots=True, kw_only=True)
+class ScheduleChanged(Event):
+    """A schedule of the session was added, changed, paused, resumed, removed or finished (`change`)."""
+
+    schedule_id: str
+    change: str
+    title: str = ""
+    reason: str = ""
+    next_at: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)

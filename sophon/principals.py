@@ -27,6 +27,9 @@ an earlier version's hub user of that name is no operator."""
 
 USER_PREFIX, GROUP_PREFIX, CHAT_PART = "user:", "group:", "chat:"
 
+MAIN_AGENT = "main"
+"""Name of the agent of a turn that no other one runs."""
+
 ROLE = "role"
 """Beginning of a role in the rules of an access control list, and therefore no name of a channel."""
 

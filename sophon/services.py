@@ -1,7 +1,7 @@
 """The services of a chain: models, tools, store, approvals, event listeners, clock, settings; each has a default."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -24,16 +24,20 @@ from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
-from sophon.models.providers.defaults import PROVIDER_DEFAULTS
-from sophon.models.providers.provider_types import OFFLINE, OLLAMA
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
-from sophon.security.permission_levels import Level
 from sophon.security.sliding_windows import SlidingWindows
+from sophon.setting_references import (
+    find_mcp_tool_names,
+    find_taken_server_ids,
+    find_unknown_budgets,
+    find_unknown_disabled,
+    find_unknown_evaluator,
+    find_unknown_limited,
+    find_unknown_permitted,
+    find_unknown_ruled,
+)
 from sophon.settings import FailoverSettings, Settings
-from sophon.settings.sections.budget import EVERY_PROVIDER
-from sophon.settings.sections.guards.authorization import TOOL_RESOURCE
-from sophon.settings.validation_errors import suggest_nearest
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
@@ -44,6 +48,7 @@ from sophon.turn_options import check_image_count, check_max_iterations, check_t
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
+    from sophon.agents.runtime import AgentRuntime
     from sophon.images import Image
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.routing.router import Router
@@ -59,7 +64,16 @@ T = TypeVar("T")
 CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
 """Names of the tools of `CustomTools.Enabled`."""
 
-LATER_TOOLS = ("chat.send_file", "load_skills", "read_skill_file", "variables.set", *CUSTOM_TOOL_TOOLS)
+SCHEDULE_TOOLS = tuple(f"schedules.{each}" for each in ("add", "list", "remove", "pause", "resume"))
+"""Names of the tools of `Schedules.Enabled`, which a host registers."""
+
+GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel"))
+"""Names of the tools of `Goals.Enabled`."""
+
+LATER_TOOLS = (
+    *("agents.cancel", "agents.list", "agents.run", "chat.send_file", "load_skills", "read_skill_file"),
+    *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
+)
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
@@ -116,6 +130,7 @@ class Services:
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
         self.skills = skills
         self.custom_tools = create_custom_tool_store(self.settings, folder or Path())
+        self.agents = create_agent_runtime(self.settings, folder or Path())
         self.store: Store = store or InMemoryStore(clock=self.clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
@@ -327,6 +342,11 @@ class Services:
             tools=self.toolbox.registry.tools,
         )
 
+    @property
+    def has_instructions(self) -> bool:
+        """Whether each turn begins with a system prompt."""
+        return bool(self.instructions)
+
     async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:
         """Return what routing would choose for a message of a principal and why; nothing is asked and nothing changes.
 
@@ -426,6 +446,10 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
         from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
 
         builtin += custom_tool_tools()
+    if settings.goals.enabled:
+        from sophon.builtin_tools.goals import goal_tools  # lazy, as for variables
+
+        builtin += goal_tools()
     if settings.tools.variables:
         from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
 
@@ -451,6 +475,23 @@ def create_custom_tool_store(settings: Settings, folder: Path) -> "CustomToolSto
     return CustomToolStore((folder / chosen.directory.expanduser()).absolute(), max_per_user=chosen.max_per_user)
 
 
+def create_agent_runtime(settings: Settings, folder: Path) -> "AgentRuntime | None":
+    """Return the agents of the folder `Agents.Directory`; None without one, so that a process without agents pays
+    nothing for them.
+    """
+    chosen = settings.agents
+    if chosen.directory is None:
+        return None
+    from sophon.agents.catalog import AgentCatalog
+    from sophon.agents.runtime import AgentRuntime
+
+    return AgentRuntime(
+        AgentCatalog((folder / chosen.directory.expanduser()).absolute()),
+        max_concurrent=chosen.max_concurrent,
+        max_per_turn=chosen.max_per_turn,
+    )
+
+
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
     """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or none of them exists yet.
 
@@ -462,117 +503,6 @@ def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | No
     from sophon.skills.catalog import SkillCatalog
 
     return SkillCatalog(folders)
-
-
-def find_mcp_tool_names(settings: Settings) -> list[str]:
-    """Return the names in the settings that could be those of tools of MCP servers, which are not connected yet."""
-    beginnings = tuple(f"{server.id}." for server in settings.mcp.servers)
-    if not beginnings:
-        return []
-    named = [
-        *settings.tools.disabled,
-        *settings.guards.rate_limit.tools,
-        *(rule.resource.removeprefix(TOOL_RESOURCE) for rule in settings.guards.authorization.rules),
-        *(name for level in Level for name in settings.permissions.levels.entry(level).tools or ()),
-        *settings.guards.information_flow.sinks,
-    ]
-    return [name for name in named if name.startswith(beginnings)]
-
-
-def find_taken_server_ids(settings: Settings, added: Iterable[Tool]) -> list[str]:
-    """Return a problem for each MCP server whose tools would begin like others: a rule for those would be for both."""
-    taken = {tool.name.partition(".")[0] for tool in (*added, *builtin_tools())}
-    return [
-        f"Mcp.Servers[{index}].Id: names of other tools begin with '{server.id}.' already"
-        for index, server in enumerate(settings.mcp.servers)
-        if server.id in taken
-    ]
-
-
-def find_unknown_disabled(settings: Settings, added: Iterable[str]) -> list[str]:
-    """Return a problem for each name in Tools.Disabled that is neither one of `added` nor of a built-in tool."""
-    known = {*added, *(tool.name for tool in builtin_tools())}
-    return [
-        f"Tools.Disabled[{index}]: there is no tool {name!r}{suggest_nearest(name, known)}"
-        for index, name in enumerate(settings.tools.disabled)
-        if name not in known
-    ]
-
-
-def find_unknown_limited(settings: Settings, added: Iterable[str]) -> list[str]:
-    """Return a problem for each tool of Guards.RateLimit that is neither one of `added` nor built in."""
-    known = {*added, *(tool.name for tool in builtin_tools())}
-    return [
-        f"Guards.RateLimit.Tools.{name}: there is no tool {name!r}{suggest_nearest(name, known)}"
-        for name in settings.guards.rate_limit.tools
-        if name not in known
-    ]
-
-
-def find_unknown_ruled(settings: Settings, added: Iterable[str]) -> list[str]:
-    """Return a problem for each rule of Guards.Authorization about one tool that is neither of `added` nor built in.
-
-    Such a rule denies nothing. A beginning of names, such as `tool:crm.*`, may be about tools that come later.
-    """
-    known = {*added, *(tool.name for tool in builtin_tools())}
-    named = [(index, rule.resource) for index, rule in enumerate(settings.guards.authorization.rules)]
-    return [
-        f"Guards.Authorization.Rules[{index}].Resource: there is no tool {name!r}{suggest_nearest(name, known)}"
-        for index, resource in named
-        if (name := resource.removeprefix(TOOL_RESOURCE)) not in known and not resource.endswith("*")
-    ]
-
-
-def find_unknown_permitted(settings: Settings, added: Iterable[str]) -> list[str]:
-    """Return a problem for each tool of a permission level or a sink that is neither one of `added` nor built in.
-
-    Beginnings of names and globs may be about tools that come later.
-    """
-    known = {*added, *(tool.name for tool in builtin_tools())}
-    levels = settings.permissions.levels
-    named = [
-        (f"Permissions.Levels.{level.label}.Tools[{index}]", name)
-        for level in Level
-        for index, name in enumerate(levels.entry(level).tools or ())
-    ]
-    named += [(f"Guards.InformationFlow.Sinks.{name}", name) for name in settings.guards.information_flow.sinks]
-    return [
-        f"{path}: there is no tool {name!r}{suggest_nearest(name, known)}"
-        for path, name in named
-        if name not in known and not any(mark in name for mark in "*?[{")
-    ]
-
-
-def find_unknown_evaluator(settings: Settings, providers: Sequence[Provider]) -> list[str]:
-    """Return a problem for an evaluator of Shield that is no model of the providers: every evaluation would fail."""
-    shield = settings.guards.shield
-    name = shield.evaluator_model
-    if name is None or not (shield.enabled and shield.has_evaluator):
-        return []
-    known = {each for provider in providers for model in provider.models for each in _model_names(provider, model)}
-    if name in known:
-        return []
-    return [f"Guards.Shield.EvaluatorModel: there is no model {name!r}{suggest_nearest(name, known)}"]
-
-
-def _model_names(provider: Provider, model: Model) -> tuple[str, str, str]:
-    """Return the names by which the gateway finds a model."""
-    return provider.id, model.info.name, f"{provider.id}/{model.info.name}"
-
-
-def find_unknown_budgets(settings: Settings, created: Sequence[str]) -> list[str]:
-    """Return a problem for each provider in Budget.Providers that is neither `created` nor could be discovered.
-
-    With Providers in the settings their own validation compares the ids.
-    """
-    if settings.providers:
-        return []
-    known = {EVERY_PROVIDER, OFFLINE, OLLAMA, *created, *(each.id for each in PROVIDER_DEFAULTS)}
-    return [
-        f"Budget.Providers.{name}: there is no provider with this Id{suggest_nearest(name, known)}"
-        for name in settings.budget.providers
-        if name not in known
-    ]
 
 
 def find_shield_problems(settings: Settings, folder: Path) -> list[str]:

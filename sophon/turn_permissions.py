@@ -117,11 +117,15 @@ def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermis
 
 
 def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
-    """Return those of the tools that the principal may use, within what loaded skills allow.
+    """Return those of the tools that the principal may use, within what the agent and loaded skills allow.
 
     While the guard Authorization is off, the principal may use all of them.
     """
     tools = [tool for tool in tools if not is_owned_by_other(ctx, tool)] if ctx.services.custom_tools else tools
+    if ctx.services.agents is not None:
+        from sophon.turn_agent import filter_by_agents  # lazy: most hosts have no agents
+
+        tools = filter_by_agents(ctx, tools)
     allowed = find_allowed_tools(ctx)
     if allowed is not None:
         tools = [tool for tool in tools if tool.name in allowed]

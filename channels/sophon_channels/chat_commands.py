@@ -11,6 +11,7 @@ COMMAND_DESCRIPTIONS = {
     "stop": "stop the running tasks",
     "status": "show running and waiting tasks",
     "model": "show the model; /model NAME selects one, /model auto lets the host select",
+    "preferences": "show how you want to be answered; /preferences language de changes it",
     "usage": "show tokens and cost of this conversation",
     "last": "send the answers again that were not delivered, or else the last answer",
     "pending": "list the approvals that wait for a decision",

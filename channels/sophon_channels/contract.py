@@ -397,6 +397,8 @@ class Channel(Protocol):
 
         A file is one payload, the first, with as much of the text as fits into a caption. There is no payload in which
         nothing is visible: none at all for a text of white space and invisible characters, without a file.
+
+        Raises ValueError for buttons that the platform would reject: too many, or with labels that are too long.
         """
         ...
 

@@ -17,6 +17,7 @@ from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
 from sophon_middlewares.outer.custom_tools import add_custom_tools
 from sophon_middlewares.outer.memory import add_memory
+from sophon_middlewares.outer.preferences import add_preferences
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.skills import add_skills
 
@@ -46,6 +47,14 @@ def build_configured_chain(services: Services) -> Pipeline:
     return _complete(_build_without_guards(services), services)
 
 
+def build_named_chain(services: Services, name: str) -> Pipeline:
+    """Build a chain by its name, with what the settings insert into each: guards, memory, skills, learning and others.
+
+    Raises NotFound with similar names, SettingsError, CompositionError.
+    """
+    return _complete(build_chain(services, name), services)
+
+
 def build_pipelines(services: Services) -> PipelineRegistry:
     """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills, memory and learning.
 
@@ -53,7 +62,7 @@ def build_pipelines(services: Services) -> PipelineRegistry:
     """
     default = build_configured_chain(services)
     chains: dict[TaskType, Pipeline] = {
-        cast(TaskType, kind): _complete(build_chain(services, name), services)
+        cast(TaskType, kind): build_named_chain(services, name)
         for kind, name in services.settings.chain.task_types.items()
     }
     for kind, chain in chains.items():
@@ -71,10 +80,16 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     chain = add_learning(chain, services.settings)
     if services.settings.memory.enabled:
         chain = add_memory(chain, services.memory_folder, read_daily_log)
+    if services.agents is not None:
+        from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
+
+        chain = add_agents(chain)
     if services.custom_tools is not None:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
+    if services.settings.preferences.enabled:
+        chain = add_preferences(chain)
     if services.settings.replies.is_any_enabled:
         from sophon_middlewares.outer.replies.insertion import add_reply_stages  # lazy: off by default
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import CompositionError, NotFound
+from sophon.goals.goal import WORK_SESSION_PREFIX
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -16,7 +17,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
-from sophon_hosting.chain_factory import records_turns
+from sophon_hosting.chain_factory import build_named_chain, records_turns
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.memory_vectors import MemoryVectors
@@ -33,7 +34,7 @@ from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.held_questions import HeldQuestions
-from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
+from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, leave_out_goal_steps
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
@@ -44,6 +45,7 @@ from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
+from sophon_hosting.tool_errors import ToolErrors
 from sophon_hosting.worker import Worker
 
 if TYPE_CHECKING:
@@ -95,15 +97,18 @@ class Host:
         self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
         active_runs = self._active_runs = ActiveRuns()
         store = services.store
+        self.tool_errors = ToolErrors(services.events, services.clock)
+        """Last errors of tools, by session."""
         self.event_bus = EventBus(
             store.events,
             services.clock,
-            ApprovalTaps(services.events, active_runs) if services.settings.traces.enabled else services.events,
+            ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors,
             store.sessions,
             store.texts,
             store.runs,
             build_event_row,
         )
+        self.event_bus.before_deletion(self.tool_errors.forget_session)
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._accepted_runs = AcceptedRuns(services.clock)
         self._acceptance = MessageAcceptance(
@@ -111,7 +116,7 @@ class Host:
         )
         kept = None if isinstance(store, InMemoryStore) else UnrecordedUsageFile(store, services.folder)
         self._outcome_writer = outcome_writer = OutcomeWriter(
-            store, self.event_bus, services.clock, build_outbound, kept
+            store, self.event_bus, services.clock, leave_out_goal_steps(build_outbound), kept
         )
         services.set_event_sink(self.event_bus)
         # Whoever can open the store is an operator (`StoreHostClient`).
@@ -150,9 +155,12 @@ class Host:
             self._accepted_runs,
             prepare,
         )
+        if services.agents is not None:
+            self._agent_chains: dict[str, Pipeline] = {}
+            services.agents.find_chain = self._find_agent_chain
         self.store_monitor = StoreMonitor(services.store, services.clock)
-        self.channel_names: set[str] = {"telegram", "whatsapp"}
-        """Names of the channels, whether they are enabled or not: the session ids of their chats are theirs."""
+        self.channel_names: set[str] = {"telegram", "whatsapp", WORK_SESSION_PREFIX}
+        """Names of the channels, enabled or not, and that of goals: the ids of their sessions are theirs."""
         self.off_the_record: Host | None = None
         """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
         self.mcp: McpSupervisor | None = None
@@ -184,6 +192,13 @@ class Host:
             raise CompositionError("a host's chains must all have SessionEvents, or none of them")
         self.pipelines.replace(chain, task_type)
         self._worker.pipelines.replace(self._insert_checkpoints(chain), task_type)
+
+    def _find_agent_chain(self, name: str) -> Pipeline:
+        """Return the chain that the definition of an agent names, built once. Raises NotFound."""
+        chain = self._agent_chains.get(name)
+        if chain is None:
+            chain = self._agent_chains[name] = self._insert_checkpoints(build_named_chain(self.services, name))
+        return chain
 
     def _insert_checkpoints(self, chain: Pipeline) -> Pipeline:
         return insert_checkpoints(chain, self._active_runs, self.event_bus)

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -34,8 +35,17 @@ from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.schedules.factory import (
+    build_scheduled_outbound,
+    create_heartbeat,
+    create_scheduler,
+    register_schedule_tools,
+)
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
+
+if TYPE_CHECKING:
+    from sophon_hosting.goals.engine import GoalEngine
 
 log = logging.getLogger("sophon")
 
@@ -84,12 +94,21 @@ def bind_address(host: str, port: int) -> ListenAddress:
     return ListenAddress(listener, host, listener.getsockname()[1])
 
 
+def create_goal_engine(host: Host) -> "GoalEngine | None":
+    """Return the goal engine of a host; None with `Goals.Enabled` off, and then nothing of it is imported."""
+    if not host.services.settings.goals.enabled:
+        return None
+    from sophon_hosting.goals.engine import GoalEngine  # lazy: see above
+
+    return GoalEngine(host)
+
+
 class HostServer:
     """Server: a host with its HTTP API, Socket.IO hub, channels and post-turn jobs.
 
-    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers. Shutdown order: channels
-    stop receiving, running turns end, MCP servers end, channels and hub deliver the last messages and events,
-    connections close, then the store. `channels` are those of the settings by default.
+    Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers, scheduler. Shutdown
+    order: the scheduler stops and channels stop receiving, running turns end, MCP servers end, channels and hub deliver
+    the last messages and events, connections close, then the store. `channels` are those of the settings by default.
     """
 
     def __init__(
@@ -101,6 +120,7 @@ class HostServer:
         self.channels = ChannelSupervisor(
             services, create_channels(services, environment) if channels is None else channels
         )
+        register_schedule_tools(services)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.set_event_sink(self.metrics)
@@ -113,7 +133,7 @@ class HostServer:
             queue=build_queue(services, is_shared=is_shared),
             approvers=approvers,
             several_users=is_shared,
-            build_outbound=self.channels.replies,
+            build_outbound=build_scheduled_outbound(services, self.channels.replies),
             prepare=self.channels.prepare_run,
             build_event_row=build_event_rows(services),
         )
@@ -121,15 +141,18 @@ class HostServer:
         self.off_the_record = off_the_record
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
+        self.scheduler = create_scheduler(self.host, self.channels.configured)
         self.webhooks = create_webhooks(
             services, self.host, environment, {each.name: each for each in self.channels.channels}
         )
         self.host.webhooks = self.webhooks
+        self.heartbeat = create_heartbeat(self.host)
         throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
         self.post_turn = PostTurnRunner(services, self.host.event_bus)
+        self.goals = create_goal_engine(self.host)
         self._app = make_app(
             self.host,
             access,
@@ -165,6 +188,8 @@ class HostServer:
         await self.host.start()
         await self.off_the_record.start()
         self.post_turn.start()
+        if self.goals is not None:
+            self.goals.start()
         await self._runner.setup()
         report_accept_errors(self._log, partial(self.metrics.count_refused_connection, "files"))
         await self._listener.start(self._runner, address.socket)
@@ -174,6 +199,10 @@ class HostServer:
             self.webhooks.start()
         if self.mcp is not None:
             self.mcp.start()
+        if self.scheduler is not None:
+            self.scheduler.start()
+        if self.heartbeat is not None:
+            self.heartbeat.start()
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -185,7 +214,13 @@ class HostServer:
             if task is not None:
                 task.cancel()
         try:
+            if self.scheduler is not None:
+                await self.scheduler.stop()
+            if self.heartbeat is not None:
+                await self.heartbeat.stop()
             await self.channels.stop_receiving()
+            if self.goals is not None:
+                await self.goals.stop()
             async with asyncio.TaskGroup() as both:
                 both.create_task(self.host.shutdown(grace_seconds=grace_seconds))
                 both.create_task(self.off_the_record.shutdown(grace_seconds=grace_seconds))

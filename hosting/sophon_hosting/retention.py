@@ -25,14 +25,18 @@ SWEEP_INTERVAL_SECONDS = 3600.0
 """Delay before the first sweep, and between two."""
 
 
+GOAL_WINDOW = timedelta(hours=1)
+"""The longest window of `Goals.Limits`."""
+
+
 class RetentionSweep:
     """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow. Sessions and messages stay."""
 
     def __init__(self, store: Store, clock: Clock, settings: Settings, folder: Path) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
-        self._learning = settings.learning
+        self._learning, self._goals = settings.learning, settings.goals
         self._snapshots, self._archive = settings.guards.snapshot, SnapshotArchive(folder)
-        self._longest_window = find_longest_window(settings.guards)
+        self._longest_window = max(find_longest_window(settings.guards), GOAL_WINDOW)
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
@@ -60,12 +64,16 @@ class RetentionSweep:
             "rate_events": await store.rate_windows.expire(now - self._longest_window),
             "grants": await store.grants.expire(internal),
         }
+        if (days := self._goals.keep_days) is not None:
+            deleted["goals"] = await store.goals.expire(now - timedelta(days=days))
         deleted |= await self._sweep_snapshots()
         deleted |= await self._sweep_learning(now)
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
+            deleted["schedules"] = await store.schedules.expire(now - timedelta(days=settings.runs))
             deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
+            deleted["sub_agents"] = await store.sub_agents.expire(now - timedelta(days=settings.runs))
         if settings.usage is not None:
             deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
         if settings.audit is not None:

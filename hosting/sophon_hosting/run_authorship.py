@@ -15,6 +15,9 @@ FOREIGN_SOURCES = "foreign_sources"
 CALL = "call"
 """Key, in `Run.options`, of the tool call of a client that the run is; missing for a message."""
 
+GOAL = "goal"
+"""Key, in `Run.options`, of the goal whose step the run is; missing for any other run."""
+
 FORWARDED_MESSAGE = "forwarded message"
 """Source of a text that was forwarded."""
 
@@ -35,3 +38,8 @@ def holds_words_of_others(run: Run) -> bool:
 def is_direct_call(run: Run) -> bool:
     """Return whether a run is a tool call of a client, and no message to the agent."""
     return CALL in run.options
+
+
+def is_goal_step(run: Run) -> bool:
+    """Return whether a run is a step of a goal: nobody wrote it, and its answer goes to the goal alone."""
+    return GOAL in run.options

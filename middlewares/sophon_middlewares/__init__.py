@@ -32,16 +32,21 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.bridge.skill_calls import SkillCalls
     from sophon_middlewares.outer.budget import Budget
     from sophon_middlewares.outer.capability_routing import CapabilityRouting
+    from sophon_middlewares.outer.chain_defaults import ChainDefaults
     from sophon_middlewares.outer.context_window import ContextWindow
     from sophon_middlewares.outer.decision_layer import DecisionLayer
     from sophon_middlewares.outer.planning import Planning
+    from sophon_middlewares.outer.preferences import Preferences
     from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
     from sophon_middlewares.outer.replies.action_announcer import ActionAnnouncer
     from sophon_middlewares.outer.replies.response_validator import ResponseValidator
     from sophon_middlewares.outer.replies.url_outcomes import UrlOutcomes
+    from sophon_middlewares.outer.request_budget import RequestBudget
     from sophon_middlewares.outer.session_events import SessionEvents
+    from sophon_middlewares.outer.stage_mark import StageMark
     from sophon_middlewares.outer.tool_filter import ToolFilter
     from sophon_middlewares.outer.tool_split import ToolSplit
+    from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
     from sophon_middlewares.outer.trace import Trace
 
 _HOMES = {
@@ -53,6 +58,7 @@ _HOMES = {
     "Authorization": "sophon_middlewares.guards.authorization",
     "Budget": "sophon_middlewares.outer.budget",
     "CapabilityRouting": "sophon_middlewares.outer.capability_routing",
+    "ChainDefaults": "sophon_middlewares.outer.chain_defaults",
     "Classification": "sophon_middlewares.learners.classification",
     "ContextWindow": "sophon_middlewares.outer.context_window",
     "DecisionLayer": "sophon_middlewares.outer.decision_layer",
@@ -64,11 +70,13 @@ _HOMES = {
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
     "Planning": "sophon_middlewares.outer.planning",
+    "Preferences": "sophon_middlewares.outer.preferences",
     "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge",
     "Protection": "sophon_middlewares.guards.protection",
     "RateLimit": "sophon_middlewares.guards.rate_limit",
     "Redaction": "sophon_middlewares.guards.redaction",
     "ReplyRedaction": "sophon_middlewares.guards.reply_redaction",
+    "RequestBudget": "sophon_middlewares.outer.request_budget",
     "ResponseValidator": "sophon_middlewares.outer.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.sandbox",
     "Scoring": "sophon_middlewares.learners.scoring",
@@ -77,9 +85,11 @@ _HOMES = {
     "Simulation": "sophon_middlewares.guards.simulation",
     "SkillCalls": "sophon_middlewares.outer.bridge.skill_calls",
     "Snapshot": "sophon_middlewares.guards.snapshot",
+    "StageMark": "sophon_middlewares.outer.stage_mark",
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
     "ToolSplit": "sophon_middlewares.outer.tool_split",
+    "ToolsOnDemand": "sophon_middlewares.outer.tools_on_demand",
     "Trace": "sophon_middlewares.outer.trace",
     "Transport": "sophon_middlewares.inner.transport",
     "UrlOutcomes": "sophon_middlewares.outer.replies.url_outcomes",
@@ -94,6 +104,7 @@ __all__ = [
     "Authorization",
     "Budget",
     "CapabilityRouting",
+    "ChainDefaults",
     "Classification",
     "ContextWindow",
     "DecisionLayer",
@@ -105,11 +116,13 @@ __all__ = [
     "OffTheRecord",
     "ParallelExecution",
     "Planning",
+    "Preferences",
     "PromptToolBridge",
     "Protection",
     "RateLimit",
     "Redaction",
     "ReplyRedaction",
+    "RequestBudget",
     "ResponseValidator",
     "Sandbox",
     "Scoring",
@@ -118,9 +131,11 @@ __all__ = [
     "Simulation",
     "SkillCalls",
     "Snapshot",
+    "StageMark",
     "ToolExecution",
     "ToolFilter",
     "ToolSplit",
+    "ToolsOnDemand",
     "Trace",
     "Transport",
     "UrlOutcomes",

@@ -169,7 +169,7 @@ async def _apply(ctx: Context, change: str, act: Callable[[CustomToolStore], Cus
         changed = await services.clock.run_in_thread(run)
     except (InputError, NotFound) as error:
         raise ToolError(str(error)) from None
-    ctx.emit(CustomToolChanged(tool=changed.full_name, change=change))
+    ctx.emit(CustomToolChanged(tool=changed.full_name, change=change, by=ctx.principal))
     when = "It can be called from the next message on." if change in ("created", "updated", "enabled") else ""
     return f"{changed.full_name} was {change}. {when}".strip()
 

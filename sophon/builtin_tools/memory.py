@@ -1,7 +1,7 @@
 """Built-in tools `memory.write`, `.read`, `.search`, `.graph` and `.forget`: long-term memory, scoped to its owner."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
@@ -16,6 +16,9 @@ from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, result_to_text, tool
 from sophon.tools.untrusted_text import ExternalText
 from sophon.value_rules import ValueRules
+
+if TYPE_CHECKING:
+    from sophon.turn_agent import TurnAgent
 
 MAX_ENTRY_CHARACTERS = 4000
 """Maximum length of an entry, in characters."""
@@ -54,7 +57,9 @@ async def memory_write(
     """
     if not text.strip():
         raise ToolError("there is nothing to remember: the text is empty")
-    clock = ctx.services.clock
+    clock, agent = ctx.services.clock, _find_agent(ctx)
+    if agent is not None and agent.memory == "agent" and reach == "owner":
+        reach = "agent"
     entry = MemoryEntry(
         id=clock.new_id(),
         text=text.strip(),
@@ -64,7 +69,7 @@ async def memory_write(
         created_at=clock.now(),
         sources=await collect_untrusted_sources(ctx),
         reach=reach,
-        agent=MAIN_AGENT if reach == "agent" else "",
+        agent=(MAIN_AGENT if agent is None else agent.name) if reach == "agent" else "",
         session_id=ctx.session_id if reach == "session" else "",
         entities=find_entities(text),
     )
@@ -121,7 +126,9 @@ async def memory_read(ctx: Context, id: str) -> list[dict[str, Any]] | str:  # n
     if lines is not None:
         return lines if is_in_prompts(id) else ExternalText(lines)
     entry = await _find(ctx, id)
-    facts = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    facts: dict[str, Any] = {"reach": entry.reach, "origin": entry.origin, "entities": list(entry.entities)}
+    if entry.relations:
+        facts["relations"] = [f"{each.subject} {each.name} {each.object}" for each in entry.relations]
     return _show([entry], facts)
 
 
@@ -138,7 +145,7 @@ async def memory_graph(
     entity: Annotated[str, ValueRules(min_length=1, max_length=200)],
     depth: Annotated[int, ValueRules(ge=1, le=4)] = 1,
 ) -> list[dict[str, Any]] | str:
-    """Show what the memory links to a person, project, place or date: other such names, and the entries.
+    """Show what the memory links to a person, project, place or date: other such names, relations, and the entries.
 
     Args:
         entity: The name.
@@ -154,8 +161,12 @@ async def memory_graph(
     if around is None:
         return f"The memory links nothing to {entity!r}."
     by_id = {each.id: each for each in linked}
-    names = [{"entity": name, "distance": distance} for name, distance in around.entities]
-    return _show([by_id[each] for each in around.entry_ids], {"linked": names})
+    facts: dict[str, Any] = {"linked": [{"entity": name, "distance": distance} for name, distance in around.entities]}
+    if around.relations:
+        facts["relations"] = [f"{each.subject} {each.name} {each.object}" for each in around.relations]
+    entries = [by_id[each] for each in around.entry_ids]
+    # Any of the entries may have given a name, not only those that are shown.
+    return _show(entries[:MAX_GRAPH_RESULTS], facts, is_trusted=all(each.is_trusted for each in entries))
 
 
 @tool(
@@ -190,14 +201,25 @@ async def _find(ctx: Context, entry_id: str) -> MemoryEntry:
 
 
 def _find_reader(ctx: Context) -> MemoryReader:
-    return MemoryReader(ctx.session_id)
+    agent = _find_agent(ctx)
+    return MemoryReader(ctx.session_id, MAIN_AGENT if agent is None else agent.name)
 
 
-def _show(found: Sequence[MemoryEntry | FileChunk], facts: dict[str, Any] | None = None) -> list[dict[str, Any]] | str:
+def _find_agent(ctx: Context) -> "TurnAgent | None":
+    if ctx.services.agents is None:
+        return None
+    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+
+    return find_turn_agent(ctx)
+
+
+def _show(
+    found: Sequence[MemoryEntry | FileChunk], facts: dict[str, Any] | None = None, *, is_trusted: bool = True
+) -> list[dict[str, Any]] | str:
     """Return entries and notes as a result; what a page said yesterday is no more trusted than what it says today."""
     items = [_entry_to_json(each) if isinstance(each, MemoryEntry) else _chunk_to_json(each) for each in found]
     items += [facts] if facts else []
-    return items if all(each.is_trusted for each in found) else ExternalText(result_to_text(items))
+    return items if is_trusted and all(each.is_trusted for each in found) else ExternalText(result_to_text(items))
 
 
 def _chunk_to_json(chunk: FileChunk) -> dict[str, Any]:

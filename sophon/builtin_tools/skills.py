@@ -31,6 +31,11 @@ async def load_skills(ctx: Context, names: Annotated[list[str], ValueRules(min_l
     Args:
         names: Names of skills, as they are listed.
     """
+    return await load_skill_instructions(ctx, names)
+
+
+async def load_skill_instructions(ctx: Context, names: Sequence[str]) -> str:
+    """Load skills into the turn, with those that they require, and return their instructions. Raises ToolError."""
     skills = _find_skills(ctx)
     order: list[str] = []
     for name in names:

@@ -89,7 +89,7 @@ class Context(TurnState):
     cancellation: Cancellation = field(default_factory=Cancellation)
     """Whether the turn is cancelled, or its end recorded; shared with branches and plan steps."""
     parent: "Context | None" = None
-    """The turn, or plan step, whose plan step this is."""
+    """The turn, or plan step, whose plan step or sub-agent this is."""
     pipeline: TurnRunner | None = None
     call_layers: list[CallLayer] = field(default_factory=new_list)
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
@@ -297,14 +297,26 @@ class Context(TurnState):
         branch.results = {}
         return branch
 
-    def child(self, text: str, step: Step, *, prompt: str | None = None) -> "Context":
-        """Return a child turn for a plan step, with the run id `parent/step`.
+    def child(
+        self,
+        text: str,
+        step: Step,
+        *,
+        prompt: str | None = None,
+        instructions: str | None = None,
+        model: str | None = None,
+    ) -> "Context":
+        """Return a child turn for a plan step or a sub-agent, with the run id `parent/step`.
 
         It has its own messages, tools, counters and response and no call layers; it shares principal, data owner,
         tally, meter and event listeners, and it neither records nor streams. `text` selects its tools and decides
         whether the step is planned in turn; `prompt` is what its model reads, by default the same text.
+        `instructions`, its system prompt, and `model` are by default those of this turn.
         """
-        system = [message for message in self.messages if message.role == "system"]
+        if instructions is not None:
+            system = [Message("system", instructions)]
+        else:
+            system = [message for message in self.messages if message.role == "system"]
         return Context(
             run_id=f"{self.run_id}/{step.id}",
             session_id=self.session_id,
@@ -316,7 +328,7 @@ class Context(TurnState):
             depth=self.depth + 1,
             step=step,
             started_at=self.started_at,
-            model=self.model,
+            model=model or self.model,
             max_iterations=self.max_iterations,
             temperature=self.temperature,
             messages=MessageList([*system, Message("user", text if prompt is None else prompt)]),

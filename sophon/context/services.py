@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from sophon.agents.runtime import AgentRuntime
     from sophon.approvals import ApprovalGate
     from sophon.clock import Clock
     from sophon.context.turn_log import TurnLog
@@ -65,6 +66,16 @@ class TurnServices(Protocol):
     @property
     def skills(self) -> "SkillCatalog | None":
         """The installed skills; None where there are none."""
+        ...
+
+    @property
+    def agents(self) -> "AgentRuntime | None":
+        """The agents that are defined in files; None where there are none."""
+        ...
+
+    @property
+    def has_instructions(self) -> bool:
+        """Whether the messages of a turn begin with the system prompt of the services."""
         ...
 
     @property

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
-from sophon.decisions.fast_path_families import FAMILIES, Arguments, FastPathFamily, MessagePattern
+from sophon.decisions.fast_path_arguments import Arguments
+from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily, MessagePattern
 from sophon.decisions.patterns import build_table
 from sophon.decisions.rules import DecisionRules
 from sophon.security.linear_patterns import compile_linear, make_encodable

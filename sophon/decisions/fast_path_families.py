@@ -4,15 +4,21 @@ A pattern covers the whole message: what asks for more than one thing is for a m
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from sophon.decisions.numbers import read_number
+from sophon.decisions.fast_path_arguments import (
+    Arguments,
+    mail,
+    no_arguments,
+    reminder_after,
+    reminder_at,
+    reminder_on_day,
+    take_groups,
+    time_zone,
+)
 from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
-
-Arguments = Callable[[Any], Mapping[str, Any] | None]
-"""Makes the arguments of a match; None if the message is none of the family after all."""
 
 
 class MessagePattern(Protocol):
@@ -76,71 +82,6 @@ def _patterns(*bodies: str) -> tuple[re.Pattern[str], ...]:
     return tuple(lazy_pattern(rf"{_PLEASE}{body}{_END}", re.IGNORECASE) for body in bodies)
 
 
-def _none(match: re.Match[str]) -> Mapping[str, Any]:
-    return {}
-
-
-def _groups(*names: str) -> Arguments:
-    """Return arguments with the named groups of the match, as they were written."""
-    return lambda match: {name: match[name].strip() for name in names if match[name]}
-
-
-def _reminder_in(match: re.Match[str]) -> Mapping[str, Any] | None:
-    number = read_number(match["number"])
-    unit = match["unit"].lower()
-    factor = 1 if unit.startswith("min") else 60 if unit.startswith("h") else 1440
-    minutes = round(number * factor) if number is not None else 0
-    return {"in_minutes": minutes, "text": match["text"].strip()} if minutes > 0 else None
-
-
-def _clock_time(match: re.Match[str]) -> str | None:
-    hour, minute = int(match["hour"]), int(match["minute"] or 0)
-    half = (match["half"] or "").lower()[:1]
-    if half:
-        if not 1 <= hour <= 12:
-            return None
-        hour = hour % 12 + (12 if half == "p" else 0)
-    return f"{hour:02}:{minute:02}" if hour < 24 else None
-
-
-def _reminder_at(match: re.Match[str]) -> Mapping[str, Any] | None:
-    at = _clock_time(match)
-    return None if at is None else {"at": at, "text": match["text"].strip()}
-
-
-_DAYS: Final = {
-    "hoy": "today",
-    "mañana": "tomorrow",
-    "pasado mañana": "in 2 days",
-    "lunes": "monday",
-    "martes": "tuesday",
-    "miércoles": "wednesday",
-    "jueves": "thursday",
-    "viernes": "friday",
-    "sábado": "saturday",
-    "domingo": "sunday",
-}
-
-
-def _reminder_on_day(match: re.Match[str]) -> Mapping[str, Any] | None:
-    at = _clock_time(match)
-    if at is None:
-        return None
-    day = match["day"].lower().removeprefix("on ").removeprefix("next ").removeprefix("el ")
-    return {"day": _DAYS.get(day, day), "at": at, "text": match["text"].strip()}
-
-
-def _time_zone(match: re.Match[str]) -> Mapping[str, Any]:
-    place = match.groupdict().get("place")
-    return {"timezone": place.strip()} if place else {}
-
-
-def _mail(match: re.Match[str]) -> Mapping[str, Any] | None:
-    """Return the mail that a message dictates; the recipient is the one that it names, and no other."""
-    body = match["text"].strip().strip("\"“”'")
-    return {"to": match["to"], "body": body} if len(body) >= 2 else None
-
-
 _REMIND = r"(?:remind me|set (?:me )?a reminder|recu[eé]rdame)"
 
 FAMILIES: Final[tuple[FastPathFamily, ...]] = (
@@ -152,7 +93,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             rf"{_REMIND} (?:at|a las?) {_TIME} {_DAY} {_WHAT}",
             rf"{_REMIND} {_WHAT} {_DAY} (?:at|a las?) {_TIME}",
         ),
-        _reminder_on_day,
+        reminder_on_day,
     ),
     FastPathFamily(
         "reminder at a time",
@@ -161,7 +102,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             rf"{_REMIND} (?:at|a las?) {_TIME} {_WHAT}",
             rf"{_REMIND} {_WHAT} (?:at|a las?) {_TIME}",
         ),
-        _reminder_at,
+        reminder_at,
     ),
     FastPathFamily(
         "reminder after a time",
@@ -171,7 +112,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             rf"{_REMIND} {_WHAT} (?:in|en|dentro de) {_NUMBER} {_UNIT}",
             rf"(?:in|en|dentro de) {_NUMBER} {_UNIT},? {_REMIND} {_WHAT}",
         ),
-        _reminder_in,
+        reminder_after,
     ),
     FastPathFamily(
         "list of schedules",
@@ -182,7 +123,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r"(?:lista|muestra|enseña|cuáles son)(?:me)?(?: todos| todas)?(?: mis| los| las)?"
             r" (?:recordatorios|tareas programadas|tareas|monitores|alarmas)",
         ),
-        _none,
+        no_arguments,
     ),
     FastPathFamily(
         "removal of a schedule",
@@ -192,7 +133,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r"(?:reminder|schedule|scheduled task|monitor|alarm|recordatorio|tarea programada|alarma)"
             r" [#\"“']?(?P<name>[\w-]{1,64})[\"”']?",
         ),
-        _groups("name"),
+        take_groups("name"),
     ),
     FastPathFamily(
         "mail to send",
@@ -204,7 +145,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r" (?P<to>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}) (?:diciendo|que diga|con el texto|:) ?"
             r"(?P<text>\S.{1,200}?)",
         ),
-        _mail,
+        mail,
         (SECOND_REQUEST, COMPLEX_TASK),
     ),
     FastPathFamily(
@@ -225,7 +166,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r" (?P<query>\S.{0,120}?)",
             r"busca (?:en )?(?:mi |mis )?(?:bandeja de entrada|correos?) (?:de |sobre |por )?(?P<query>\S.{0,120}?)",
         ),
-        _groups("query"),
+        take_groups("query"),
     ),
     FastPathFamily(
         "list of skills",
@@ -235,7 +176,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r"(?:what|which) skills (?:do you have|are there)",
             r"(?:lista|muestra)(?:me)? (?:tus|las|mis) (?:habilidades|skills)",
         ),
-        _none,
+        no_arguments,
     ),
     FastPathFamily(
         "date and time",
@@ -249,7 +190,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r"what(?:'s| is) (?:today's date|the date today|today)",
             r"¿?qué (?:hora|día|fecha) es(?: hoy| ahora)?(?: en (?P<place>[^\W\d_][\w .'/-]{1,40}?))?",
         ),
-        _time_zone,
+        time_zone,
     ),
     FastPathFamily(
         "weather",
@@ -260,7 +201,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r"¿?(?:qué tiempo hace|cómo está el tiempo|el tiempo) en (?P<place>[^\W\d_][\w .'-]{1,60}?)"
             r"(?: hoy| ahora)?",
         ),
-        _groups("place"),
+        take_groups("place"),
     ),
     FastPathFamily(
         "page",
@@ -269,7 +210,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             rf"(?:fetch|open|get|load|download|read|visit|go to|show me|abre|lee|descarga|visita|ve a) {_URL}",
             _URL,
         ),
-        _groups("url"),
+        take_groups("url"),
     ),
     FastPathFamily(
         "search in the web",
@@ -279,7 +220,7 @@ FAMILIES: Final[tuple[FastPathFamily, ...]] = (
             r"(?:what(?:'s| is) the (?:current )?price of|price of|how much is) (?P<query>\S.{0,80}?)(?: now| today)?",
             r"(?:busca en (?:internet|la web|google)|googlea) (?P<query>\S.{0,200}?)",
         ),
-        _groups("query"),
+        take_groups("query"),
     ),
 )
 """The families, in the order in which they are tried."""

@@ -49,7 +49,7 @@ class GoalBudget:
 
 @dataclass(frozen=True, slots=True)
 class GoalSpending:
-    """What a goal has used, in the dimensions that add up."""
+    """What a goal has used, in the dimensions that add up; and, without a limit, its model calls with all tokens."""
 
     planning_tokens: int = 0
     execution_tokens: int = 0
@@ -57,6 +57,8 @@ class GoalSpending:
     steps: int = 0
     memory_bytes: int = 0
     runtime_seconds: float = 0.0
+    model_calls: int = 0
+    model_tokens: int = 0
 
     def add(self, **more: float) -> Self:
         """Return the spending with more of some dimensions."""

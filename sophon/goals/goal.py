@@ -35,8 +35,9 @@ class Goal:
 
     `plan_number` counts its plans, and `plan_tries` the tries to make the present one. `reason` says why it is in its
     state, `pause_kind` which rule paused it, until `resume_at` for a back-off. `next_at` is when the host looks at it
-    next; None waits for somebody. `steps_in_tick` were started in the tick that began at `tick_at`. `reported` is
-    whether the last report was accepted. `version` counts the changes: the store takes changes of the present one only.
+    next; None waits for somebody. `steps_in_tick` were started in the tick that began at `tick_at`; its time was last
+    counted at `counted_at`. `reported` is whether the report of its end was accepted. `version` counts the changes: the
+    store takes changes of the present one only.
     """
 
     id: str
@@ -64,6 +65,7 @@ class Goal:
     finished_at: datetime | None = None
     next_at: datetime | None = None
     tick_at: datetime | None = None
+    counted_at: datetime | None = None
     steps_in_tick: int = 0
     reported: bool = False
     version: int = 1
@@ -72,6 +74,16 @@ class Goal:
     def work_session_id(self) -> str:
         """Id of the session in which its steps run: the chat stays free while a step waits."""
         return f"{WORK_SESSION_PREFIX}-{self.id}"
+
+    def list_work_sessions(self) -> list[str]:
+        """Return the ids of the sessions in which its steps may run: as many as may run at once."""
+        first = self.work_session_id
+        return [first, *(f"{first}-{number}" for number in range(2, self.limits.parallel + 1))]
+
+    def find_free_session(self) -> str:
+        """Return the first session of work in which no step runs."""
+        taken = {node.session_id for node in self.nodes if node.status == "running"}
+        return next(each for each in self.list_work_sessions() if each not in taken)
 
     @property
     def is_live(self) -> bool:
@@ -141,4 +153,13 @@ class Goal:
         return cls(**values)
 
 
-_TIMES: Final = ("created_at", "updated_at", "paused_at", "resume_at", "finished_at", "next_at", "tick_at")
+_TIMES: Final = (
+    "created_at",
+    "updated_at",
+    "paused_at",
+    "resume_at",
+    "finished_at",
+    "next_at",
+    "tick_at",
+    "counted_at",
+)

@@ -44,7 +44,8 @@ def parse_goal_plan(
     raw = cast("list[Mapping[str, Any]]", extract_plan_json(text)["steps"])
     problems: list[str] = []
     nodes = tuple(
-        _read_node(step, data, tools, locked_tools, problems) for step, data in zip(plan.steps, raw, strict=True)
+        _read_node(step, data, tools, locked_tools, problems, asked_for)
+        for step, data in zip(plan.steps, raw, strict=True)
     )
     if problems:
         raise PlanError(problems)
@@ -83,7 +84,12 @@ def _with_goal(data: Mapping[str, Any]) -> str:
 
 
 def _read_node(
-    step: PlanStep, data: Mapping[str, Any], tools: Mapping[str, Tool], locked: Collection[str], problems: list[str]
+    step: PlanStep,
+    data: Mapping[str, Any],
+    tools: Mapping[str, Tool],
+    locked: Collection[str],
+    problems: list[str],
+    asked_for: str,
 ) -> TaskNode:
     if not _NODE_ID.fullmatch(step.id):
         problems.append(f"step {step.id!r}: an id has letters, digits, - and _, and begins with a letter")
@@ -102,14 +108,15 @@ def _read_node(
         problems.append(f"step {step.id!r}: arguments must be an object")
         arguments = None
     given: dict[str, Any] = dict(cast("dict[str, Any]", arguments or {}))
-    problems += [f"step {step.id!r}: {each}" for each in _check_arguments(tool, given, step.depends_on)]
+    problems += [f"step {step.id!r}: {each}" for each in _check_arguments(tool, given, step.depends_on, asked_for)]
     risk = promote_risk(tool.name, max(step.estimated_risk, tool.risk))
     return TaskNode(step.id, step.description, tool.name, given, step.depends_on, risk)
 
 
-def _check_arguments(tool: Tool, arguments: Mapping[str, Any], depends_on: Sequence[str]) -> list[str]:
+def _check_arguments(tool: Tool, arguments: Mapping[str, Any], depends_on: Sequence[str], asked_for: str) -> list[str]:
     found = find_placeholder_argument(arguments, tool.parameters)
-    problems = [describe_placeholder(tool.name, found)] if found is not None else []
+    is_wrong = found is not None and found.text not in asked_for.casefold()
+    problems = [describe_placeholder(tool.name, found)] if found is not None and is_wrong else []
     parameters = tool.parameters
     known = parameters.get("properties", {})
     problems += [f"{tool.name} has no argument {name!r:.60}" for name in arguments if known and name not in known]

@@ -39,10 +39,9 @@ def build_plan_messages(goal: Goal, tools: Iterable[Tool], failures: Sequence[Ta
         f"{', '.join(risk.label for risk in Risk)}. Never write a placeholder such as TODO or <value>.\n"
         f"Tools:\n{build_catalogue(tools)}"
     )
-    asked = f"{goal.title}\n\n{goal.description}"
     if failures:
-        asked += f"\n\nAn earlier plan did not work; find another way:\n{describe_failures(failures)}"
-    return [Message("system", instructions), Message("user", asked)]
+        instructions += f"\nAn earlier plan did not work; find another way:\n{describe_failures(failures)}"
+    return [Message("system", instructions), Message("user", goal.description or goal.title)]
 
 
 def build_review_messages(goal: Goal, plan: str, tools: Iterable[Tool]) -> list[Message]:

@@ -1,16 +1,24 @@
 """Texts of a goal's steps and reports: results in arguments and prompts, fenced where they are read by a model."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from sophon.goals.goal import Goal
-from sophon.goals.task_node import TaskNode
+from sophon.goals.task_node import NodeStatus, TaskNode
 from sophon.lazy_pattern import lazy_pattern
+from sophon.plans import Plan, PlanProgress, PlanStep, PlanStepStatus, StepState, step_prompt, synthesis_prompt
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import fence_text
 
 MAX_RESULT_CHARACTERS: Final = 4000
 """Characters of a result that later steps and the report read."""
+
+GOAL_MARK: Final = "This is one step of the goal:"
+"""Begins the part of a step's message that says what the goal is."""
+
+REPORT_MARK: Final = "[AUTO-DETECTED: goal"
+"""Begins the message that asks for a report."""
 
 _REFERENCE = lazy_pattern(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]{0,63})\s*\}\}")
 
@@ -39,47 +47,34 @@ def fill_results(value: Any, results: Mapping[str, str]) -> Any:
 
 
 def build_step_text(goal: Goal, node: TaskNode, results: Mapping[str, str], nonce: str) -> str:
-    """Return the message of a step that the agent does; the results of other steps are fenced.
+    """Return the message of a step that the agent does, in the layout of `sophon.plans.step_prompt`.
 
-    The goal is told in the words that its owner wrote or approved.
+    Results are fenced. The goal is told in the words that its owner wrote or approved.
     """
-    parts = [
-        f"Goal: {goal.title}\n{goal.description}",
-        f"Do this step of its plan, and only this: {node.description}",
-    ]
-    if results:
-        found = "\n\n".join(
-            f"Step {name}:\n{fence_text(truncate(text, MAX_RESULT_CHARACTERS), f'result of step {name}', nonce)}"
-            for name, text in results.items()
-        )
-        parts.append(f"Results of the steps before this one:\n\n{found}")
-    if node.error:
-        parts.append(f"A first try failed: {truncate(node.error)}\nDo not repeat it: find another way to the same end.")
-    return "\n\n".join(parts)
+    fenced = {
+        name: fence_text(truncate(text, MAX_RESULT_CHARACTERS), f"result of {name}", nonce)
+        for name, text in results.items()
+    }
+    step = PlanStep(node.id, node.description)
+    prompt = step_prompt(step, fenced, node.error or None, limit=2 * MAX_RESULT_CHARACTERS)
+    return f"{prompt}\n\n{GOAL_MARK} {goal.title}\n{goal.description}"
 
 
 def build_call_text(goal: Goal, node: TaskNode) -> str:
     """Return the message of a step that is one tool call, without the arguments: nothing says a person wrote them."""
-    return f"Goal: {goal.title}\n{goal.description}\n\nStep {node.id}: call of the tool {node.tool}"
+    return f"Step {node.id}: call of the tool {node.tool}\n\n{GOAL_MARK} {goal.title}\n{goal.description}"
 
 
 def build_report_text(goal: Goal, nonce: str) -> str:
-    """Return the message that asks for the report of a goal that is over; results are fenced."""
-    steps = "\n\n".join(_describe_step(node, nonce) for node in goal.nodes) or "It had no plan."
-    return (
-        f"[AUTO-DETECTED: goal {goal.state}: {goal.title}]\n"
-        f"The goal that was asked for in this conversation is over: {goal.state}"
-        f"{f' ({goal.reason})' if goal.reason else ''}. Report its outcome in a few sentences, from the results below. "
-        "Say plainly what could not be done, and why. Do nothing else.\n\n"
-        f"{steps}"
-    )
-
-
-def build_plain_report(goal: Goal) -> str:
-    """Return the report of a goal without a model: its state and how each step ended."""
-    lines = [f"Goal {goal.title!r}: {goal.state}{f' ({goal.reason})' if goal.reason else ''}, {goal.progress} % done."]
-    lines += [f"- {node.description}: {node.status}" for node in goal.nodes]
-    return "\n".join(lines)
+    """Return the message that asks for the report of a goal that is over, in the layout of
+    `sophon.plans.synthesis_prompt`; results are fenced. The first line tells the decision layer that nobody wrote it.
+    """
+    why = f" ({goal.reason})" if goal.reason else ""
+    steps = [PlanStep(node.id, node.description) for node in goal.nodes]
+    states = {node.id: asdict(_to_step_state(node, nonce)) for node in goal.nodes}
+    plan = Plan("plan_report", f"{goal.title}{why}", tuple(steps)).to_json()
+    progress = PlanProgress.from_json({"plan": plan, "states": states})
+    return f"{REPORT_MARK} {goal.state}]\n{synthesis_prompt(progress, limit=2 * MAX_RESULT_CHARACTERS)}"
 
 
 def find_results(nodes: Sequence[TaskNode], node: TaskNode) -> dict[str, str]:
@@ -87,7 +82,17 @@ def find_results(nodes: Sequence[TaskNode], node: TaskNode) -> dict[str, str]:
     return {each.id: each.result for each in nodes if each.id in node.depends_on}
 
 
-def _describe_step(node: TaskNode, nonce: str) -> str:
+def _to_step_state(node: TaskNode, nonce: str) -> StepState:
     detail = node.result if node.status == "done" else node.error
-    shown = fence_text(truncate(detail, MAX_RESULT_CHARACTERS), f"step {node.id}", nonce) if detail else "(nothing)"
-    return f"Step {node.id} ({node.description}), {node.status}:\n{shown}"
+    shown = fence_text(truncate(detail, MAX_RESULT_CHARACTERS), f"step {node.id}", nonce) if detail else ""
+    status: PlanStepStatus = _STATUSES[node.status]
+    return StepState(status, text=shown, reason=shown or "it was not tried")
+
+
+_STATUSES: Final[Mapping[NodeStatus, PlanStepStatus]] = {
+    "pending": "pending",
+    "running": "cancelled",
+    "done": "completed",
+    "failed": "failed",
+    "blocked": "skipped",
+}

@@ -25,9 +25,9 @@ MAX_RETRIES: Final = 2
 class TaskNode:
     """A step. With `tool` it is that call with `arguments`; without one it is a turn of the agent on `description`.
 
-    `depends_on` holds the ids of the nodes whose results it needs. `run_id` is the run of the present try, `started_at`
-    when that was started, `waits` whether it waits for a person. `result` is its answer, `error` why the last try
-    failed. `tries` counts all starts, `retries` those after a failure.
+    `depends_on` holds the ids of the nodes whose results it needs. `run_id` is the run of the present try, in
+    the session `session_id`, `started_at` when that was started, `waits` whether it waits for a person. `result` is its
+    answer, `error` why the last try failed. `tries` counts all starts, `retries` those after a failure.
     """
 
     id: str
@@ -41,6 +41,7 @@ class TaskNode:
     tries: int = 0
     max_retries: int = MAX_RETRIES
     run_id: str = ""
+    session_id: str = ""
     started_at: datetime | None = None
     waits: bool = False
     result: str = ""
@@ -78,6 +79,7 @@ class TaskNode:
             "tries": self.tries,
             "max_retries": self.max_retries,
             "run_id": self.run_id,
+            "session_id": self.session_id,
             "started_at": self.started_at.isoformat() if self.started_at else None,
             "waits": self.waits,
             "result": self.result,

@@ -24,3 +24,7 @@ class AcceptedTools:
     async def save(self, server: str, digests: Mapping[str, str]) -> None:
         """Replace the accepted hashes of a server. Raises StoreError."""
         await self._states.put(ChannelStateEntry(CHANNEL, server, KIND, KEY, {"tools": dict(digests)}))
+
+    async def forget(self, server: str) -> None:
+        """Forget a server: its next connection is its first one. Raises StoreError."""
+        await self._states.remove(CHANNEL, server, KIND, KEY)

@@ -80,10 +80,12 @@ async def open_stdio(
     folder: Path | None = None,
     max_message_bytes: int = MAX_MESSAGE_BYTES,
     on_end: Callable[[], None] = lambda: None,
+    on_last_words: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Any]:
     """Start a server and yield its streams, for `mcp.Client`; the process and its children end with the block.
 
-    `on_end` is called when the server writes no more. Raises OSError if the program cannot be started.
+    `on_end` is called when the server writes no more, and `on_last_words` with the last line of its standard error,
+    which is untrusted text and may hold secrets. Raises OSError if the program cannot be started.
     """
     process = await ServerProcess.start(command, environment, folder)
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -115,6 +117,7 @@ async def open_stdio(
         finally:
             with anyio.CancelScope(shield=True):
                 await process.stop()
+                on_last_words(process.last_words)
                 for stream in (to_session, from_server, to_server, from_session):
                     await stream.aclose()
             tasks.cancel_scope.cancel()

@@ -1,6 +1,7 @@
 """Processes that a server has started, found in /proc; on other systems none are."""
 
 import os
+import select
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,6 +10,9 @@ from typing import Final
 
 MARKER: Final = "SOPHON_MCP_PROCESS"
 """Environment variable that each program of a server inherits, whatever session it begins and whoever adopts it."""
+
+END_SECONDS: Final = 1.0
+"""Time to wait for the end of a process that was killed; the kernel ends it at once."""
 
 PROC: Final = Path("/proc")
 
@@ -20,7 +24,7 @@ def find_marked(marker: str) -> list[int]:
 
 
 def kill_marked(marker: str) -> int:
-    """Kill the processes with the marker, and return how many there were."""
+    """Kill the processes with the marker, wait for their end, and return how many there were; blocks."""
     killed = 0
     for process in find_marked(marker):
         with suppress(OSError):
@@ -28,6 +32,7 @@ def kill_marked(marker: str) -> int:
             try:
                 if f"{MARKER}={marker}".encode() in _read_environment(process):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    select.select([descriptor], [], [], END_SECONDS)
                     killed += 1
             finally:
                 os.close(descriptor)

@@ -29,7 +29,7 @@ from sophon.visible_text import escape_invisible, render_for_person
 
 log = logging.getLogger("sophon")
 
-MAX_QUESTIONS: Final = 20
+MAX_QUESTIONS: Final = 30
 """Questions of one call, those that were answered wrongly included."""
 
 MAX_ATTEMPTS: Final = 3
@@ -63,6 +63,11 @@ class ElicitingCall:
         self._server, self._tool, self._running, self._seconds = server, tool, running, seconds
         self._asked = 0
         self._lock = asyncio.Lock()
+
+    @property
+    def questions(self) -> int:
+        """Number of questions so far."""
+        return min(self._asked, MAX_QUESTIONS)
 
     async def ask_form(self, message: str, schema: Mapping[str, Any]) -> ElicitationAnswer:
         """Ask the person for the values of a form; declined if it is invalid or asks for a secret."""

@@ -14,7 +14,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
 from sophon.settings.types.json_types import is_list, is_mapping
 
-MAX_FIELDS: Final = 10
+MAX_FIELDS: Final = 15
 MAX_VALUES: Final = 50
 MAX_TEXT: Final = 2000
 LEAVE_OUT: Final = "(leave out)"
@@ -29,9 +29,11 @@ FieldValue: TypeAlias = str | int | float | bool | list[str]
 _EMAIL = lazy_pattern(r"[^@\s]{1,200}@[^@\s]{1,200}")
 _SECRET = lazy_pattern(
     r"(?i)pass(?:word|wd|phrase|code)|\bpwd\b|secret|credential|api[\s_-]?key|private[\s_-]?key|access[\s_-]?key"
-    r"|(?:access|auth|bearer|refresh|api|session|security|login|id)[\s_-]?token|^token$|\botp\b|one[\s_-]?time[\s_-]?code"
-    r"|\b2fa\b|\bmfa\b|card[\s_-]?number|\bcvv\b|\bcvc\b|\bpin\b|\bssn\b|seed[\s_-]?phrase|\biban\b"
+    r"|(?:access|auth|bearer|refresh|api|session|security|login|id)[\s_-]?token|one[\s_-]?time[\s_-]?code"
+    r"|card[\s_-]?number|seed[\s_-]?phrase"
 )
+_SECRET_NAME = lazy_pattern(r"(?i)^token$|\b(?:otp|2fa|mfa|cvv|cvc|pin|ssn|iban)\b")
+"""Words that only a name or a title makes a request; a description may say what not to give."""
 
 
 class InvalidForm(ValueError):
@@ -201,7 +203,8 @@ def find_secret_request(message: str, fields: Sequence[FormField]) -> str:
 
     Servers must not ask for secrets in a form; what a person types here is stored with the conversation.
     """
-    texts = [message]
-    for each in fields:
-        texts += [each.name.replace("_", " "), each.title, each.description]
-    return next((found[0] for text in texts if (found := _SECRET.search(text)) is not None), "")
+    names = [text for each in fields for text in (each.name.replace("_", " "), each.title)]
+    everything = [message, *names, *(each.description for each in fields)]
+    found = [match[0] for text in everything if (match := _SECRET.search(text)) is not None]
+    found += [match[0] for text in (message, *names) if (match := _SECRET_NAME.search(text)) is not None]
+    return found[0] if found else ""

@@ -5,9 +5,19 @@ from typing import Final, cast
 from mcp.shared.exceptions import MCPError
 
 from sophon.security import redact
+from sophon.visible_text import escape_invisible
 
 MAX_ERROR: Final = 1000
 """Characters of an error of a server that are kept."""
+
+
+MAX_LAST_WORDS: Final = 300
+
+
+def describe_end(error: BaseException, last_words: str) -> str:
+    """Return one line about why a server failed, with the last line that its program wrote, without secrets."""
+    said = escape_invisible(redact(last_words))[:MAX_LAST_WORDS]
+    return f"{describe_failure(error)}; its last words: {said}" if said else describe_failure(error)
 
 
 def describe_failure(error: BaseException) -> str:

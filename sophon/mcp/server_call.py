@@ -6,9 +6,10 @@ from typing import Final, Protocol
 import anyio
 
 from sophon.context import Context
-from sophon.events import AgentStatus
+from sophon.events import AgentStatus, McpRequested
 from sophon.lazy_dataclass import dataclass
 from sophon.mcp.elicitation import ElicitingCall
+from sophon.mcp.server_status import ServerStatus
 from sophon.visible_text import escape_invisible
 
 PROGRESS_SECONDS: Final = 0.5
@@ -29,15 +30,35 @@ class ReportProgress(Protocol):
 class ServerCall:
     """A call in flight of a turn; `eliciting` is None if nobody can be asked. `scopes` are of its open questions."""
 
-    run_id: str = ""
+    ctx: Context | None = None
     eliciting: ElicitingCall | None = None
     on_progress: ReportProgress | None = None
     scopes: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
+
+    @property
+    def run_id(self) -> str:
+        """Id of the run whose call it is, "" if it is of none."""
+        return "" if self.ctx is None else self.ctx.run_id
 
     def end(self) -> None:
         """Cancel the open questions: nobody needs their answers any more."""
         for scope in self.scopes:
             scope.cancel()
+
+
+def note_request(call: ServerCall, server: ServerStatus, tool: str, seconds: float, error: str) -> None:
+    """Write a request that has ended into the trace of its turn."""
+    if call.ctx is not None and call.ctx.has_listeners:
+        call.ctx.emit(
+            McpRequested(
+                server=server.id,
+                tool=tool,
+                protocol=server.protocol,
+                duration_ms=round(seconds * 1000),
+                questions=0 if call.eliciting is None else call.eliciting.questions,
+                error=error,
+            )
+        )
 
 
 def report_progress(ctx: Context, tool: str) -> ReportProgress:

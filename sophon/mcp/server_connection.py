@@ -178,8 +178,12 @@ class ServerConnection:
 
 
 @asynccontextmanager
-async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGenerator[ServerConnection]:
+async def connect(
+    address: ServerAddress, wake: Callable[[], None], on_last_words: Callable[[str], None] = lambda _: None
+) -> AsyncGenerator[ServerConnection]:
     """Open a connection; `wake` is called when the tools of the server have changed, or the server has ended.
+
+    At its end `on_last_words` gets the last line that a program has written to its standard error.
 
     Raises OSError, MCPError and other errors, also in groups, for a server that cannot be reached.
     """
@@ -195,7 +199,13 @@ async def connect(address: ServerAddress, wake: Callable[[], None]) -> AsyncGene
         transport = (
             open_http(address.url, address.headers or {}, seconds=address.call_seconds)
             if address.url
-            else open_stdio(address.command, address.environment or {}, folder=address.folder, on_end=wake)
+            else open_stdio(
+                address.command,
+                address.environment or {},
+                folder=address.folder,
+                on_end=wake,
+                on_last_words=on_last_words,
+            )
         )
         async with transport as (reading, writing):
             streams.append(TolerantStream(reading))

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import signal
-from asyncio.subprocess import DEVNULL, Process
+from asyncio.subprocess import Process
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from sophon.mcp.descendants import MARKER, kill_marked
+from sophon.processes.bounded_pipe import STDERR_LIMIT, BoundedPipeReader
 
 log = logging.getLogger("sophon")
 
@@ -43,10 +44,11 @@ class ServerProcess:
         read_transport: asyncio.BaseTransport,
         write_transport: asyncio.WriteTransport,
         protocol: _InputProtocol,
+        errors: BoundedPipeReader,
         marker: str,
     ) -> None:
         self.pid = process.pid
-        self._process, self._reader, self._marker = process, reader, marker
+        self._process, self._reader, self._errors, self._marker = process, reader, errors, marker
         self._read_transport, self._write_transport, self._protocol = read_transport, write_transport, protocol
         self._writer = asyncio.StreamWriter(write_transport, protocol, None, asyncio.get_running_loop())
 
@@ -54,6 +56,7 @@ class ServerProcess:
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> Self:
         """Start a program in a session of its own, with the given variables and the marker. Raises OSError."""
         loop, marker = asyncio.get_running_loop(), os.urandom(16).hex()
+        errors = await BoundedPipeReader.open(STDERR_LIMIT)
         read_end, child_output = os.pipe()
         child_input, write_end = os.pipe()
         output, input_ = os.fdopen(read_end, "rb", buffering=0), os.fdopen(write_end, "wb", buffering=0)
@@ -68,19 +71,21 @@ class ServerProcess:
                 *command,
                 stdin=child_input,
                 stdout=child_output,
-                stderr=DEVNULL,
+                stderr=errors.write_end,
                 cwd=folder,
                 env={**environment, MARKER: marker},
                 start_new_session=True,
             )
         except BaseException:
+            errors.close()
             for file, transport in ((output, read_transport), (input_, write_transport)):
                 file.close() if transport is None else transport.close()
             raise
         finally:
             os.close(child_output)
             os.close(child_input)
-        return cls(process, reader, read_transport, write_transport, protocol, marker)
+        errors.close_write_end()
+        return cls(process, reader, read_transport, write_transport, protocol, errors, marker)
 
     async def read(self) -> bytes:
         """Return some bytes of the output, b"" at its end."""
@@ -90,6 +95,12 @@ class ServerProcess:
         """Write to the input, and wait while the program does not read. Raises OSError if it has closed it."""
         self._writer.write(data)
         await self._writer.drain()
+
+    @property
+    def last_words(self) -> str:
+        """The last line that the program has written to its standard error."""
+        lines = self._errors.text().split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     async def stop(self) -> None:
         """Close the input, wait, kill the process group and every other process of the server, and close the pipes."""
@@ -106,6 +117,7 @@ class ServerProcess:
         if waiting.cancelled_caught:
             log.warning("the MCP server with process id %d does not end", self.pid)
         self._read_transport.close()
+        self._errors.close()
         if not self._protocol.is_lost:  # bytes that nobody reads any more keep it open
             self._write_transport.abort()
         await asyncio.sleep(0)  # the transports close their files in the next pass of the loop

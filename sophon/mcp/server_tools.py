@@ -138,7 +138,7 @@ class ServerTools:
         eliciting = None
         if running is not None and self._question_seconds > 0:
             eliciting = ElicitingCall(self._server, tool, ctx, running, self._question_seconds)
-        return ServerCall(ctx.run_id, eliciting, report_progress(ctx, tool) if ctx.has_listeners else None)
+        return ServerCall(ctx, eliciting, report_progress(ctx, tool) if ctx.has_listeners else None)
 
 
 def _define(name: str, schema: Mapping[str, Any]) -> ToolDefinition:

@@ -14,16 +14,13 @@ from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
 from sophon.mcp.call_statistics import NO_CALLS, CallStatistics
 from sophon.mcp.crash_budget import MAX_CRASHES, CrashBudget
-from sophon.mcp.server_call import ServerCall
+from sophon.mcp.offered_tools import OfferedTools
+from sophon.mcp.server_call import ServerCall, note_request
 from sophon.mcp.server_status import ServerState, ServerStatus, ToolStatus
 from sophon.mcp.server_tools import ServerTools
 from sophon.mcp.server_unusable import ServerUnusable
-from sophon.mcp.tool_definition import ToolDefinition
-from sophon.mcp.tool_pins import find_changed
-from sophon.mcp.tool_rows import describe_dropped, describe_reader, describe_tool
 from sophon.settings import McpServerSettings
 from sophon.tools.registry import Toolbox
-from sophon.tools.tool import Tool
 from sophon.visible_text import escape_invisible
 
 if TYPE_CHECKING:
@@ -71,30 +68,27 @@ class SupervisedServer:
         self.status = ServerStatus(settings.id, "starting" if settings.enabled else "disabled")
         self.settled = asyncio.Event()
         """Set once the first attempt to connect has ended, well or not."""
-        self._settings, self._toolbox, self._accepted, self._clock = settings, toolbox, accepted, clock
-        self._resolve, self._disabled, self._on_change = resolve, disabled, on_change
-        self._source = f"mcp:{settings.id}"
+        self._settings, self._clock, self._resolve, self._on_change = settings, clock, resolve, on_change
         self._budget = CrashBudget()
         self._wake = asyncio.Event()
         self._connection: ServerConnection | None = None
-        self._definitions: Mapping[str, ToolDefinition] = {}
-        self._tools: dict[str, tuple[str, Tool]] = {}
-        self._has_more = False
-        self._dropped: Mapping[str, str] = {}
-        self._features = (False, False)
-        self._readers: list[Tool] = []
-        self._factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
+        self._last_words = ""
+        factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
+        self._tools = OfferedTools(settings.id, factory, toolbox, accepted, disabled)
         self.statistics: dict[str, CallStatistics] = {}
         """Calls of the tools, by their names at the server."""
         self._lock = asyncio.Lock()
         self._scope: anyio.CancelScope | None = None
         self._is_stopped = False
+        self._restarting = asyncio.Event()
 
     async def run_forever(self) -> None:
-        """Keep the server connected until `stop`, or until it is given up."""
-        with anyio.CancelScope() as self._scope:
-            if not self._is_stopped:
+        """Keep the server connected until `stop`; one that is given up is off until `restart`."""
+        while not self._is_stopped:
+            self._restarting.clear()
+            with anyio.CancelScope() as self._scope:
                 await self._supervise()
+            await self._restarting.wait()
 
     def stop(self) -> None:
         """End `run_forever`, which then ends the program of the server.
@@ -103,6 +97,26 @@ class SupervisedServer:
         connects is lost in it.
         """
         self._is_stopped = True
+        self._end_attempt()
+
+    async def restart(self) -> ServerStatus:
+        """Connect again, with a new crash budget, and return the status after the first attempt.
+
+        Raises InputError for a server that is disabled.
+        """
+        if not self._settings.enabled:
+            raise InputError(f"the MCP server {self._settings.id} is disabled in the settings")
+        log.info("the MCP server %s is restarted", self._settings.id)
+        self._budget = CrashBudget()
+        self.settled.clear()
+        self._set("starting", "")
+        self._end_attempt()
+        with anyio.move_on_after(START_SECONDS):
+            await self.settled.wait()
+        return self.describe()
+
+    def _end_attempt(self) -> None:
+        self._restarting.set()
         if self._scope is not None:
             self._scope.cancel()
 
@@ -123,13 +137,14 @@ class SupervisedServer:
                     await self._clock.sleep(delay)
         finally:
             self._connection = None
-            self.settled.set()
+            if not self._restarting.is_set():
+                self.settled.set()
 
     def _plan_restart(self, error: Exception) -> float | None:
         """Count a failure and return the seconds until the next attempt, None if there is none."""
-        from sophon.mcp.failure_text import describe_failure  # lazy: it needs the extra
+        from sophon.mcp.failure_text import describe_end  # lazy: it needs the extra
 
-        text = describe_failure(error)
+        text = describe_end(error, self._last_words)
         delay = self._budget.record(self._clock.monotonic())
         if delay is not None:
             log.warning("the MCP server %s has failed and is started again: %s", self._settings.id, text)
@@ -149,89 +164,49 @@ class SupervisedServer:
         Raises InputError if there is no such tool, or its definition is another one by now; nothing is accepted then.
         """
         async with self._lock:
-            for name, digest in digests.items():
-                found = self._definitions.get(name)
-                if found is None:
-                    raise InputError(f"the MCP server {self._settings.id} has no tool {name!r} now")
-                if found.digest != digest:
-                    raise InputError(f"the tool {name!r} has changed since it was shown; look at it again")
-            before = await self._accepted.load(self._settings.id) or {}
-            await self._accepted.save(self._settings.id, {**before, **digests})
+            await self._tools.accept(digests)
             log.info("tools of the MCP server %s were accepted: %s", self._settings.id, ", ".join(digests))
-            await self._offer()
+            self._set(self.status.state, None, await self._tools.offer())
         return self.status
 
     async def _connect_and_follow(self) -> None:
         from sophon.mcp.server_connection import connect  # lazy: it needs the extra
 
+        self._last_words = ""
         address = await self._resolve(self._settings)
         # Scopes of anyio, not of the clock, for the reason that `stop` gives.
         with anyio.fail_after(START_SECONDS) as start:
             self._wake.clear()
-            async with connect(address, self._wake.set) as connection:
+            async with connect(address, self._wake.set, self._note_last_words) as connection:
                 self._note_facts(connection.facts)
-                await self._refresh(connection)
+                note = await self._refresh(connection)
                 start.deadline = math.inf
                 self._connection = connection
-                self._set_ready()
+                self._set("ready", note)
                 self.settled.set()
                 while True:
                     await self._wake.wait()
                     self._wake.clear()
                     with anyio.fail_after(LIST_SECONDS):
-                        await self._refresh(connection)
-                    self._set_ready()
+                        note = await self._refresh(connection)
+                    self._set("ready", note)
                     await self._clock.sleep(MIN_PAUSE_SECONDS)
 
-    def _note_facts(self, facts: "ServerFacts") -> None:
-        """Keep what the server says about itself, and the tools that read what it has, the same after a restart."""
-        software = escape_invisible(facts.software)
-        self.status = replace(self.status, protocol=facts.protocol, software=software)  # announced with its tools
-        features = (facts.has_resources, facts.has_prompts)
-        if features != self._features:
-            self._features = features
-            self._readers = self._factory.create_readers(has_resources=features[0], has_prompts=features[1])
+    def _note_last_words(self, line: str) -> None:
+        self._last_words = line
 
-    async def _refresh(self, connection: "ServerConnection") -> None:
+    def _note_facts(self, facts: "ServerFacts") -> None:
+        """Keep what the server says about itself; it is announced with its tools."""
+        self.status = replace(self.status, protocol=facts.protocol, software=escape_invisible(facts.software))
+        self._tools.set_features(has_resources=facts.has_resources, has_prompts=facts.has_prompts)
+
+    async def _refresh(self, connection: "ServerConnection") -> str:
+        """Read the tools, offer them, and return a note about what is left out, "" if nothing is."""
         definitions, has_more = await connection.list_tools()
         async with self._lock:
-            self._definitions = {each.name: each for each in definitions}
-            self._dropped = {name: why for name, why in connection.dropped.items() if name not in self._definitions}
-            self._has_more = has_more
-            await self._offer()
-
-    async def _offer(self) -> None:
-        """Put what is accepted of the definitions into the toolbox; all of them at the very first connection."""
-        offered = {name: each.digest for name, each in self._definitions.items()}
-        accepted = await self._accepted.load(self._settings.id)
-        if accepted is None:
-            await self._accepted.save(self._settings.id, offered)
-            accepted = offered
-        changed, own = find_changed(accepted, offered), self._settings.id
-        rows = [describe_tool(own, each, self._disabled, changed) for each in self._definitions.values()]
-        kept = {row.name: self._keep_tool(self._definitions[row.name]) for row in rows if row.state == "offered"}
-        self._tools = kept
-        taken = {f"{own}.{name}" for name in self._definitions} | set(self._disabled)
-        readers = [reader for reader in self._readers if reader.name not in taken]
-        self._toolbox.replace(self._source, [*(tool for _, tool in kept.values()), *readers])
-        registry = self._toolbox.registry
-        for index, row in enumerate(rows):
-            if row.state == "offered" and registry.get(f"{own}.{row.name}") is not kept[row.name][1]:
-                rows[index] = replace(row, state="unusable", reason="the name is taken by another tool")
-        rows += [describe_dropped(name, reason) for name, reason in self._dropped.items()]
-        rows += [describe_reader(own, reader) for reader in readers]
-        self._set(self.status.state, None, tuple(rows))
-
-    def _set_ready(self) -> None:
-        note = f"it lists more than {len(self._definitions)} tools; the rest is left out" if self._has_more else ""
-        self._set("ready", note)
-
-    def _keep_tool(self, definition: ToolDefinition) -> tuple[str, Tool]:
-        """Return the tool of a definition; the one of before, if it is the same, so that nothing is built anew."""
-        before = self._tools.get(definition.name)
-        if before is not None and before[0] == definition.digest:
-            return before
-        return definition.digest, self._factory.create_tool(definition)
+            self._tools.set_list(definitions, connection.dropped)
+            self._set(self.status.state, None, await self._tools.offer())
+        return f"it lists more than {len(definitions)} tools; the rest is left out" if has_more else ""
 
     async def _send(self, tool: str, request: "Request", call: ServerCall) -> str:
         """Send a request of one of the tools, and count it."""
@@ -246,13 +221,13 @@ class SupervisedServer:
             error = str(failure)[:MAX_ERROR] if isinstance(failure, ToolError) else "it was stopped before its end"
             raise
         finally:
-            earlier = self.statistics.get(tool, NO_CALLS)
-            self.statistics[tool] = earlier.with_call(self._clock.monotonic() - started, error)
+            seconds = self._clock.monotonic() - started
+            self.statistics[tool] = self.statistics.get(tool, NO_CALLS).with_call(seconds, error)
+            note_request(call, self.status, tool, seconds, error)
 
     def _give_up(self, error: str) -> None:
         log.error("the MCP server %s has failed: %s", self._settings.id, error)
-        self._tools, self._definitions = {}, {}
-        self._toolbox.replace(self._source, [])
+        self._tools.withdraw()
         self._set("failed", error, ())
 
     def _set(self, state: ServerState, error: str | None = None, tools: tuple[ToolStatus, ...] | None = None) -> None:

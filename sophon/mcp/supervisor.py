@@ -79,6 +79,13 @@ class McpSupervisor:
 
     async def accept(self, server: str, digests: Mapping[str, str]) -> ServerStatus:
         """Accept tools of a server; see `SupervisedServer.accept`. Raises NotFound, InputError, StoreError."""
+        return await self._find(server).accept(digests)
+
+    async def restart(self, server: str) -> ServerStatus:
+        """Connect to a server again; see `SupervisedServer.restart`. Raises NotFound, InputError."""
+        return await self._find(server).restart()
+
+    def _find(self, server: str) -> SupervisedServer:
         if server not in self.servers:
             raise NotFound("MCP server", server, [*self.servers][:5])
-        return await self.servers[server].accept(digests)
+        return self.servers[server]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from sophon.lazy_pattern import lazy_pattern
 
@@ -28,6 +28,15 @@ _COMMON: Final = frozenset(_COMMON_WORDS.split())
 """Words that begin a sentence and name nothing."""
 
 
+class EndedRelation(Protocol):
+    """A relation between two names."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def object(self) -> str: ...
+
+
 def find_entities(text: str) -> tuple[str, ...]:
     """Return what a text names, in order, each once: names by their capital letters, e-mail addresses, ISO dates."""
     found = [(match.start(), match[0]) for pattern in (_ADDRESS, _DATE) for match in pattern.finditer(text)]
@@ -39,6 +48,12 @@ def find_entities(text: str) -> tuple[str, ...]:
         if words and any(len(word) > 1 for word in words):
             found.append((match.start(), " ".join(words)))
     return clean_entities(name for _, name in sorted(found, key=lambda pair: pair[0]))
+
+
+def collect_entities(text: str, relations: Iterable["EndedRelation"]) -> tuple[str, ...]:
+    """Return what a text names, the ends of its relations first: a model knows names that spelling does not show."""
+    ends = [end for each in relations for end in (each.subject, each.object)]
+    return clean_entities([*ends, *find_entities(text)])
 
 
 def clean_entities(names: Iterable[str]) -> tuple[str, ...]:

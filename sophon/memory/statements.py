@@ -7,6 +7,7 @@ from typing import Final, Literal, cast
 
 from sophon.lazy_dataclass import dataclass
 from sophon.lazy_pattern import lazy_pattern
+from sophon.memory.relations import Relation, parse_relations
 
 MAX_STATEMENTS: Final = 5
 """Statements that are taken of one answer."""
@@ -36,6 +37,7 @@ class Statement:
 
     text: str
     category: Literal["fact", "preference"] = "fact"
+    relations: tuple[Relation, ...] = ()
 
 
 def may_state_facts(text: str) -> bool:
@@ -44,7 +46,8 @@ def may_state_facts(text: str) -> bool:
 
 
 def parse_statements(answer: str) -> list[Statement]:
-    """Return the statements in a model's answer: a JSON list with `text` and `category`, or bullets, else none.
+    """Return the statements in a model's answer: a JSON list with `text`, `category` and `relations`, or bullets, else
+    none.
 
     What is invalid or looks like a secret is left out, and what follows the first `MAX_STATEMENTS`.
     """
@@ -67,9 +70,10 @@ def _parse_statement(item: object) -> Statement | None:
     text, category = fields.get("text"), fields.get("category", "fact")
     if not isinstance(text, str) or not MIN_CHARACTERS <= len(text.strip()) <= MAX_CHARACTERS or _SECRET.search(text):
         return None
-    if category == "preference":
-        return Statement(text.strip(), "preference")
-    return Statement(text.strip()) if category == "fact" else None
+    if category not in ("fact", "preference"):
+        return None
+    relations = parse_relations(fields.get("relations"), text)
+    return Statement(text.strip(), "preference" if category == "preference" else "fact", relations)
 
 
 def _parse_json(answer: str) -> Sequence[object] | None:

@@ -45,6 +45,9 @@ LINK_ACTIONS: Final = frozenset({"browser_navigate", "git_clone"})
 _OWN_CHAT: Final = frozenset({"chat.send_file"})
 """Tools that answer in the chat of the turn: who is in it reads the reply too."""
 
+OWN_TURN: Final = frozenset({"agents.run"})
+"""Tools that run a part of the turn: it shares the taint of the turn, and each of its own calls is judged."""
+
 _SENDER: Final = re.compile(
     r"(?:^|[._-])(?:send|post|publish|upload|share|mail|email|e-mail|sms|tweet|toot|webhook|notify|fetch|download|http|"
     r"browse|push|submit|pay|transfer|order|book|invite|reply|forward|dm|message)(?:$|[._-])",
@@ -64,7 +67,7 @@ def find_sinks(
     A tool whose action type is not known sends its arguments away if its results come from outside, if its risk is
     Medium or above, or if its name or an argument says so; otherwise it only reads.
     """
-    if tool_name in _OWN_CHAT:
+    if tool_name in _OWN_CHAT or tool_name in OWN_TURN:
         return ()
     if action_type == "execute_command":
         return ("exec", "external") if may_use_network(arguments) else ("exec",)

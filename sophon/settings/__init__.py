@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from sophon.settings.sections.custom_tools import CustomToolsSettings
     from sophon.settings.sections.failover import FailoverSettings
+    from sophon.settings.sections.goals import GoalBudgetSettings, GoalsSettings, ResourceLimitSettings
     from sophon.settings.sections.guards.section import GuardsSettings
     from sophon.settings.sections.host import (
         ChannelsSettings,
@@ -90,6 +91,9 @@ _HOMES = {
     "SecretUrl": "sophon.settings.types.secret_references",
     "Settings": "sophon.settings.root",
     "CustomToolsSettings": "sophon.settings.sections.custom_tools",
+    "GoalBudgetSettings": "sophon.settings.sections.goals",
+    "GoalsSettings": "sophon.settings.sections.goals",
+    "ResourceLimitSettings": "sophon.settings.sections.goals",
     "SkillsSettings": "sophon.settings.sections.skills",
     "StoreSettings": "sophon.settings.sections.host",
     "TelegramSettings": "sophon.settings.sections.host",
@@ -120,6 +124,8 @@ __all__ = [
     "Duration",
     "EmbeddingsSettings",
     "FailoverSettings",
+    "GoalBudgetSettings",
+    "GoalsSettings",
     "GuardsSettings",
     "HubIssuerSettings",
     "HubSettings",
@@ -136,6 +142,7 @@ __all__ = [
     "ProviderBudgetSettings",
     "ProviderSettings",
     "QueueSettings",
+    "ResourceLimitSettings",
     "RetentionSettings",
     "RiskSetting",
     "RoutingSettings",

@@ -5,10 +5,12 @@ from typing import Any
 
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
+from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
 from sophon.settings.sections.failover import FailoverSettings
+from sophon.settings.sections.goals import GoalsSettings
 from sophon.settings.sections.guards.section import GuardsSettings
 from sophon.settings.sections.host import (
     ChannelsSettings,
@@ -24,6 +26,7 @@ from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
 from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
+from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.settings.sections.skills import SkillsSettings
 from sophon.settings.sections.traces import TelemetrySettings, TracesSettings
 from sophon.settings.sections.turn import (
@@ -33,6 +36,7 @@ from sophon.settings.sections.turn import (
     ContextWindowSettings,
     MemorySettings,
     PlanningSettings,
+    PreferencesSettings,
     ToolFilterSettings,
     ToolsSettings,
 )
@@ -94,11 +98,23 @@ class Settings(SettingsSection):
         description="Credentials that http.request and http.send attach, by a name of your choice.",
     )
     memory: MemorySettings = Field(default_factory=MemorySettings.defaults, description="Long-term memory.")
+    preferences: PreferencesSettings = Field(
+        default_factory=PreferencesSettings.defaults, description="How people want to be answered."
+    )
     custom_tools: CustomToolsSettings = Field(
         default_factory=CustomToolsSettings.defaults, description="Tools that users have made while the host runs."
     )
+    goals: GoalsSettings = Field(
+        default_factory=GoalsSettings.defaults, description="Plans that the host works on for hours or days."
+    )
     skills: SkillsSettings = Field(
         default_factory=SkillsSettings.defaults, description="Folders with instructions and tools for tasks."
+    )
+    schedules: SchedulesSettings = Field(
+        default_factory=SchedulesSettings.defaults, description="Tasks that the host starts at set times."
+    )
+    agents: AgentsSettings = Field(
+        default_factory=AgentsSettings.defaults, description="Agents with prompts, tools and models of their own."
     )
     mcp: McpSettings = Field(
         default_factory=McpSettings.defaults, description="Servers of the Model Context Protocol, which offer tools."

@@ -19,11 +19,14 @@ from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
+from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
+from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.traces.contract import TraceStore
@@ -58,13 +61,19 @@ class Store(Protocol):
     @property
     def persons(self) -> PersonStore: ...
     @property
+    def preferences(self) -> PreferenceStore: ...
+    @property
     def rate_windows(self) -> RateWindowStore: ...
     @property
     def route_averages(self) -> RouteAverageStore: ...
     @property
     def runs(self) -> RunStore: ...
     @property
+    def schedules(self) -> ScheduleStore: ...
+    @property
     def snapshots(self) -> SnapshotStore: ...
+    @property
+    def sub_agents(self) -> SubAgentStore: ...
     @property
     def traces(self) -> TraceStore: ...
     @property

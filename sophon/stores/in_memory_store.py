@@ -15,12 +15,16 @@ from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.persons.in_memory import InMemoryPersonStore
+from sophon.stores.preferences.contract import PreferenceStore
+from sophon.stores.preferences.in_memory import InMemoryPreferenceStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
 from sophon.stores.runs.contract import Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
+from sophon.stores.schedules.in_memory import InMemoryScheduleStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
+from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.in_memory import InMemoryTextStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.traces.in_memory import InMemoryTraceStore
@@ -34,14 +38,20 @@ from sophon.stores.vectors.in_memory import InMemoryVectorStore
 class InMemoryStore:
     """Store in plain dicts and lists. `clock` dates what is written; default: the system clock.
 
-    `usage` and `memories` replace its own: a host's conversations off the record share those of the host.
+    `usage`, `memories` and `preferences` replace its own: a host's conversations off the record share those of
+    the host.
 
     It belongs to one event loop: no method awaits anything, so each is atomic without a lock. Closing it deletes
     nothing.
     """
 
     def __init__(
-        self, *, clock: Clock | None = None, usage: UsageStore | None = None, memories: MemoryStore | None = None
+        self,
+        *,
+        clock: Clock | None = None,
+        usage: UsageStore | None = None,
+        memories: MemoryStore | None = None,
+        preferences: PreferenceStore | None = None,
     ) -> None:
         clock = clock or SystemClock()
         self.sessions = InMemorySessionStore(clock)
@@ -58,10 +68,14 @@ class InMemoryStore:
         self.sessions.on_delete(self.goals.forget_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
+        self.schedules = InMemoryScheduleStore()
+        self.sessions.on_delete(self.schedules.forget_session)
         self.traces = InMemoryTraceStore()
         self.sessions.on_delete(self.traces.forget_session)
         self.trajectories = InMemoryTrajectoryStore()
         self.sessions.on_delete(self.trajectories.forget_session)
+        self.sub_agents = InMemorySubAgentStore()
+        self.sessions.on_delete(self.sub_agents.forget_session)
         self.vectors = InMemoryVectorStore()
         self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
@@ -73,6 +87,8 @@ class InMemoryStore:
         self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)
         self.channel_state = InMemoryChannelStateStore(clock)
+        own_preferences = InMemoryPreferenceStore()
+        self.preferences: PreferenceStore = own_preferences if preferences is None else preferences
         self.health = StoreHealth("memory://")
         self.maintenance = InMemoryMaintenance()
         self.rate_windows = InMemoryRateWindowStore()
@@ -96,6 +112,7 @@ class InMemoryStore:
             self.traces,
             self.vectors,
             self.route_averages,
+            self.sub_agents,
             lambda request, at: self.approvals.add(request, at),
         )
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
@@ -103,11 +120,14 @@ class InMemoryStore:
         self.persons = InMemoryPersonStore(
             {
                 "grants": lambda person, _: self.grants.forget_person(person),
+                "preferences": lambda person, _: own_preferences.forget_person(person),
                 "goals": lambda person, _: self.goals.forget_person(person),
                 "tokens": lambda person, _: self.api_tokens.forget_person(person),
                 "trajectories": lambda person, _: self._forget_trajectories(person),
                 "traces": lambda person, _: self.traces.forget_person(person),
                 "feedback": lambda person, _: self.trajectories.forget_feedback(person),
+                "schedules": lambda person, _: self.schedules.forget_person(person),
+                "sub_agents": lambda person, _: self.sub_agents.forget_person(person),
                 "snapshots": lambda person, _: self.snapshots.forget_owner(person),
                 "messages": lambda person, _: self.outbox.forget_recipient(person),
                 "accounts": own_usage.forget_payer,

@@ -16,13 +16,16 @@ from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import SqlRouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
+from sophon.stores.schedules.sql import SqlScheduleStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.sub_agents.sql import SqlSubAgentStore
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
 from sophon.stores.traces.sql import SqlTraceStore
@@ -73,8 +76,11 @@ class SqlStore:
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)
         self.persons = SqlPersonStore(self._database)
+        self.preferences = SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database)
+        self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
+        self.sub_agents = SqlSubAgentStore(self._database)
         self.traces = SqlTraceStore(self._database)
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)

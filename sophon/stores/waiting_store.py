@@ -24,11 +24,14 @@ from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
+from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.rate_windows.contract import RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore
 from sophon.stores.runs.contract import RunStore
+from sophon.stores.schedules.contract import ScheduleStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.snapshots.contract import SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentStore
 from sophon.stores.texts.contract import TextStore
 from sophon.stores.tool_call_journal.contract import Journal
 from sophon.stores.traces.contract import TraceStore
@@ -59,11 +62,14 @@ class WaitingStore:
     data_labels: DataLabelStore
     goals: GoalStore
     grants: GrantStore
+    preferences: PreferenceStore
     journal: Journal
     memories: MemoryStore
     persons: PersonStore
     rate_windows: RateWindowStore
+    schedules: ScheduleStore
     snapshots: SnapshotStore
+    sub_agents: SubAgentStore
     traces: TraceStore
     trajectories: TrajectoryStore
     vectors: VectorStore

@@ -37,6 +37,10 @@ WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
 
 
+class CallSuspended(Exception):
+    """Raised by a `nested` tool whose own turn waits for a person: the call stays pending, and so does its turn."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
     """A function with its schema and traits; calling the Tool calls the function.
@@ -53,6 +57,10 @@ class Tool:
     enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a message that needs no
     model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it must be fast, and only a
     tool of at most low risk may have it. `owner` is the only principal that has the tool; None for everybody.
+    `find_problem` returns, from the turn's context and valid arguments, why a call cannot run, before a person is asked
+    about it. `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets
+    a context with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then
+    called again.
     """
 
     name: str
@@ -75,6 +83,8 @@ class Tool:
     describe: Describe | None = None
     answer: Callable[[str], str | None] | None = None
     owner: str | None = None
+    find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None
+    nested: bool = False
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
@@ -89,6 +99,8 @@ class Tool:
             value: object = getattr(self, trait)
             if value is not None and (type(value) is not int or value < 1):
                 raise CompositionError(f"tool {self.name!r}: {trait} is {value!r}; it must be a whole number from 1")
+        if self.nested and not self.idempotent:
+            raise CompositionError(f"tool {self.name!r}: a nested tool must be idempotent")
         object.__setattr__(self, "_definition", None)
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
 
@@ -150,6 +162,8 @@ def tool(
     sandboxed: bool = False,
     describe: Describe | None = None,
     answer: Callable[[str], str | None] | None = None,
+    find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None,
+    nested: bool = False,
     deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 

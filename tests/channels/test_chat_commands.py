@@ -2,7 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.callback_data import build_approval_buttons, parse_callback_data
+from sophon_channels.callback_data import (
+    ApprovalPress,
+    build_approval_buttons,
+    build_choice_buttons,
+    parse_callback_data,
+)
 from sophon_channels.chat_commands import COMMAND_DESCRIPTIONS, ChatCommand, format_help, parse_command
 from sophon_channels.short_codes import CODE_ALPHABET, generate_code, normalize_code
 
@@ -56,6 +61,15 @@ def test_a_button_gives_back_what_it_was_given(code: str) -> None:
         press = parse_callback_data(button.data)
         assert press is not None
         assert (press.code, press.verdict) == (code, button.label.lower())
+
+
+@given(st.text(CODE_ALPHABET, min_size=8, max_size=8), st.lists(st.text(min_size=1), max_size=10))
+def test_a_button_of_a_choice_gives_back_its_number(code: str, labels: list[str]) -> None:
+    *choices, cancel = build_choice_buttons(code, labels)
+    assert [parse_callback_data(each.data) for each in choices] == [
+        ApprovalPress(code, "answer", number) for number in range(1, len(labels) + 1)
+    ]
+    assert (parse_callback_data(cancel.data), cancel.label) == (ApprovalPress(code, "reject"), "Cancel")
 
 
 @given(st.text(max_size=70))

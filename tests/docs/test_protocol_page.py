@@ -35,7 +35,7 @@ async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there()
         if route.resource is not None and route.method != "HEAD"
     }
     page = (DOCS / "api.md").read_text()
-    assert set(re.findall(r"`((?:GET|POST|PATCH|DELETE) /[^`]*)`", page)) == routes
+    assert set(re.findall(r"`((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)`", page)) == routes
 
 
 def test_the_examples_on_the_page_are_the_files_and_have_about_forty_lines() -> None:

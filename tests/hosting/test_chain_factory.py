@@ -8,9 +8,9 @@ import pytest
 from sophon import Context, Message, ModelRequest, Next, Pipeline, PipelineRegistry, Response, Services
 from sophon.errors import CompositionError, NotFound, SettingsError
 from sophon.testing import FunctionModel
-from sophon_hosting.chain_factory import build_configured_chain, build_pipelines
+from sophon_hosting.chain_factory import build_configured_chain, build_named_chain, build_pipelines
 from sophon_hosting.host import Host, RunRequest
-from sophon_middlewares.chains import clawft, twelve
+from sophon_middlewares.chains import CHAINS, clawft, twelve
 from sophon_middlewares.outer.session_events import SessionEvents
 
 MODULE = """
@@ -132,6 +132,47 @@ async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> 
             texts[receipt.task_id] = (run.response or {})["text"]
     await host.shutdown(grace_seconds=0)
     assert list(texts.values()) == ["by a model", "by the new chain", "by a model"]
+
+
+EVERYTHING = {
+    "Decisions": {"Enabled": True},
+    "Replies": {"Validator": {"Enabled": True}, "Announcer": {"Enabled": True}, "UrlOutcomes": True},
+    "Guards": {
+        name: {"Enabled": True}
+        for name in (
+            "IntentGate",
+            "Authorization",
+            "RateLimit",
+            "Simulation",
+            "Redaction",
+            "Audit",
+            "Shield",
+            "Snapshot",
+        )
+    },
+    "Learning": {"Enabled": True},
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+async def test_each_chain_takes_everything_that_settings_insert_and_answers(name: str) -> None:
+    services = Services(settings={**EVERYTHING, "Chain": {"Name": name}})
+    chain = build_configured_chain(services)
+    names = [type(each).__name__ for each in chain]
+    assert {"DecisionLayer", "ResponseValidator", "ActionAnnouncer", "UrlOutcomes", "IntentGate"} <= {*names}
+    assert names.index("ActionAnnouncer") < names.index("ResponseValidator") < names.index("UrlOutcomes")
+    assert len(names) == len({*names} - {"StageMark"}) + names.count("StageMark")
+    response = await chain.run(services.turn("Please tell me what is 2 + 2"))
+    assert "4" in response.text
+    assert (await chain.run(services.turn("What time is it?"))).usage.total_tokens == 0, "a fast path asks no model"
+
+
+async def test_a_part_of_a_host_gets_a_whole_chain_by_name() -> None:
+    services = Services(settings={"Guards": {"IntentGate": {"Enabled": True}}})
+    names = [type(each).__name__ for each in build_named_chain(services, "openparallax")]
+    assert {"ToolsOnDemand", "IntentGate", "Preferences", "Memory"} <= {*names}
+    with pytest.raises(NotFound, match="'wasp'"):
+        build_named_chain(services, "wapsp")
 
 
 @pytest.mark.parametrize("name", ["twelve", "clawft"])

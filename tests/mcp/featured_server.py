@@ -59,6 +59,12 @@ async def open_page(ctx: Context) -> str:
 
 
 @server.tool()
+def plain() -> str:
+    """Return a word."""
+    return "word"
+
+
+@server.tool()
 async def count(ctx: Context) -> str:
     """Count with progress."""
     for step in range(1, 4):

@@ -49,6 +49,8 @@ for line in sys.stdin:
         continue
     if method == "initialize":
         if FILE is not None and FILE.exists() and FILE.read_text() == "never start":
+            sys.stderr.write("starting\nno configuration\u202e: sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEF\n")
+            sys.stderr.flush()
             os._exit(4)
         if FILE is not None and FILE.exists() and FILE.read_text() == "never answer":
             continue

@@ -61,7 +61,7 @@ def test_a_wrong_answer_is_refused_with_a_reason(schema: dict[str, Any], text: s
         {"type": "array"},
         {"type": "object", "properties": {"a": {"type": "object"}}},
         {"type": "object", "properties": {"a": {"type": "string", "enum": []}}},
-        {"type": "object", "properties": {f"f{number}": {"type": "string"} for number in range(11)}},
+        {"type": "object", "properties": {f"f{number}": {"type": "string"} for number in range(16)}},
         {"type": "object", "properties": {"a": 1}},
     ],
 )
@@ -99,6 +99,10 @@ def test_ordinary_words_are_no_request_for_a_secret() -> None:
         {"type": "object", "properties": {"compass": {"type": "string"}, "spinning": {"type": "string"}}}
     )
     assert find_secret_request("How many passengers? Tokens per minute?", fields) == ""
+    warned = {"type": "string", "description": "Not your PIN"}
+    assert find_secret_request("", read_form({"type": "object", "properties": {"number": warned}})) == ""
+    asked = {"type": "string", "description": "Your password"}
+    assert find_secret_request("", read_form({"type": "object", "properties": {"number": asked}})) == "password"
 
 
 def test_no_line_of_a_server_can_be_taken_for_one_of_the_host() -> None:

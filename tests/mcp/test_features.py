@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.events import AgentStatus
+from sophon.events import AgentStatus, McpRequested
 from sophon.mcp.listed_text import contents_to_text, prompts_to_text, resources_to_text
 from sophon.mcp.server_call import format_progress
 from tests.mcp.sites import bad, call, featured, running
@@ -100,7 +100,9 @@ async def test_calls_and_their_last_error_are_counted() -> None:
     async with running(bad()) as site:
         await site.call(call("bad.echo"), call("bad.fail"), call("bad.fail"))
         row = site.supervisor.list_status()[0].to_json()
+        traced = [(each.server, each.tool, each.protocol, each.error) for each in site.events.of(McpRequested)]
     assert (row["protocol"], row["software"]) == ("2025-11-25", "misbehaving 1")
+    assert traced == [("bad", "echo", "2025-11-25", ""), *[("bad", "fail", "2025-11-25", "fail")] * 2]
     found = {each["name"]: each for each in row["tools"]}
     assert (found["echo"]["calls"], found["echo"]["last_error"]) == (1, "")
     assert (found["fail"]["calls"], found["fail"]["failures"], found["fail"]["last_error"]) == (2, 2, "fail")

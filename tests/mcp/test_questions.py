@@ -8,7 +8,7 @@ import pytest
 
 from sophon import Decision
 from sophon.approvals import RejectingGate
-from sophon.events import ApprovalRequested, ApprovalResolved
+from sophon.events import ApprovalRequested, ApprovalResolved, McpRequested
 from sophon.mcp.elicitation import choose_action
 from tests.mcp.sites import Site, call, featured, running
 
@@ -32,6 +32,7 @@ async def test_a_form_is_asked_field_by_field_and_a_wrong_answer_again(protocol:
     assert "the number must be at most 8" in again.preview
     assert len({each.id for each in site.gate.asked}) == 5
     assert {each.kind for each in site.gate.asked} == {"question"}
+    assert [each.questions for each in site.events.of(McpRequested)] == [5]
     named = [type(each) for each in site.events.events]
     assert named.count(ApprovalRequested) == named.count(ApprovalResolved) == 5
 

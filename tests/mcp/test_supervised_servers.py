@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sophon.errors import InputError
+from sophon.errors import InputError, NotFound
 from tests.mcp.sites import Site, bad, call, running
 
 pytestmark = pytest.mark.anyio
@@ -186,3 +186,22 @@ async def test_a_url_that_fails_too_often_loses_its_tools_and_is_tried_again(htt
         seen.append(None)
         await site.until(lambda: site.status("web").state == "ready")
         assert "web.greet" in site.services.registry
+
+
+async def test_a_program_that_failed_too_often_is_started_by_a_restart(tmp_path: Path, caplog: Any) -> None:
+    caplog.set_level(logging.CRITICAL)
+    about = tmp_path / "about"
+    about.write_text("never start")
+    async with running(bad("bad", str(about)), bad("off", Enabled=False)) as site:
+        await site.until(lambda: site.status().state == "failed")
+        assert "its last words: no configuration⟦U+202E⟧: " in site.status().error
+        assert "abcdefghij" not in site.status().error
+        assert (await site.supervisor.restart("bad")).state == "starting"
+        await site.until(lambda: site.status().state == "failed")
+        about.write_text("fine")
+        assert (await site.supervisor.restart("bad")).state == "ready"
+        assert "fine" in site.services.registry.find("bad.echo").description or site.states()["echo"] == "changed"
+        with pytest.raises(InputError, match="is disabled"):
+            await site.supervisor.restart("off")
+        with pytest.raises(NotFound):
+            await site.supervisor.restart("other")

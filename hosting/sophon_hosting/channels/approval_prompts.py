@@ -5,16 +5,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from sophon.approvals import Decision
-from sophon.builtin_tools.questions import choose_answer
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.builtin_tools.questions import MAX_CHOICE_CHARACTERS, choose_answer, list_choices
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.runs.contract import Run
-from sophon_channels.callback_data import build_approval_buttons, parse_callback_data
-from sophon_channels.contract import ButtonPress, Channel, ChatLocation, OutboundMessage, Person
+from sophon_channels.callback_data import (
+    ApprovalPress,
+    build_approval_buttons,
+    build_choice_buttons,
+    parse_callback_data,
+)
+from sophon_channels.contract import Button, ButtonPress, Channel, ChatLocation, OutboundMessage, Person
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.approval_text import (
     MAX_NAME_CHARACTERS,
@@ -97,9 +102,9 @@ class ApprovalPrompts:
             commands = format_answer_commands(record.request, code)
         outgoing = OutboundMessage(
             format_prompt(record.request, f"{self._expiry_text(record)}{commands}"),
-            buttons=build_approval_buttons(
-                code, can_approve=can_approve, rejection="Cancel" if is_question else "Reject"
-            ),
+            buttons=self._question_buttons(record.request, code)
+            if is_question
+            else build_approval_buttons(code, can_approve=can_approve),
             reply_to_message_id=str(run.origin.get("reply_to", "")) or None,
         )
         entries = await self._writer.write(
@@ -107,6 +112,16 @@ class ApprovalPrompts:
         )
         await self._put(PROMPT_KIND, approval_id, {"code": code, "chat": chat, "parts": len(entries)})
         await self._show_decision_if_any(approval_id)  # it may have been decided before the prompt was stored
+
+    def _question_buttons(self, request: ApprovalRequest, code: str) -> tuple[Button, ...]:
+        """Return a button per choice, if the platform can show them all, and Cancel."""
+        labels = [to_visible_line(each, MAX_CHOICE_CHARACTERS) for each in list_choices(request.arguments)]
+        buttons = build_choice_buttons(code, labels)
+        if len({button.label for button in buttons}) == len(buttons):
+            with suppress(ValueError):
+                self._channel.render_payloads(OutboundMessage("?", buttons=buttons))
+                return buttons
+        return build_choice_buttons(code, ())
 
     async def send_missing(self) -> None:
         """Send the prompts and decisions that an earlier process may not have sent."""
@@ -147,7 +162,7 @@ class ApprovalPrompts:
         parsed = parse_callback_data(press.data)
         if parsed is None:
             return UNKNOWN_APPROVAL_MESSAGE
-        decision = Decision.approve() if parsed.verdict == "approve" else Decision.reject("")
+        decision = _decision_of_press(parsed)
         await self._confirm_arrival(parsed.code, press)
         return await self.decide(parsed.code, decision, press.person, press.location)
 
@@ -319,6 +334,12 @@ class ApprovalPrompts:
 
     def _note(self, kind: str, key: str, value: dict[str, object]) -> ChannelStateEntry:
         return ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
+
+
+def _decision_of_press(press: ApprovalPress) -> Decision:
+    if press.verdict == "answer":
+        return Decision.answer(str(press.choice))  # a number stands for its choice, as in `/answer`
+    return Decision.approve() if press.verdict == "approve" else Decision.reject("")
 
 
 def _lowercase_verdict(text: str) -> str:

@@ -26,6 +26,7 @@ from sophon_hosting.channels.inbound.handler import InboundHandler
 from sophon_hosting.channels.outbound.blocked_calls import BlockedCallNotices, is_block
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.goal_notices import GoalNotices, is_goal_pause
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_send_file_tool
@@ -95,6 +96,7 @@ class ConnectedChannel:
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
         self._blocked_calls = BlockedCallNotices(channel, services.store, writer)
+        self._goals = GoalNotices(channel, services.store, writer)
         self.inbound = InboundHandler(
             host,
             channel,
@@ -109,13 +111,15 @@ class ConnectedChannel:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def show_event(self, event: WireEvent) -> None:
-        """Show an approval, its decision or a blocked call in the chat of its turn, if that is on this channel."""
+        """Show an approval, its decision, a blocked call or a paused goal in its chat, if that is on this channel."""
         if event.name == "approval_requested":
             await self.approval_prompts.send_prompt(str(event.data["approval_id"]))
         elif event.name == "approval_resolved":
             await self.approval_prompts.show_decision(str(event.data["approval_id"]))
-        else:
+        elif is_block(event):
             await self._blocked_calls.send(event)
+        else:
+            await self._goals.send(event)
 
     def start(self) -> None:
         """Start the outbox worker and, in the background, the channel; a failing channel blocks nothing.
@@ -272,6 +276,11 @@ class ChannelSupervisor:
         return [each.channel for each in self._configured]
 
     @property
+    def configured(self) -> Sequence[ConfiguredChannel]:
+        """The channels with the settings about who may write."""
+        return self._configured
+
+    @property
     def approvers(self) -> frozenset[str]:
         """The people in the channels' setting Approvers, as user ids of the host."""
         return frozenset(
@@ -342,7 +351,7 @@ class ChannelSupervisor:
 
     def _handle_event(self, frame: WireEvent) -> None:
         self._typing.handle_event(frame)
-        if frame.name in ("approval_requested", "approval_resolved") or is_block(frame):
+        if frame.name in ("approval_requested", "approval_resolved") or is_block(frame) or is_goal_pause(frame):
             self._shown_events.put_nowait(frame)
         elif frame.name in FINAL_EVENTS:
             for connected in self._connected.values():

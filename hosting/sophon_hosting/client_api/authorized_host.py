@@ -3,22 +3,25 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sophon.approvals import Decision
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
+from sophon.events import CustomToolChanged
 from sophon.learning.feedback import Feedback
 from sophon.messages import ToolCall
 from sophon.models.gateway.provider import ProviderStatistics
+from sophon.preferences import Preferences
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.skills.custom_tools import CustomTool, CustomToolStore
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import InboundKey, Run, RunStatus
 from sophon.stores.sessions.contract import SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.tools.tool import Tool
 from sophon.traces.trace import Trace
 from sophon.turn_options import check_metadata
@@ -35,6 +38,7 @@ from sophon_hosting.client_api.conversation_mode import (
 )
 from sophon_hosting.client_api.history_view import HistoryView, find_own_text
 from sophon_hosting.client_api.rights import CALL_SCOPE, HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.serialization import route_average_to_json, sub_agent_to_json
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_sessions import UserSessions, validate_id
 from sophon_hosting.events.event_bus import EventBus
@@ -48,6 +52,8 @@ from sophon_hosting.policy_overview import describe_access, describe_policy, try
 from sophon_hosting.run_authorship import is_direct_call
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
+from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
+from sophon_hosting.tool_errors import ToolError
 
 if TYPE_CHECKING:
     from sophon.mcp.server_status import ServerStatus
@@ -147,6 +153,8 @@ class AuthorizedHost:
         tool = next((each for each in self.list_tools() if each.name == call.name), None)
         if tool is None:
             raise NotFound("tool", call.name)
+        if tool.nested:
+            raise InputError(f"{call.name} runs a turn of its own: send a message instead")
         tool.schema.validate(tool.name, call.arguments)
         try:
             self._host.direct_chains.find(self._host.chain)
@@ -219,6 +227,20 @@ class AuthorizedHost:
             )
         )
 
+    async def get_preferences(self) -> Preferences:
+        """Return how the user wants to be answered."""
+        self.rights.require_scope("Read")
+        return await self._host.services.store.preferences.get(self.user.id)
+
+    async def set_preferences(self, preferences: Preferences) -> Preferences:
+        """Replace how the user wants to be answered. Raises Forbidden, NotFound for a model that does not exist."""
+        self.rights.require("Chat")
+        if preferences.model:
+            self.rights.require("ChooseModel")
+            self._host.services.gateway.find(preferences.model)
+        await self._host.services.store.preferences.put(self.user.id, preferences)
+        return preferences
+
     @by_task
     async def cancel_task(self, task_id: str) -> Run:
         """Cancel a task; a finished task stays unchanged. Raises NotFound."""
@@ -227,6 +249,40 @@ class AuthorizedHost:
         run = await self.get_task(task_id)
         self.rights.require_scope(CALL_SCOPE if is_direct_call(run) else "Chat")
         return self._to_client_run(await self._host.cancel(task_id))
+
+    @by_task
+    async def list_sub_agents(self, task_id: str) -> list[dict[str, Any]]:
+        """Return the sub-agents of a task, oldest first, as JSON. Raises NotFound."""
+        await self.get_task(task_id)
+        return [self._sub_agent_to_json(each) for each in await self._store.sub_agents.list_for_task(task_id)]
+
+    async def list_running_sub_agents(self, *, all_users: bool = False) -> list[dict[str, Any]]:
+        """Return the sub-agents of the user that work or wait, oldest first, as JSON. Raises Forbidden."""
+        self.rights.require_scope("Read")
+        found = await self._store.sub_agents.list_unfinished(self._owner_filter(all_users))
+        runs = {each.task_id: await self._store.runs.find(each.task_id) for each in found}
+        shown: list[dict[str, Any]] = []
+        for each in found:
+            run = runs[each.task_id]
+            if run is not None and not run.is_finished:  # one that was interrupted with its task for good has no end
+                shown.append(self._sub_agent_to_json(each))
+        return shown
+
+    @by_task
+    async def cancel_sub_agent(self, task_id: str, sub_agent_id: str) -> str:
+        """Cancel a sub-agent of a task, which goes on; return its state. Raises NotFound."""
+        self.rights.require_level("Chat")
+        self.rights.require_scope("Chat")
+        await self.get_task(task_id)
+        row = await self._store.sub_agents.find(sub_agent_id)
+        if row is None or row.task_id != task_id:
+            raise NotFound("sub-agent", sub_agent_id)
+        return await cancel_sub_agent(self._host.services, self._host.approvals, row, self.user.id)
+
+    def _sub_agent_to_json(self, row: SubAgentRun) -> dict[str, Any]:
+        if self.view is not None:
+            row = self.view.sub_agent(row)
+        return sub_agent_to_json(replace(row, session_id=self.sessions.to_client_id(row.session_id)))
 
     @by_task
     async def send_feedback(self, task_id: str, value: float, *, text: str = "", source: str = "api") -> None:
@@ -556,6 +612,18 @@ class AuthorizedHost:
         )
         return allowed.filter(visible)
 
+    async def find_tool_error(self, tool: str) -> ToolError | None:
+        """Return the last error of a tool in a session of the user, for operators in any; None if there was none.
+
+        Without FullHistory it has no text.
+        """
+        for error in self._host.tool_errors.find(tool):
+            session = await self._store.sessions.find(error.session_id)
+            is_own = session is not None and session.owner == self.user.id
+            if is_own or self.user.operator:
+                return error if self.view is None else replace(error, text="")
+        return None
+
     async def list_custom_tools(self) -> list[CustomTool]:
         """Return the user's custom tools, also those that are off; for operators those of all users."""
         self.rights.require_scope("Read")
@@ -574,16 +642,20 @@ class AuthorizedHost:
         """
         if shared is not None:
             self.require_operator()
+        changes = {"enabled": enabled is True, "disabled": enabled is False, "shared": shared is True}
+        changes["unshared"] = shared is False
         return await self._act_on_custom_tool(
-            name, "changed", lambda store, user: store.change(name, user, enabled=enabled, shared=shared)
+            name,
+            [change for change, is_meant in changes.items() if is_meant],
+            lambda store, user: store.change(name, user, enabled=enabled, shared=shared),
         )
 
     async def delete_custom_tool(self, name: str) -> CustomTool:
         """Delete a custom tool of the user, an operator that of any user; logged. Raises NotFound, InputError."""
-        return await self._act_on_custom_tool(name, "deleted", lambda store, user: store.delete(name, user))
+        return await self._act_on_custom_tool(name, ["deleted"], lambda store, user: store.delete(name, user))
 
     async def _act_on_custom_tool(
-        self, name: str, change: str, act: Callable[[CustomToolStore, str | None], CustomTool]
+        self, name: str, changes: Sequence[str], act: Callable[[CustomToolStore, str | None], CustomTool]
     ) -> CustomTool:
         self.rights.require_scope("Approvals")
         services = self._host.services
@@ -598,7 +670,9 @@ class AuthorizedHost:
             return changed
 
         changed = await services.clock.run_in_thread(run)
-        log.info("the custom tool %s was %s by %s", changed.name, change, self.user.id)
+        for change in changes:
+            log.info("the custom tool %s was %s by %s", changed.name, change, self.user.id)
+            self._host.event_bus.emit(CustomToolChanged(tool=changed.full_name, change=change, by=self.user.id))
         return changed
 
     def list_providers(self) -> list[ProviderStatistics]:
@@ -653,10 +727,21 @@ class AuthorizedHost:
             raise NotFound("outgoing webhook", webhook_id)
         return await self._host.webhooks.send_test(webhook_id)
 
+    async def restart_mcp_server(self, server: str) -> "ServerStatus":
+        """Connect to a server again, with a new crash budget, and return it. Operators only; logged.
+
+        Raises Forbidden, NotFound, InputError for a disabled server.
+        """
+        self.require_operator()
+        if self._host.mcp is None:
+            raise NotFound("MCP server", server)
+        log.info("%s restarts the MCP server %s", self.user.id, server)
+        return await self._host.mcp.restart(server)
+
     async def list_route_averages(self) -> list[dict[str, Any]]:
         """Return the moving averages of routing. Operators only. Raises Forbidden."""
         self.require_operator()
-        return [asdict(each) for each in await self._store.route_averages.list_all()]
+        return [route_average_to_json(each) for each in await self._store.route_averages.list_all()]
 
     async def explain_route(self, text: str) -> str:
         """Return what routing would choose for a message of this user, and why. Operators only. Raises Forbidden."""

@@ -17,6 +17,7 @@ from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.texts.contract import text_id
 from sophon.traces.trace import Trace
 from sophon_hosting.events.large_fields import LARGE_FIELD
@@ -32,6 +33,11 @@ SHOWN_FIELDS: Final = frozenset(
         "approval_id",
         "reasoning_id",
         "step_id",
+        "agent_id",
+        "parent_id",
+        "agent",
+        "state",
+        "depth",
         "tool",
         "kind",
         "role",
@@ -159,6 +165,10 @@ class HistoryView:
     def grant(self, grant: StandingGrant) -> StandingGrant:
         """Return an approval in advance as the client sees it: its text quotes the arguments of a call."""
         return grant if self.shows_approvals else replace(grant, description=HIDDEN, pattern={})
+
+    def sub_agent(self, row: SubAgentRun) -> SubAgentRun:
+        """Return a sub-agent as the client sees it: its task was written by a model."""
+        return replace(row, task=HIDDEN if row.task else "", detail=HIDDEN if row.detail else "")
 
     def trajectory(self, trajectory: Trajectory, *, is_own: bool) -> Trajectory:
         """Return what is kept of a finished turn as the client sees it: its texts are those of the conversation."""

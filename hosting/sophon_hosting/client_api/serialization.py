@@ -1,20 +1,24 @@
 """Serialization of stored objects for clients: the same JSON over Socket.IO and HTTP."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sophon.memory.workspace_index import FileChunk
 from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
+from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.skills.custom_tools import CustomTool
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.events.json_encoding import json_bytes
@@ -22,6 +26,9 @@ from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 from sophon_hosting.runs.acceptance import TaskReceipt
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+
+if TYPE_CHECKING:
+    from sophon.agents.definition import AgentDefinition
 
 LISTED_ANSWER_CHARACTERS = 4000
 """Length of an answer in a list of tasks; less than what `RunStore.list` returns of a large one."""
@@ -59,6 +66,8 @@ def record_to_json(session_id: str, record: SessionRecord) -> dict[str, Any]:
     }
     if record.message is not None:
         result |= {"message_id": f"{session_id}:{record.seq}", **record.message.to_json()}
+        if SCHEDULED_ORIGIN in record.data:  # as in the event `message`
+            result |= {"content": strip_scheduled_prefix(record.message.content), "origin": SCHEDULED_ORIGIN}
     if record.data:
         result["data"] = dict(record.data)
     return result
@@ -88,6 +97,43 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "tool_rounds": response.get("tool_rounds", 0),
         "fallback_attempts": response.get("fallback_attempts", 0),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
+    }
+
+
+def agent_to_json(agent: "AgentDefinition") -> dict[str, Any]:
+    """Return a defined agent as JSON, without its prompt."""
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "model": agent.model,
+        "hint": agent.hint,
+        "tools": None if agent.tools is None else list(agent.tools),
+        "skills": list(agent.skills),
+        "memory": agent.memory,
+        "chain": agent.chain or None,
+        "max_rounds": agent.max_rounds,
+        "timeout_seconds": agent.timeout_seconds,
+        "temperature": agent.temperature,
+        "channels": list(agent.channels),
+        "patterns": list(agent.patterns),
+    }
+
+
+def sub_agent_to_json(row: SubAgentRun) -> dict[str, Any]:
+    """Return a sub-agent of a task as JSON."""
+    return {
+        "agent_id": row.id,
+        "agent": row.agent,
+        "task_id": row.task_id,
+        "parent_id": row.parent_id,
+        "session_id": row.session_id,
+        "state": row.state,
+        "depth": row.depth,
+        "task": row.task,
+        "detail": row.detail,
+        "created_at": _to_iso(row.created_at),
+        "finished_at": _to_iso(row.finished_at),
+        "cancel_requested": row.cancel_requested,
     }
 
 
@@ -179,6 +225,7 @@ def memory_to_json(entry: MemoryEntry) -> dict[str, Any]:
         "agent": entry.agent,
         "session_id": entry.session_id,
         "entities": list(entry.entities),
+        "relations": [[each.subject, each.name, each.object] for each in entry.relations],
         "origin": entry.origin,
         "trusted": entry.is_trusted,
         "sources": list(entry.sources) if entry.sources is not None else None,
@@ -259,6 +306,12 @@ def undelivered_entry_to_json(entry: OutboundEntry) -> dict[str, Any]:
 
 def _to_iso(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
+
+
+def route_average_to_json(average: RouteAverage) -> dict[str, Any]:
+    """Return the averages of a model as JSON data; null for a value that was never observed."""
+    updated_at = average.updated_at
+    return {**asdict(average), "updated_at": None if updated_at is None else updated_at.isoformat()}
 
 
 def custom_tool_to_json(tool: CustomTool) -> dict[str, Any]:

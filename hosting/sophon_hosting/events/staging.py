@@ -14,6 +14,7 @@ from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
 from sophon.stores.snapshots.contract import SnapshotEvent
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import VectorDeletion, VectorRow
 
@@ -31,6 +32,7 @@ StagedWrite: TypeAlias = (
     | VectorRow
     | VectorDeletion
     | RouteObservation
+    | SubAgentRun
 )
 
 OnSettled: TypeAlias = Callable[[BaseException | None], None]
@@ -124,4 +126,5 @@ def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
         [write for write in writes if isinstance(write, TrajectoryWrite)],
         [write for write in writes if isinstance(write, VectorRow | VectorDeletion)],
         [write for write in writes if isinstance(write, RouteObservation)],
+        [write for write in writes if isinstance(write, SubAgentRun)],
     )

@@ -12,17 +12,21 @@ from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
+from sophon_hosting.http.api.agents import agent_routes
 from sophon_hosting.http.api.approvals import approval_routes
 from sophon_hosting.http.api.channels import channel_routes
+from sophon_hosting.http.api.goals import goal_routes
 from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
 from sophon_hosting.http.api.mcp import mcp_routes
 from sophon_hosting.http.api.memory import memory_routes
 from sophon_hosting.http.api.persons import person_routes
 from sophon_hosting.http.api.policy import policy_routes
+from sophon_hosting.http.api.preferences import preference_routes
 from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.routing import routing_routes
+from sophon_hosting.http.api.schedules import schedule_routes
 from sophon_hosting.http.api.sessions import session_routes
 from sophon_hosting.http.api.tasks import task_routes
 from sophon_hosting.http.api.tool_calls import tool_call_routes
@@ -55,12 +59,16 @@ API_ROUTES = (
     session_routes,
     task_routes,
     tool_call_routes,
+    agent_routes,
     approval_routes,
     queue_routes,
     provider_routes,
+    goal_routes,
     grant_routes,
+    preference_routes,
     mcp_routes,
     memory_routes,
+    schedule_routes,
     person_routes,
     usage_routes,
     trajectory_routes,

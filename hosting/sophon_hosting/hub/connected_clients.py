@@ -24,6 +24,7 @@ OPERATOR_EVENTS = frozenset(
     {
         "approval_requested",
         "approval_resolved",
+        "custom_tool_changed",
         "mcp_server_changed",
         "task_queued",
         "task_started",

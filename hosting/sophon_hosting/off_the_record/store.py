@@ -33,7 +33,12 @@ NO_SESSION = "off the record"
 
 def build_off_the_record_store(durable: Store, clock: Clock) -> InMemoryStore:
     """Return an in-memory store that shares the usage and, to read, the memories of the host's store."""
-    return InMemoryStore(clock=clock, usage=NamelessUsage(durable.usage), memories=ReadOnlyMemories(durable.memories))
+    return InMemoryStore(
+        clock=clock,
+        usage=NamelessUsage(durable.usage),
+        memories=ReadOnlyMemories(durable.memories),
+        preferences=durable.preferences,
+    )
 
 
 class NamelessUsage:

@@ -32,8 +32,9 @@ class PersonExport:
     async def read(self, person: str) -> AsyncIterator[dict[str, Any]]:
         """Yield one JSON value per thing, each with a `kind`, that of kind `person` first. Raises StoreError, OSError.
 
-        Kinds: session (with records and approvals), memory, task, feedback, trajectory, trace, grant, token
-        (without its digest), usage, account, channel, snapshot (contents in base64), workspace, audit.
+        Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, trace,
+        preferences, grant, schedule, token (without its digest), usage, account, channel, snapshot (contents in
+        base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -63,9 +64,13 @@ class PersonExport:
         store = self._store
         for run in await store.runs.list(owner=person, limit=ALL):
             yield {"kind": "task", **to_json(run)}
+            for worker in await store.sub_agents.list_for_task(run.id):
+                yield {"kind": "sub_agent", **to_json(worker)}
             for said in await store.trajectories.list_feedback(run.id):
                 if said.principal == person:
                     yield {"kind": "feedback", **to_json(said)}
+        for goal in await store.goals.list(owner=person, limit=ALL):
+            yield {"kind": "goal", "goal": goal.to_json()}
         for trajectory in await store.trajectories.list(principal=person, limit=ALL):
             yield {"kind": "trajectory", **trajectory.to_json()}
         for trace in await store.traces.list(principal=person, limit=ALL):
@@ -73,8 +78,12 @@ class PersonExport:
 
     async def _read_rights(self, person: str) -> AsyncIterator[dict[str, Any]]:
         store, now = self._store, self._clock.now()
+        if said := (await store.preferences.get(person)).to_json():
+            yield {"kind": "preferences", "preferences": said}
         for grant in await store.grants.list_active(now, principal=person):
             yield {"kind": "grant", **to_json(grant)}
+        for schedule in await store.schedules.list(owner=person):
+            yield {"kind": "schedule", "schedule": to_json(schedule)}
         for token in await store.api_tokens.list(person):
             yield {"kind": "token", **{name: part for name, part in to_json(token).items() if name != "digest"}}
         today = now.astimezone(UTC).date().isoformat()

@@ -18,7 +18,8 @@ INSTRUCTION = (
     "From the message below, list what its author says of themselves that will still be true and useful in later "
     "conversations: facts about them, and their preferences. Each is one sentence that can be understood on its own. "
     "Leave out what is asked for, what is only true now, and anything secret. Answer with JSON only: "
-    '[{"text": "...", "category": "fact" or "preference"}], or [] if there is nothing.'
+    '[{"text": "Ada works at Heron", "category": "fact" or "preference", "relations": [["Ada", "works at", "Heron"]]}]'
+    ", or [] if there is nothing. A relation joins two names that stand in the text; there may be none."
 )
 
 

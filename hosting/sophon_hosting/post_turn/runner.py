@@ -20,7 +20,8 @@ from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
 from sophon_hosting.run_audience import audience_of_run
-from sophon_hosting.run_authorship import is_direct_call, own_text_of_run
+from sophon_hosting.run_authorship import is_direct_call, is_goal_step, own_text_of_run
+from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
 
@@ -118,6 +119,8 @@ class PostTurnRunner:
         try:
             async with self._services.clock.timeout(TIMEOUT_SECONDS):
                 run = await self._services.store.runs.get(task_id)
+                if is_goal_step(run):
+                    return
                 self._job_session = run.session_id
                 if not is_direct_call(run):  # it says nothing about the user, and its text is its title
                     await self._extract_memories(run)
@@ -143,7 +146,11 @@ class PostTurnRunner:
 
     async def _generate_title(self, run: Run) -> None:
         sessions = self._services.store.sessions
-        if not self._services.settings.agent_execution.titles or (await sessions.get(run.session_id)).title:
+        settings = complete_for_chain(self._services.settings).agent_execution
+        if not settings.titles:
+            return
+        session = await sessions.get(run.session_id)
+        if session.title or session.message_count < settings.title_from_messages:
             return
         title = fallback_title(run.text)
         if not is_direct_call(run):

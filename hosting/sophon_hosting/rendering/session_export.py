@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
@@ -45,6 +46,11 @@ def format_transcript(records: Iterable[SessionRecord]) -> Iterator[str]:
         yield from _record_lines(record)
 
 
+def _text_of_user(record: SessionRecord, text: str) -> str:
+    """Return the text of a message; of one that a schedule has sent, without what only the model is told."""
+    return f"⏰ {strip_scheduled_prefix(text)}" if SCHEDULED_ORIGIN in record.data else text
+
+
 def _record_lines(record: SessionRecord) -> Iterator[str]:
     message = record.message
     if record.kind == "compaction":
@@ -61,7 +67,7 @@ def _record_lines(record: SessionRecord) -> Iterator[str]:
             yield f"  · reasoning: {to_single_line(message.reasoning.text, RESULT_CHARACTERS)}"
         if message.content:
             yield (
-                f"> {escape_control_characters(message.content)}"
+                f"> {escape_control_characters(_text_of_user(record, message.content))}"
                 if message.role == "user"
                 else escape_control_characters(message.content)
             )

@@ -17,6 +17,7 @@ from sophon.trace_context import parse_traceparent
 from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.message_rate import MessageRateLimiter
 from sophon_hosting.runs.queue_entries import build_queue_entry
@@ -42,9 +43,10 @@ class RunRequest:
     `external_id` is the sender's idempotency key within `channel` and `account`: the same id yields the same task.
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits), `traceparent` the W3C header of who sent the message. With `session_owner` the
-    message is accepted only into a session of that owner. `sent_at` is the time at which a platform got the
-    message. `images` belong to the text. With `call` the run is that tool call, and asks no model; its id is chosen
-    with that of the run.
+    message is accepted only into a session of that owner. `sent_at` is the time at which a platform got the message.
+    `images` belong to the text. With `call` the run is that tool call, and asks no model; its id is chosen with that of
+    the run. `key` is the de-duplication key of a message that no platform has sent. `goal` makes it a step of a goal:
+    id, step and autonomy.
     """
 
     text: str
@@ -66,10 +68,14 @@ class RunRequest:
     sent_at: datetime | None = None
     images: "Sequence[Image]" = ()
     call: "ToolCall | None" = None
+    key: InboundKey | None = None
+    goal: Mapping[str, str] | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
-        """De-duplication key of the message; None without an `external_id`."""
+        """De-duplication key of the message: `key`, or that of the `external_id`; None without either."""
+        if self.key is not None:
+            return self.key
         return None if self.external_id is None else InboundKey(self.channel, self.account, self.external_id)
 
 
@@ -231,6 +237,7 @@ class MessageAcceptance:
             **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
+            **({GOAL: dict(message.goal)} if message.goal else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }
         return Run(

@@ -5,7 +5,7 @@ from sophon.context import Context
 from sophon.context.provenance import note_untrusted_source
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
-from sophon_hosting.run_authorship import CALL
+from sophon_hosting.run_authorship import CALL, is_goal_step
 from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
 
 CLIENT_SOURCE = "arguments of a client's tool call"
@@ -16,7 +16,8 @@ def put_direct_call(ctx: Context, run: Run) -> None:
     """Prepare the turn of such a run. The call's id follows from that of the run: a restart makes the same call."""
     call = run.options[CALL]
     ctx.put(DIRECT_CALL, ToolCall(f"call_{run.id}", call["tool"], call["arguments"]))
-    note_untrusted_source(ctx, CLIENT_SOURCE)
+    if not is_goal_step(run):  # its arguments are of a plan, which is made of what its owner has approved
+        note_untrusted_source(ctx, CLIENT_SOURCE)
 
 
 class DirectChains:

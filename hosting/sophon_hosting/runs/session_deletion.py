@@ -38,6 +38,7 @@ class SessionDeletion:
     async def delete(self, session_id: str) -> None:
         """Cancel the session's tasks, delete the session and end all subscriptions to it. Raises NotFound, Busy."""
         store = self._services.store
+        await self._delete_goals(session_id)
         async with self.gate.deleting(session_id):
             while unfinished := await store.runs.list_unfinished(session_id):
                 for run in unfinished:
@@ -49,6 +50,16 @@ class SessionDeletion:
             for letter in await self._queue.list_dead_letters():
                 if letter.entry.session_id == session_id:
                     await self._queue.remove(letter.entry.task_id)
+
+    async def _delete_goals(self, session_id: str) -> None:
+        """Delete the sessions in which goals of a chat work, and with them these goals, before the chat itself.
+
+        Each goal goes with its first session of work, so that none of its steps starts any more.
+        """
+        for goal in await self._services.store.goals.list(session_id=session_id, limit=1000):
+            for each in goal.list_work_sessions():
+                if each != session_id and await self._services.store.sessions.find(each) is not None:
+                    await self.delete(each)
 
     def _forget_routes(self, session_id: str) -> None:
         """Forget the routes of the session's messages, which the store has deleted with it."""

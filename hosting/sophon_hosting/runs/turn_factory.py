@@ -3,11 +3,13 @@
 from sophon.context import Context
 from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
+from sophon.goals.autonomy import GOAL_AUTONOMY, parse_autonomy
 from sophon.messages import Message, images_from_json
+from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_audience import audience_of_run
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, is_direct_call
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
 from sophon_middlewares.outer.turn_start import RECORDED_SEQ
@@ -42,8 +44,12 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     )
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
+    if (schedule_id := run.origin.get(SCHEDULED_ORIGIN)) is not None:
+        ctx.put(SCHEDULE, str(schedule_id))
     if is_direct_call(run):
         put_direct_call(ctx, run)
+    if is_goal_step(run):
+        ctx.put(GOAL_AUTONOMY, parse_autonomy(options[GOAL]["autonomy"]))
     if options.get("instructions"):
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
     if not is_first_start and (seq := await _find_message_seq(services, run)):

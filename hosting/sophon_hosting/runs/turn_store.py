@@ -17,6 +17,7 @@ from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore, RouteObservation
 from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
+from sophon.stores.sub_agents.contract import SubAgentRun, SubAgentStore
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
 from sophon.stores.trajectories.contract import TrajectoryStore, TrajectoryWrite
 from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorStore
@@ -70,6 +71,11 @@ class TurnStore:
     def route_averages(self) -> "TurnRouteAverages":
         """The averages of routing."""
         return TurnRouteAverages(self._writes, self._store.route_averages)
+
+    @cached_property
+    def sub_agents(self) -> "TurnSubAgents":
+        """The ledger of sub-agents."""
+        return TurnSubAgents(self._writes, self._store.sub_agents)
 
     @cached_property
     def journal(self) -> "TurnJournal":
@@ -251,6 +257,20 @@ class TurnRouteAverages:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._route_averages, name)
+
+
+class TurnSubAgents:
+    """Ledger of the sub-agents of a turn, whose rows are staged."""
+
+    def __init__(self, writes: StagedCallWrites, sub_agents: SubAgentStore) -> None:
+        self._writes, self._sub_agents = writes, sub_agents
+
+    async def put(self, rows: Sequence[SubAgentRun]) -> None:
+        """See `SubAgentStore.put`. Raises the error for which the store has refused an earlier write."""
+        self._writes.stage(rows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sub_agents, name)
 
 
 class TurnApprovals:

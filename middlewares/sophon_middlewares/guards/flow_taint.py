@@ -12,7 +12,7 @@ from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import may_access_files
-from sophon.security.flow_sinks import may_use_network
+from sophon.security.flow_sinks import OWN_TURN, may_use_network
 from sophon.security.flow_sources import (
     LOCAL_ACTIONS,
     PRIVATE_ACTIONS,
@@ -74,6 +74,8 @@ def find_conversation_taint(ctx: Context) -> Taint:
 
 def is_local(call: ToolCall) -> bool:
     """Return whether the result of a call comes from this host: files, memory, or a command that sends nothing."""
+    if call.name in OWN_TURN:
+        return True  # what it has read from elsewhere is in the taint of the turn already
     action_type = find_action_type(call.name)
     if action_type == "execute_command":
         return not may_use_network(call.arguments)

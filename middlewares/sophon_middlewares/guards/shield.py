@@ -8,6 +8,9 @@ from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon_middlewares.guards.judgement import Judge, Judgement, check_edited_calls, judge_round
 
+PASSED = Judgement("allow", "passed", "no tier objects")
+"""Verdict on a call that no tier objects to, where such verdicts are announced."""
+
 
 class Shield:
     """Blocks or escalates calls by the tiers of `sophon.security.shield`.
@@ -15,7 +18,8 @@ class Shield:
     Tier 0 is the policy (`Guards.Shield.PolicyFile`) and the safe commands; tier 1 the heuristics, and the classifier
     of `Guards.Shield.Classifier`; tier 2, if it is configured, a model; in tier 3 a person decides, at most
     `QuestionsPerHour` times because of Shield alone. A call that no tier objects to is asked about by its risk, as
-    without Shield. The evaluations of the last minute are kept for the process.
+    without Shield; with `announces_passes` its verdict is an event, too. The evaluations of the last minute are kept
+    for the process.
     """
 
     zone = "inner"
@@ -27,12 +31,19 @@ class Shield:
     settling_only = True
     acts = {"tool call": "judges it by policy, heuristics and a model: lets it pass, blocks it, or asks a person"}
 
-    def __init__(self) -> None:
+    def __init__(self, *, announces_passes: bool = False) -> None:
         self._judge_in_tiers: Judge | None = None
+        self._announces_passes = announces_passes
         self._check = check_edited_calls("Shield", self._judge)
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Shield", self._judge, self._check)
+        judge: Judge = self._judge_and_announce if self._announces_passes else self._judge
+        await judge_round(ctx, next, "Shield", judge, self._check)
+
+    async def _judge_and_announce(self, ctx: Context, call: ToolCall) -> Judgement | None:
+        found = self._judge(ctx, call)
+        judgement = found if found is None or isinstance(found, Judgement) else await found
+        return judgement or PASSED
 
     def _judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | Judgement | None:
         if self._judge_in_tiers is None:

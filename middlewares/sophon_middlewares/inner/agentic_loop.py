@@ -97,6 +97,8 @@ def iteration_limit(ctx: Context, options: LoopOptions) -> int:
     """Return the maximum rounds of tool calls: the turn's, else the loop's or the settings', up to the hard limit."""
     settings = ctx.services.settings.agent_execution
     wanted = ctx.max_iterations or options.max_iterations or settings.max_tool_iterations
+    if ctx.services.agents is not None:
+        wanted = limit_rounds(ctx, wanted)
     if wanted > settings.max_tool_iterations_hard_limit:
         log.warning(
             "max_iterations is %d; AgentExecution.MaxToolIterationsHardLimit (%d) applies",
@@ -105,6 +107,14 @@ def iteration_limit(ctx: Context, options: LoopOptions) -> int:
         )
         return settings.max_tool_iterations_hard_limit
     return wanted
+
+
+def limit_rounds(ctx: Context, wanted: int) -> int:
+    """Return the rounds of a turn within those of its agent."""
+    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+
+    agent = find_turn_agent(ctx)
+    return wanted if agent is None or agent.max_rounds is None else min(wanted, agent.max_rounds)
 
 
 def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:

@@ -13,6 +13,7 @@ from sophon.context import Context, Step
 from sophon.context.approval_events import build_request_event
 from sophon.deadline import Deadline, timeout_at
 from sophon.events import AgentStatus, ApprovalResolved
+from sophon.goals.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
@@ -99,9 +100,25 @@ def is_asked_by_risk(ctx: Context, tool: Tool, risk: Risk) -> bool:
     services, step = ctx.services, ctx.step
     if services.operator_policy.needs_operator(risk, ctx.principal):
         return True
+    if (mode := ctx.root.get(GOAL_AUTONOMY)) is not None:
+        return is_asked_in_goal(mode, risk, services.settings.approval)
     if step is None:
         return requires_approval(risk, services.settings.approval, None)
     return requires_approval(risk, services.settings.approval, step.approved_risk, named=names_tool(step, tool.name))
+
+
+def is_asked_in_goal(mode: Autonomy, risk: Risk, settings: ApprovalSettings) -> bool:
+    """Return whether a person is asked about a call of a goal's step: its mode asks, or the host does.
+
+    Full lets High calls run that the host asks about from High on, because its owner has chosen that. Where the host
+    asks from a lower risk on, that rule stays for all calls.
+    """
+    if requires_confirmation(mode, risk):
+        return True
+    asks_from, _ = settings.risks
+    if mode == "Full" and risk == Risk.HIGH and asks_from >= Risk.HIGH:
+        return False
+    return requires_approval(risk, settings, None)
 
 
 def requires_approval(
@@ -168,7 +185,16 @@ async def _ask_question(ctx: Context, call: ToolCall, tool: Tool, escalation: Es
 def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
     note = tool.approval_note
     text = note if isinstance(note, str) else note(ctx, call.arguments)
-    return "\n".join(part for part in (text, _describe_credentials(ctx, call)) if part)
+    return "\n".join(part for part in (_describe_agent(ctx), text, _describe_credentials(ctx, call)) if part)
+
+
+def _describe_agent(ctx: Context) -> str:
+    """Return which sub-agent makes the call; "" for a call of the turn itself."""
+    if ctx.services.agents is None:
+        return ""
+    from sophon.turn_agent import find_agent_depth, find_agent_name  # lazy: most hosts have no agents
+
+    return f"The sub-agent {find_agent_name(ctx)} makes this call." if find_agent_depth(ctx) else ""
 
 
 def _describe_credentials(ctx: Context, call: ToolCall) -> str:

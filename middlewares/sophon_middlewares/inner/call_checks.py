@@ -24,12 +24,19 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
     if tool is not None and is_owned_by_other(ctx, tool):
         return f"there is no tool {call.name!r} in this conversation"
     if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
-        return None
+        return _find_problem(ctx, call, tool)
     near = ctx.services.registry.suggest_names(call.name, ctx.tools)
     hint = f"; near names: {', '.join(near)}" if near else ""
     if tool is not None and tool.group:
         hint += f"; {LOAD_TOOLS}(group={tool.group!r}) would offer it"
     return f"there is no tool {call.name!r} in this conversation{hint}"
+
+
+def _find_problem(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
+    """Return what the tool itself says against a call with valid arguments; invalid ones are reported elsewhere."""
+    if tool.find_problem is None or find_argument_error(tool, call.arguments) is not None:
+        return None
+    return tool.find_problem(ctx, call.arguments)
 
 
 def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:

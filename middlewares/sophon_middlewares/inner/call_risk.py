@@ -2,6 +2,7 @@
 
 from sophon.context import Context
 from sophon.context.provenance import list_person_texts
+from sophon.goals.autonomy import GOAL_AUTONOMY, promote_risk
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.security.assessed_arguments import has_assessed_arguments
@@ -19,6 +20,8 @@ def find_tool_risk(tool: Tool, settings: ApprovalSettings) -> Risk:
 def find_call_risk(ctx: Context, call: ToolCall, tool: Tool) -> Risk:
     """Return the risk by which a call is asked about. Who was named by people is no stranger to write a mail to."""
     risk = find_tool_risk(tool, ctx.services.settings.approval)
+    if ctx.root.get(GOAL_AUTONOMY) is not None:
+        risk = promote_risk(tool.name, risk)
     # The patterns raise to High.
     if risk >= Risk.HIGH or not has_assessed_arguments(tool.name, call.arguments):
         return risk

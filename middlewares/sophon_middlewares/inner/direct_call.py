@@ -19,8 +19,9 @@ OUTCOME_FIELD = "tool_outcome"
 LEFT_OUT = frozenset(
     {
         *("CapabilityRouting", "ContextWindow", "Assembler", "Memory", "Skills", "ToolFilter", "PromptToolBridge"),
-        *("Planning", "ReplyRedaction", "Classification", "Learning", "Scoring", "DecisionLayer", "Preferences"),
-        *("TextOnly", "RequestBudget", "IntentGate", "UrlOutcomes", "ResponseValidator", "ActionAnnouncer"),
+        *("Agents", "Planning", "ReplyRedaction", "Classification", "Learning", "Scoring", "DecisionLayer"),
+        *("Preferences", "TextOnly", "RequestBudget", "IntentGate", "UrlOutcomes", "ResponseValidator"),
+        "ActionAnnouncer",
     }
 )
 """Middlewares that prepare, change or judge what a model is asked; they guard no tool call. All others stay.

@@ -21,7 +21,7 @@ from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.task_timeout import TaskTimeout
 from sophon.tools.result_limit import fence_within, limit_result
 from sophon.tools.running_call import RUNNING_CALL, RunningCall
-from sophon.tools.tool import Risk, Tool
+from sophon.tools.tool import CallSuspended, Risk, Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
 from sophon.trace_context import PROPAGATED, derive_span_id
@@ -102,16 +102,23 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
         invalid = find_argument_error(tool, call.arguments)
         ctx.settle(call, f"error: {invalid or refusal}", "failed" if invalid else "denied")
         return
+    if tool.nested:  # the calls of its own turn need the slots
+        await _run_checked(ctx, call, tool)
+        return
     if not ctx.tool_limiter.try_acquire(tool.serial):
         await ctx.tool_limiter.acquire(tool.serial)
     try:
-        refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
-        if refusal is None:
-            await _run(ctx, call, tool)
-        else:
-            ctx.settle(call, refusal, "denied")
+        await _run_checked(ctx, call, tool)
     finally:
         ctx.tool_limiter.release()
+
+
+async def _run_checked(ctx: Context, call: ToolCall, tool: Tool) -> None:
+    refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
+    if refusal is None:
+        await _run(ctx, call, tool)
+    else:
+        ctx.settle(call, refusal, "denied")
 
 
 async def _find_refusal(ctx: Context, call: ToolCall) -> str | None:
@@ -155,6 +162,9 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     started = clock.monotonic()
     try:
         text, outcome = await _invoke(ctx, call, tool)
+    except CallSuspended:
+        ctx.awaiting_approval.add(call.id)
+        return
     except asyncio.CancelledError:
         ctx.settle(call, CANCELLED_RESULT, "cancelled", duration_ms=_ms(clock.monotonic() - started))
         raise
@@ -187,9 +197,11 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     outcome: ToolCallOutcome = "failed"
     running = RUNNING_CALL.set(RunningCall(call.id, limit))
     try:
+        if tool.nested:
+            return await tool.invoke(call.arguments, ctx.branch(call), clock=services.clock), "completed"
         with limit:
             text, outcome = await tool.invoke(call.arguments, ctx, clock=services.clock), "completed"
-    except BudgetExceeded:
+    except (BudgetExceeded, CallSuspended):
         raise
     except asyncio.CancelledError:
         if ctx.cancellation.is_requested:

@@ -60,7 +60,7 @@ class CapabilityRouting:
         is_plain = ctx.services.settings.routing.is_default and not self._traces_priority
         strategy = self._strategy or (PRIORITY if is_plain else None)
         if strategy is not None:
-            hint = ctx.step.model_hint if ctx.step else None
+            hint = find_model_hint(ctx)
             if strategy is PRIORITY and hint is None and ctx.model is None:
                 ctx.route = eligible  # what it would decide; nearly every turn
                 await next(ctx)
@@ -94,7 +94,7 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_prio
     query = RouteQuery(
         ctx.text,
         _session_choice(ctx, services.gateway, eligible),
-        ctx.step.model_hint if ctx.step else None,
+        find_model_hint(ctx),
         find_routing_permissions(ctx, uses_tiers=router.uses_tiers),
         ctx.get(REMAINING_COST),
         ctx.get(TASK_PROFILE),
@@ -124,6 +124,18 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_prio
         raise NoProvider(f"no permitted model is available now ({decision.reason or 'Routing.Allow and Routing.Deny'})")
     ctx.route = decision.candidates
     return routed
+
+
+def find_model_hint(ctx: Context) -> str | None:
+    """Return the model hint of the plan's step or the sub-agent, else that of the agent that answers."""
+    if ctx.step is not None:
+        return ctx.step.model_hint
+    if ctx.services.agents is None:
+        return None
+    from sophon.turn_agent import find_turn_agent  # lazy: most hosts have no agents
+
+    agent = find_turn_agent(ctx)
+    return None if agent is None else agent.hint
 
 
 def _find_boosters(ctx: Context) -> list[Booster]:

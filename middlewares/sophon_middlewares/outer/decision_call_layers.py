@@ -1,12 +1,17 @@
 """Call layers of DecisionLayer: one that answers by a tool call, and one that adds a note for the model."""
 
+import json
 from collections.abc import Awaitable
+from typing import Final
 
 from sophon.context import Context
 from sophon.decisions.fast_paths import FastPath
 from sophon.messages import Message, ToolCall, ToolResult
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.tools.untrusted_text import unfence_text
+
+GOAL_TOOL: Final = "goals.create"
+"""Tool that takes a message of the strategy `goal`, where it exists; elsewhere the message is planned."""
 
 
 class HintLayer:
@@ -48,10 +53,21 @@ class FastPathLayer:
             return _respond(ModelResponse("", [ToolCall(self._call_id, self._path.tool, self._path.arguments)]))
         if last.tool_call_id != self._call_id or not self._succeeded:
             return call(request)
-        text = unfence_text(last.content)
+        text = write_answer(self._path.tool, unfence_text(last.content))
         if request.on_text is not None:
             request.on_text(text)
         return _respond(ModelResponse(text))
+
+
+def write_answer(tool: str, result: str) -> str:
+    """Return the answer of a fast path: the result of its tool, and for a goal, whose result is JSON, a sentence."""
+    if tool != GOAL_TOOL:
+        return result
+    try:
+        goal = json.loads(result)
+        return f"This is a goal now: {goal['title']} ({goal['goal']}). I work on it in the background and report here."
+    except (ValueError, KeyError, TypeError):
+        return result
 
 
 async def _respond(response: ModelResponse) -> ModelResponse:

@@ -11,9 +11,10 @@ from sophon.decisions.fast_paths import FastPath, fast_path
 from sophon.events import DecisionMade
 from sophon.extensions import Key
 from sophon.messages import Message, Response
+from sophon.schedules.turn_mark import SCHEDULE
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
-from sophon_middlewares.outer.decision_call_layers import FastPathLayer, HintLayer
+from sophon_middlewares.outer.decision_call_layers import GOAL_TOOL, FastPathLayer, HintLayer
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.plan.plan_decision import MUST_PLAN
 from sophon_middlewares.outer.planning import NO_PLAN
@@ -23,9 +24,6 @@ log = logging.getLogger("sophon")
 
 ASK_BACK = "What would you like me to do? Please say a little more."
 """Reply to a message that says too little."""
-
-GOAL_TOOL = "goals.create"
-"""Tool that takes a message of the strategy `goal`, where it exists; elsewhere the message is planned."""
 
 PROGRAM_CHANNELS = frozenset({"schedule", "heartbeat", "goal", "agent", "webhook"})
 """Channels of turns that the program itself starts; no rule acts on their texts."""
@@ -54,7 +52,7 @@ class DecisionLayer:
     zone = "outer"
     unique = True
     calls_next = True
-    after = ("SessionEvents", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "PromptToolBridge")
+    after = ("SessionEvents", "Budget", "ToolFilter", "ToolSplit", "ToolsOnDemand")
     before = ("Planning", "AgenticLoop", "LlmInvoker")
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "decides by rules what kind of work the message is; asks back where it says too little",
@@ -91,7 +89,7 @@ def _decide_safely(ctx: Context) -> None:
 
 def _decide(ctx: Context) -> None:
     settings = ctx.settings.decisions
-    if ctx.channel in PROGRAM_CHANNELS or ctx.tally.untrusted_sources:
+    if ctx.channel in PROGRAM_CHANNELS or ctx.get(SCHEDULE) is not None or ctx.tally.untrusted_sources:
         ctx.emit(DecisionMade(strategy="direct"))
         return
     if settings.low_intent and is_low_intent(ctx.text) and ctx.stored_count <= 1:

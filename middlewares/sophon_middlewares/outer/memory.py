@@ -10,7 +10,7 @@ from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
 from sophon.extensions import Key
 from sophon.memory.workspace import WORKSPACE_FILES, WorkspaceReader
-from sophon.principals import files_folder, memory_scope
+from sophon.principals import MAIN_AGENT, files_folder, memory_scope
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import memory_key
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
@@ -93,17 +93,31 @@ class Memory:
         return await ctx.services.clock.run_in_thread(lambda: reader.read(own_folder))
 
     async def _recall(self, ctx: Context) -> tuple[Sequence[MemoryEntry], Sequence[str]]:
-        if ctx.depth:
-            return (), ()  # a plan step is told what it needs
+        agent = _find_recalling_agent(ctx)
+        if agent is None:
+            return (), ()
         settings, memory, scope = ctx.settings.memory, ctx.services.memory, memory_scope(ctx.data_owner)
         try:
             days = await self._daily_log(ctx) if self._daily_log is not None and settings.daily_log else ()
             if not settings.prompt_tokens or await memory.is_empty(scope):
                 return (), days
-            found = await memory.search(ctx.text, scope=scope, limit=RECALLED, reader=MemoryReader(ctx.session_id))
+            reader = MemoryReader(ctx.session_id, agent)
+            found = await memory.search(ctx.text, scope=scope, limit=RECALLED, reader=reader)
         except StoreError:
             return (), ()
         return [each.entry for each in found if each.entry.is_trusted], days
+
+
+def _find_recalling_agent(ctx: Context) -> str | None:
+    """Return as which agent a turn recalls; None for a plan's step, which is told what it needs, and without memory."""
+    if ctx.services.agents is None:
+        return None if ctx.depth else MAIN_AGENT
+    from sophon.turn_agent import TURN_AGENT  # lazy: most hosts have no agents
+
+    agent = ctx.get(TURN_AGENT)
+    if agent is None:
+        return None if ctx.depth else MAIN_AGENT
+    return None if agent.memory == "none" else agent.name
 
 
 async def _note_taint(ctx: Context, texts: Mapping[str, str], entries: Sequence[MemoryEntry]) -> None:

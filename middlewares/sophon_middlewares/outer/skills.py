@@ -10,8 +10,9 @@ from sophon.context import Context
 from sophon.events import SkillsOffered
 from sophon.messages import Message, ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.models.token_counter import TokenCounter
 from sophon.skills.catalog import SkillCatalog, SkillSet
-from sophon.skills.prompt import build_section
+from sophon.skills.prompt import SkillList
 from sophon.turn_permissions import find_allowed_tools
 from sophon_middlewares.outer.insertion import insert_in_front
 
@@ -44,6 +45,8 @@ class Skills:
         self._checked_at: float | None = None
         self._registered: SkillSet | None = None
         """The skills whose tools are registered."""
+        self._list: tuple[SkillSet, TokenCounter, SkillList] | None = None
+        """The list of the skills, and what it was made from."""
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         catalog = ctx.services.skills
@@ -51,14 +54,19 @@ class Skills:
             await next(ctx)
             return
         skills = await self._read(ctx, catalog)
-        count_tokens = ctx.services.gateway.tokens.count_text
-        section = build_section(skills.enabled, ctx.text, ctx.settings.skills.prompt_tokens, count_tokens)
+        section = self._find_list(ctx, skills).build_section(ctx.text, ctx.settings.skills.prompt_tokens)
         if skills.enabled and ctx.has_listeners:
             left_out = sorted(section.excluded)
             ctx.emit(SkillsOffered(names=[*section.selected], tokens=section.tokens, left_out=left_out))
         layer = SkillsLayer(ctx, section.text)
         with ctx.tool_check(_check), ctx.call_layer(layer, overhead=layer.find_overhead):
             await next(ctx)
+
+    def _find_list(self, ctx: Context, skills: SkillSet) -> SkillList:
+        tokens, known = ctx.services.gateway.tokens, self._list
+        if known is None or known[0] is not skills or known[1] is not tokens:
+            known = self._list = (skills, tokens, SkillList(skills.enabled, tokens.count_text))
+        return known[2]
 
     async def _read(self, ctx: Context, catalog: SkillCatalog) -> SkillSet:
         clock = ctx.services.clock

@@ -9,6 +9,7 @@ from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
+from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import clean_history, is_clean_history
 from sophon.turn_permissions import may_read_full_history
@@ -93,7 +94,9 @@ async def _record_user_message(ctx: Context) -> None:
     The turn log completes the write even if the caller is cancelled, so only an error undoes the mark.
     """
     user, seq = ctx.messages[-1], ctx.get(RECORDED_SEQ) or 0
-    records = [] if seq else [SessionRecord("message", ctx.run_id, user)]
+    schedule = ctx.get(SCHEDULE)
+    data = {} if schedule is None else {SCHEDULED_ORIGIN: schedule}
+    records = [] if seq else [SessionRecord("message", ctx.run_id, user, data)]
     events = partial(_message_events, ctx, user, seq) if ctx.has_listeners else no_events
     before = ctx.count_recorded()
     ctx.mark_recorded(len(ctx.messages))
@@ -106,6 +109,9 @@ async def _record_user_message(ctx: Context) -> None:
 
 def _message_events(ctx: Context, user: Message, recorded_seq: int, last_record_seq: int) -> list[Event]:
     message_id = f"{ctx.session_id}:{recorded_seq or last_record_seq}"
+    if ctx.get(SCHEDULE) is not None:
+        text = strip_scheduled_prefix(user.content)
+        return [MessageAdded(message_id=message_id, role="user", content=text, origin=SCHEDULED_ORIGIN)]
     return [MessageAdded(message_id=message_id, role="user", content=user.content)]
 
 

@@ -9,8 +9,12 @@ from collections.abc import Sequence
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.offline.language.english import ensure_full_stop, to_second_person
+from sophon.tools.untrusted_text import unfence_text
 
 _PROMPT_PREFIX = "The request was worked on by a plan. Its goal: "
+_GOAL_REPORT = "[AUTO-DETECTED: goal"
+"""First line of the message that asks for the report of a goal, `sophon.goals.step_text`; its results are fenced."""
+
 _PROMPT_SUFFIX = "\n\nAnswer the user's request from these results."
 _STEP_HEADING = re.compile(
     r"^Step (?P<id>[^\s(]{1,80}) \((?P<text>.*)\), (?P<status>pending|running|completed|failed|skipped|cancelled):$",
@@ -30,9 +34,14 @@ class SynthesisStep:
 
 def answer_synthesis_prompt(messages: Sequence[Message]) -> str | None:
     """Return the answer from a plan's results, or None if the last message is not a synthesis prompt."""
-    if not messages or messages[-1].role == "tool" or not messages[-1].content.startswith(_PROMPT_PREFIX):
+    if not messages or messages[-1].role == "tool":
         return None
-    steps = parse_synthesis_prompt(messages[-1].content)
+    content = messages[-1].content
+    if content.startswith(_GOAL_REPORT):
+        content = unfence_text(content.partition("\n")[2])
+    if not content.startswith(_PROMPT_PREFIX):
+        return None
+    steps = parse_synthesis_prompt(content)
     return _answer_from_steps(steps) if steps else None
 
 

@@ -19,6 +19,7 @@ from sophon.tools.tool import Risk, Tool
 
 _TOOL_LINE = re.compile(r"^- ([\w.-]{1,100}) \(risk (none|low|medium|high|critical)\)", re.MULTILINE)
 _PLANNING_PROMPTS = ("That plan cannot be run:", "Break the user's request into steps", "Does the request below need")
+_REVIEW_PROMPT = "Review the plan below"
 _REQUEST_MARK = "\n\nRequest:\n"
 _SUMMARISING = re.compile(r"(?:summari[sz]e|sum up|recap|combine|report|compare|conclude|answer)\b", re.IGNORECASE)
 
@@ -37,6 +38,16 @@ def build_plan_json(request: ModelRequest) -> str:
         steps.append(_step_to_json(len(steps), clause, dependencies, hints, risks))
         intents.append(intent)
     return orjson.dumps({"goal": goal.strip(), "steps": steps}).decode()
+
+
+def is_plan_review(request: ModelRequest) -> bool:
+    """Return whether a `plan` request is the review of a goal's plan (`sophon.goals.planner_prompts`)."""
+    return any(each.role == "system" and each.content.startswith(_REVIEW_PROMPT) for each in request.messages)
+
+
+def review_plan() -> str:
+    """Return the review of a plan: its form was checked already, and more the rules cannot judge."""
+    return '{"verdict": "ok", "issues": []}'
 
 
 def vote_on_planning(request: ModelRequest) -> str:

@@ -2,7 +2,7 @@
 
 from sophon.models.model import ModelRequest
 from sophon.models.offline.language.summaries import MAX_SUMMARY_CHARACTERS, compact_messages, make_title
-from sophon.models.offline.planning import build_plan_json, vote_on_planning
+from sophon.models.offline.planning import build_plan_json, is_plan_review, review_plan, vote_on_planning
 from sophon.models.offline.reply_builder import OfflineReply, build_reply
 from sophon.models.offline.usage_estimate import CHARACTERS_PER_TOKEN
 
@@ -17,7 +17,7 @@ def answer_request(request: ModelRequest) -> OfflineReply:
 def _text_for_purpose(request: ModelRequest) -> str:
     match request.purpose:
         case "plan":
-            return build_plan_json(request)
+            return review_plan() if is_plan_review(request) else build_plan_json(request)
         case "vote":
             return vote_on_planning(request)
         case "compaction":

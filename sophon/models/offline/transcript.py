@@ -10,7 +10,10 @@ from sophon.models.offline.tool_results import parse_tool_result
 
 _STEP_RESULTS = "\n\nResults of the steps before this one:\n\n"
 _STEP_ERROR = "\n\nA first try failed: "
+_GOAL_MARK = "\n\nThis is one step of the goal:"
 _STEP = re.compile(r"(?:^|(?<=\n\n))Step [^\s:(]{1,80}:\n")
+_SCHEDULED = re.compile(r"\A\[(?:SCHEDULED TASK|TAREA PROGRAMADA):[^\]\n]{0,200}\]\n?")
+"""First line of a message that a schedule has sent."""
 _CALL_ID = re.compile(r"call_(\d{1,9})")
 """Id of a tool call made by the offline model. The other patterns follow the layout of `sophon.plans.step_prompt`; a
 test checks that they match."""
@@ -47,7 +50,7 @@ def parse_transcript(messages: Sequence[Message]) -> ParsedTranscript:
     """Parse a transcript. Messages of the framework (`origin`) are not questions; the question may be empty."""
     index = find_last_question(messages)
     earlier, since = messages[: max(index, 0)], messages[index + 1 :]
-    question, material = split_step_prompt(messages[index].content) if index >= 0 else ("", [])
+    question, material = split_step_prompt(_SCHEDULED.sub("", messages[index].content)) if index >= 0 else ("", [])
     results = {m.tool_call_id: m.content for m in since if m.role == "tool"}
     made = [(call, results[call.id]) for m in since for call in m.tool_calls if call.id in results]
     return ParsedTranscript(
@@ -69,6 +72,7 @@ def find_last_question(messages: Sequence[Message]) -> int:
 
 def split_step_prompt(prompt: str) -> tuple[str, list[str]]:
     """Split a plan step's prompt into its description and the earlier results; any other text has no results."""
+    prompt = prompt.partition(_GOAL_MARK)[0]
     prompt = prompt.rpartition(_STEP_ERROR)[0] or prompt
     description, mark, results = prompt.partition(_STEP_RESULTS)
     if not mark:

@@ -111,6 +111,10 @@ class AgentExecutionSettings(SettingsSection):
         default=True, description="Whether the host generates a title for a session after its first reply."
     )
 
+    title_from_messages: WholeNumber = Field(
+        default=1, ge=1, description="Messages of a session from which a title is generated; 2 are one exchange."
+    )
+
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict if MaxToolIterations exceeds the hard limit."""
         if self.max_tool_iterations > self.max_tool_iterations_hard_limit:
@@ -147,6 +151,12 @@ class ContextWindowSettings(SettingsSection):
         gt=0,
         le=1,
         description="Share that is kept when the summary fails and the oldest messages are dropped.",
+    )
+    reserve: WholeNumber | None = Field(
+        default=None,
+        ge=1,
+        description="Tokens of the window that are kept for the answer, at most half of it: Trigger and Fallback are "
+        "shares of the rest. null: 256 tokens, and shares of the whole window.",
     )
     stale_result_turns: WholeNumber | None = Field(
         default=4,
@@ -313,6 +323,14 @@ class ToolsSettings(SettingsSection):
     def call_seconds(self) -> tuple[float, float]:
         """The timeout of a tool call and the longest one, in seconds."""
         return self.timeout.total_seconds(), self.max_timeout.total_seconds()
+
+
+class PreferencesSettings(SettingsSection):
+    """How people want to be answered; each person says it themselves."""
+
+    enabled: Flag = Field(
+        default=True, description="Whether the preferences of the person are loaded with the session into each prompt."
+    )
 
 
 class MemorySettings(SettingsSection):

@@ -6,6 +6,8 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
 from sophon.memory.keywords import scope_word
+from sophon.memory.relations import Relation
+from sophon.principals import MAIN_AGENT as MAIN_AGENT
 from sophon.stores.vectors.contract import VectorRow
 
 MemoryCategory: TypeAlias = Literal["fact", "preference", "observation", "summary"]
@@ -17,9 +19,6 @@ MemoryReach: TypeAlias = Literal["owner", "agent", "session"]
 MEMORY_CATEGORIES: Final = ("fact", "preference", "observation", "summary")
 MEMORY_REACHES: Final = ("owner", "agent", "session")
 
-MAIN_AGENT: Final = "main"
-"""Name of the agent of a turn that no other one runs."""
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
@@ -29,7 +28,7 @@ class MemoryEntry:
     `reach` says which turns of the owner see it; `agent` and `session_id` which agent and session that are. An entry
     with a `session_id` is deleted with the session. `sources` names the untrusted texts (`http.request https://...`)
     that the turn or its session had read before; None if that is unknown, as for an entry that an older version wrote.
-    `entities` are the people, projects, places and dates that it is about.
+    `entities` are the people, projects, places and dates that it is about, `relations` what it says of two of them.
     """
 
     id: str
@@ -43,6 +42,7 @@ class MemoryEntry:
     agent: str = ""
     session_id: str = ""
     entities: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     @property
     def is_trusted(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sophon.errors import InputError
+from sophon.memory.relations import parse_relations
 from sophon.stores.memories.contract import MemoryCategory, MemoryEntry, MemoryReach
 
 MAX_TEXT_CHARACTERS: Final = 20_000
@@ -29,6 +30,7 @@ class ExportedEntry(BaseModel):
     agent: ShortText = ""
     session_id: ShortText = ""
     entities: Annotated[tuple[ShortText, ...], Field(max_length=100)] = ()
+    relations: Annotated[tuple[tuple[ShortText, ShortText, ShortText], ...], Field(max_length=100)] = ()
     origin: ShortText = ""
     trusted: bool = False
     sources: Annotated[tuple[ShortText, ...], Field(max_length=100)] | None = None
@@ -46,6 +48,7 @@ def entry_to_json(entry: MemoryEntry) -> dict[str, Any]:
         "agent": entry.agent,
         "session_id": entry.session_id,
         "entities": list(entry.entities),
+        "relations": [[each.subject, each.name, each.object] for each in entry.relations],
         "origin": entry.origin,
         "trusted": entry.is_trusted,
         "sources": list(entry.sources) if entry.sources is not None else None,
@@ -76,6 +79,7 @@ def parse_entries(items: Sequence[object], scope: str) -> list[MemoryEntry]:
                 found.agent,
                 found.session_id,
                 found.entities,
+                parse_relations(found.relations, found.text),
             )
         )
     return entries

@@ -13,7 +13,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.hashing_embedder import NAME_PREFIX as HASHING_PREFIX
 from sophon.learning.vectors import to_blob
-from sophon.memory.entities import find_entities
+from sophon.memory.entities import collect_entities, find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
 from sophon.stores.memories.chunk_vectors import embed_long_texts
@@ -167,7 +167,8 @@ class LongTermMemory:
                     origin=origin,
                     created_at=self._clock.now(),
                     sources=(),
-                    entities=find_entities(statement.text),
+                    entities=collect_entities(statement.text, statement.relations),
+                    relations=statement.relations,
                 )
             )
             await self.write(stored[-1])
@@ -189,7 +190,9 @@ class LongTermMemory:
 
     async def correct(self, entry: MemoryEntry, text: str) -> MemoryEntry:
         """Replace the text of an entry by what a person says; it is trusted from then on. Raises InputError."""
-        corrected = replace(entry, text=check_text(text), sources=())
+        right = check_text(text)
+        # Names and relations of the old text are not those of the right one, nor are they trusted.
+        corrected = replace(entry, text=right, sources=(), entities=find_entities(right), relations=())
         await self.write(corrected)
         return corrected
 

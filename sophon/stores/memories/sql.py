@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.memory.keywords import COUNT_LIMIT, FoundText, index_words, scope_word, search_words
+from sophon.memory.relations import Relation
 from sophon.memory.search import rank_entries
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
@@ -291,6 +292,7 @@ def _write(connection: Connection, entry: MemoryEntry, vector: VectorRow | None)
             "agent": entry.agent,
             "session_id": entry.session_id,
             "entities": list(entry.entities) or None,
+            "relations": [[each.subject, each.name, each.object] for each in entry.relations] or None,
             "words": words,
         },
     )
@@ -347,7 +349,8 @@ def _select_entries(condition: str) -> ClauseElement:
     columns = memories.c
     return select(
         *(columns.id, columns.text, columns.category, columns.scope, columns.origin, columns.created_at),
-        *(columns.sources, columns.reach, columns.agent, columns.session_id, columns.entities, columns.number),
+        *(columns.sources, columns.reach, columns.agent, columns.session_id, columns.entities, columns.relations),
+        columns.number,
     ).where(text(condition))
 
 
@@ -390,23 +393,28 @@ def _to_tsquery(words: Sequence[str]) -> str:
 
 def _to_entry(values: Sequence[Any]) -> MemoryEntry:
     """Return the entry of a row of `_select_entries`."""
-    entry_id, text_, category, scope, origin, created_at, sources, reach, agent, session_id, entities, _ = values
-    sources = None if sources is None else tuple(sources)
-    names = tuple(entities or ())
-    return MemoryEntry(entry_id, text_, category, scope, origin, created_at, sources, reach, agent, session_id, names)
+    *first, sources, reach, agent, session_id, entities, relations, _ = values
+    entry_id, text_, category, scope, origin, created_at = first
+    return MemoryEntry(
+        entry_id,
+        text_,
+        category,
+        scope,
+        origin,
+        created_at,
+        None if sources is None else tuple(sources),
+        reach,
+        agent,
+        session_id,
+        tuple(entities or ()),
+        tuple(Relation(*each) for each in relations or ()),
+    )
 
 
 def _entry(row: Row[Any]) -> MemoryEntry:
-    return MemoryEntry(
-        row.id,
-        row.text,
-        row.category,
-        row.scope,
-        row.origin,
-        row.created_at,
-        None if row.sources is None else tuple(row.sources),
-        row.reach,
-        row.agent,
-        row.session_id,
-        tuple(row.entities or ()),
+    return _to_entry(
+        [
+            *(row.id, row.text, row.category, row.scope, row.origin, row.created_at, row.sources, row.reach),
+            *(row.agent, row.session_id, row.entities, row.relations, row.number),
+        ]
     )

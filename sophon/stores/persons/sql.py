@@ -14,9 +14,12 @@ from sophon.stores.sql.schema import (
     goals,
     grants,
     outbound,
+    preferences,
+    schedules,
     snapshot_chains,
     snapshots,
     spending,
+    sub_agents,
     trajectories,
     turn_traces,
     vectors,
@@ -53,11 +56,14 @@ def _forget(connection: Connection, person: str, current: Period) -> Mapping[str
 def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
     return [
         ("grants", grants, grants.c.principal == person),
+        ("preferences", preferences, preferences.c.person == person),
         ("goals", goals, goals.c.owner == person),
         ("tokens", api_tokens, api_tokens.c.principal == person),
         ("trajectories", trajectories, trajectories.c.principal == person),
         ("traces", turn_traces, turn_traces.c.principal == person),
         ("feedback", feedback, feedback.c.principal == person),
+        ("schedules", schedules, schedules.c.owner == person),
+        ("sub_agents", sub_agents, sub_agents.c.principal == person),
         ("snapshots", snapshots, snapshots.c.owner == person),
         ("messages", outbound, outbound.c.recipient == person),
     ]

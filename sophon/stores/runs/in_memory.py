@@ -45,6 +45,7 @@ from sophon.stores.runs.transitions import (
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
+from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
 from sophon.stores.texts.references import cut_texts
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.traces.in_memory import InMemoryTraceStore
@@ -73,6 +74,7 @@ class InMemoryRunStore:
         traces: InMemoryTraceStore,
         vectors: InMemoryVectorStore,
         route_averages: InMemoryRouteAverageStore,
+        sub_agents: InMemorySubAgentStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -82,7 +84,7 @@ class InMemoryRunStore:
         self._journal, self._usage, self._audit = journal, usage, audit
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
         self._trajectories, self._traces, self._vectors = trajectories, traces, vectors
-        self._route_averages = route_averages
+        self._route_averages, self._sub_agents = route_averages, sub_agents
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
         self._queued: set[str] = set()
@@ -159,6 +161,7 @@ class InMemoryRunStore:
         self._traces.put(staged.traces)
         self._vectors.add(staged.vectors)
         self._route_averages.put(staged.routes)
+        self._sub_agents.add(staged.sub_agents)
         return await self._events.append(session_id, events)
 
     async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:

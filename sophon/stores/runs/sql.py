@@ -54,6 +54,7 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.outbound_rows import add_entries
 from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
+from sophon.stores.sub_agents.sql import put_sub_agents
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries, put_entry
 from sophon.stores.traces.sql import add_traces
@@ -317,6 +318,8 @@ def _write_staged(connection: Connection, staged: StagedWrites) -> None:
     put_vectors(connection, staged.vectors)
     if staged.routes:
         write_observations(connection, staged.routes)
+    if staged.sub_agents:
+        put_sub_agents(connection, staged.sub_agents)
 
 
 def _add_events(

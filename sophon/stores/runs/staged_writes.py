@@ -11,6 +11,7 @@ from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.snapshots.contract import SnapshotEvent
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.traces.contract import TraceWrite
 from sophon.stores.trajectories.contract import TrajectoryWrite
@@ -69,6 +70,7 @@ class StagedWrites:
     trajectories: Sequence[TrajectoryWrite] = ()
     vectors: Sequence[VectorWrite] = ()
     routes: Sequence[RouteObservation] = ()
+    sub_agents: Sequence[SubAgentRun] = ()
     traces: Sequence[TraceWrite] = ()
 
 

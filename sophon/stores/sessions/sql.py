@@ -15,6 +15,7 @@ from sophon.stores.data_labels.sql import copy_session_label, delete_session_lab
 from sophon.stores.goals.sql import delete_session_goals
 from sophon.stores.grants.sql import delete_session_grants
 from sophon.stores.memories.sql import delete_session_memories
+from sophon.stores.schedules.sql import delete_session_schedules
 from sophon.stores.sessions.contract import History, SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
@@ -31,6 +32,7 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.row_keys import belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import approvals, attempts, event_logs, events, journal, records, runs, sessions, traces
+from sophon.stores.sub_agents.sql import delete_session_sub_agents
 from sophon.stores.texts.sql import TextReader, TextWriter, copy_texts
 from sophon.stores.traces.sql import delete_session_traces
 from sophon.stores.trajectories.sql import delete_session_trajectories
@@ -297,7 +299,9 @@ def _delete(connection: Connection, session_id: str) -> None:
     delete_session_label(connection, session_id)
     delete_session_goals(connection, session_id)
     delete_session_grants(connection, session_id)
+    delete_session_schedules(connection, session_id)
     delete_session_trajectories(connection, session_id)
+    delete_session_sub_agents(connection, session_id)
     delete_session_traces(connection, session_id)
     delete_session_vectors(connection, session_id)
     delete_session_memories(connection, session_id)

@@ -173,6 +173,7 @@ memories = Table(
     # What the index finds. SQLite's is a virtual table: `sophon.stores.memories.sqlite_index`.
     Column("words", Text, nullable=False, server_default=""),
     Column("entities", JsonText, nullable=True),
+    Column("relations", JsonText, nullable=True),
     Index("memories_by_scope", "scope"),
     Index("memories_by_session", "session_id"),
 )
@@ -467,6 +468,29 @@ trajectories = Table(
     Index("trajectories_by_quality", "quality", "number"),
 )
 
+# The sub-agents of turns.
+sub_agents = Table(
+    "sub_agents",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("task_id", SafeText, nullable=False),
+    Column("parent_id", SafeText, nullable=False),
+    Column("agent", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("principal", SafeText, nullable=False),
+    Column("task", SafeText, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("finished_at", UtcTime),
+    Column("detail", SafeText, nullable=False),
+    Column("cancel_requested", Boolean, nullable=False),
+    Index("sub_agents_by_task", "task_id"),
+    Index("sub_agents_by_session", "session_id"),
+    Index("sub_agents_by_principal", "principal", "state"),
+)
+
 # How turns went; `data` is the whole trace, the columns are what reports and queries ask for.
 turn_traces = Table(
     "turn_traces",
@@ -553,6 +577,50 @@ api_tokens = Table(
     Column("last_used_at", UtcTime),
     Column("revoked_at", UtcTime),
     UniqueConstraint("digest", name="api_token_digests_are_unique"),
+)
+
+# `wake_at` is null unless the schedule is active, so that the index has only what the scheduler looks for.
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("owner", SafeText, nullable=False),
+    Column("session_id", SafeText, nullable=False),
+    Column("channel", SafeText, nullable=False),
+    Column("text", SafeText, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("expression", SafeText, nullable=False),
+    Column("time_zone", SafeText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("created_by", SafeText, nullable=False),
+    Column("origin", JsonText, nullable=False),
+    Column("title", SafeText, nullable=False),
+    Column("misfire", Text, nullable=False),
+    Column("quiet_hours", SafeText, nullable=False),
+    Column("quiet_action", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", SafeText, nullable=False),
+    Column("due_at", UtcTime),
+    Column("wake_at", UtcTime),
+    Column("attempts", BigInteger, nullable=False),
+    Column("last_due_at", UtcTime),
+    Column("last_outcome", Text),
+    Column("last_reason", SafeText, nullable=False),
+    Column("last_task_id", SafeText, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Index("schedules_by_wake", "wake_at", "number"),
+    Index("schedules_by_owner", "owner"),
+    Index("schedules_by_session", "session_id"),
+)
+
+# How people want to be answered.
+preferences = Table(
+    "preferences",
+    metadata,
+    Column("person", SafeText, primary_key=True),
+    Column("data", JsonText, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
 )
 
 # One row; it is written to find out whether the database can be written.

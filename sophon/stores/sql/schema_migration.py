@@ -18,7 +18,7 @@ from sqlalchemy import (
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 29))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 33))
 """The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"

@@ -259,8 +259,9 @@ async def test_a_question_is_answered_in_the_chat_by_number_or_text_and_once(sta
     await running.channel.deliver_message("paint it")
     await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
     prompt = running.channel.sent[-1].payload
-    [cancel] = prompt["buttons"]
+    red, blue, cancel = prompt["buttons"]
     code = code_of(cancel)
+    assert (code_of(red), code_of(blue)) == (code, code)
     assert "2. blue" in prompt["text"]
     assert f"/answer {code} TEXT" in prompt["text"]
 
@@ -275,3 +276,26 @@ async def test_a_question_is_answered_in_the_chat_by_number_or_text_and_once(sta
     await running.channel.wait_for_text("✅ Answered by Ada at ")
     await running.channel.deliver_message(f"/answer {code} red")
     await running.channel.wait_for_text("already answered by Ada")
+
+
+async def test_a_press_of_a_choice_is_the_answer(start) -> None:
+    class Asking(Brain):
+        async def answer(self, request: ModelRequest) -> str | ModelResponse:
+            last, asking = request.messages[-1], {"question": "Which colour?", "choices": ["red", "blue"]}
+            return ModelResponse("", [ToolCall("c1", "chat.ask", asking)]) if last.role == "user" else last.content
+
+    running = await start(brain=Asking(), Approval={"Questions": True})
+    await running.channel.deliver_message("paint it")
+    await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
+    _, blue, _ = running.channel.sent[-1].payload["buttons"]
+    await running.channel.deliver_press(blue)
+    await running.channel.wait_for_text("The person answered: blue")
+    await running.channel.wait_for_text("✅ Answered by Ada at ")
+
+
+async def test_a_press_of_a_choice_approves_nothing(start) -> None:
+    running = await start()
+    approve, _ = await asked(running)
+    await running.channel.deliver_press(approve.replace("approve", "1"))
+    (record,) = await running.store.approvals.list()
+    assert record.decision is None

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
+from sophon.clock import Clock
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
 from sophon.tools.untrusted_text import remove_fenced
@@ -51,7 +52,8 @@ class MemoryHost:
     def __init__(self, folder: Path, settings: dict[str, Any], **options: Any) -> None:
         self.folder, self.requests, self.events = folder, list[ModelRequest](), EventRecorder()
         copy_database(folder)
-        self.store = SqlStore("sqlite:///data/sophon.db", folder=folder)
+        clock = options.get("clock")
+        self.store = SqlStore("sqlite:///data/sophon.db", folder=folder, **({"clock": clock} if clock else {}))
         self.services = Services(
             models=FunctionModel(self._answer, context_window=8000),
             store=self.store,
@@ -135,8 +137,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Any]:
     """Starts a host with settings in the folder of the test."""
     hosts: list[MemoryHost] = []
 
-    async def start(**settings: Any) -> MemoryHost:
-        host = MemoryHost(tmp_path, settings)
+    async def start(clock: Clock | None = None, **settings: Any) -> MemoryHost:
+        host = MemoryHost(tmp_path, settings, clock=clock)
         hosts.append(host)
         await host.open()
         return host

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sophon import Context
+from sophon.errors import StoreUnavailable
 from sophon.events import MemoryFlush, MemoryLearned
 from sophon.tools.untrusted_text import fence_text, find_fence_sources, remove_fenced
 from sophon_hosting.cli.app import run_command_line
@@ -147,3 +148,19 @@ async def test_without_the_authorship_of_a_message_what_was_forwarded_is_learned
     for _ in range(3):
         await host.say(f"My friend says:\n{FORWARDED}", origin=OF_ANOTHER)
     assert await host.find_unmarked() == ["entry fact", "entry summary", "facts", "system"]
+
+
+async def test_a_summary_is_fenced_if_nobody_can_say_what_the_conversation_has_read(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(ctx: Context) -> tuple[str, ...]:
+        raise StoreUnavailable("the store", "unreachable", "it does not answer")
+
+    host = await start()
+    await converse(host)
+    trusted = [each for each in host.requests[-2].messages if each.origin == "compaction"]
+    monkeypatch.setattr(compaction, "collect_untrusted_sources", fail)
+    await converse(host, "other")
+    unknown = [each for request in host.requests for each in request.messages if "Summary" in each.content]
+    assert [find_fence_sources(each.content) for each in trusted] in ([], [[]])
+    assert find_fence_sources(unknown[-1].content) == ["unknown"]

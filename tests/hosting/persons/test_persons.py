@@ -17,6 +17,7 @@ from sophon.learning.feedback import Feedback
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
 from sophon.messages import Usage
+from sophon.preferences import Preferences
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.channel_state.contract import ChannelStateEntry
@@ -28,8 +29,10 @@ from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbox.contract import OutboundEntry
 from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
+from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.usage.contract import PayerLimits, Period, ProviderLimits
 from sophon.testing import FunctionModel, VirtualClock
@@ -149,10 +152,24 @@ async def fill(place: Place, person: str, word: str) -> None:
             expires_at=now + timedelta(days=1),
         )
     )
+    await store.preferences.put(person, Preferences(notes=word))
+    for schedule_session in (session, "a group"):  # one goes with its session, the other with its owner
+        await store.schedules.add(
+            Schedule(
+                *(f"sch-{number}-{schedule_session}", person, schedule_session, "telegram", f"say {word}"),
+                *("cron", "0 8 * * *", "UTC", now, person),
+                due_at=now + timedelta(days=1),
+                wake_at=now + timedelta(days=1),
+            )
+        )
     await store.api_tokens.add(ApiToken(f"t-{number}", f"digest-{number}", person, word, (), now))
     await store.trajectories.rate(Feedback(run_id, person, 0.5, now, text=word, session_id=session))
     embedded = Trajectory(f"e-{number}", "", person, now, word, word)
     await store.trajectories.add([TrajectoryWrite(embedded, 100)])
+    work = SubAgentRun(
+        *(f"{run_id}/agent-x", run_id, run_id, "x", "group", person, word, "failed", 1, now), detail=word
+    )
+    await store.sub_agents.put([work])
     request = ApprovalRequest(
         *(f"a-{number}", "tool", "other", "c", "files.write", {"content": word}, Risk.HIGH, "", word),
         session_id=session,
@@ -184,7 +201,9 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
         "task",
         "feedback",
         "trajectory",
+        "sub_agent",
         "grant",
+        "schedule",
         "token",
         "channel",
         "workspace",
@@ -202,7 +221,9 @@ async def test_nothing_of_a_person_is_left_and_everything_of_others(place: Place
     assert {each["kind"] for each in await place.export()} <= {"person", "account", "audit"}
     assert (await place.store.audit.verify()).broken is None
     assert await place.export("telegram:6") == before
-    assert {"sessions", "memories", "audit_texts", "files", "grants", "snapshots", "messages"} <= {*forgotten.counts}
+    assert {"sessions", "memories", "audit_texts", "files", "grants", "preferences", "schedules", "messages"} <= {
+        *forgotten.counts
+    }
     assert forgotten.other_sessions == []
     assert (await place.forget()).counts == {}
 
@@ -236,7 +257,11 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
     again = [each.message for each in await place.store.sessions.list_records(f"s-{EVA}") if each.message]
     assert again == records
     assert await place.store.memories.list_all(scope=EVA) == memories
+    assert await place.store.preferences.get(EVA) == Preferences(notes=MARKER)
     assert [each.entry.text for each in await place.memory.search(MARKER, scope=EVA)] == [f"{EVA} is a {MARKER}"]
+    # Schedules come back paused, those of its own sessions, and answer there: a chat may be somebody else's now.
+    [schedule] = await place.store.schedules.list(owner=EVA)
+    assert (schedule.session_id, schedule.state, schedule.channel) == (f"s-{EVA}", "paused", "hub")
     # What its turns had read is not known here.
     [label] = (await place.store.data_labels.find([session_key(f"s-{EVA}")])).values()
     assert (label.is_untrusted, label.is_private) == (True, True)
@@ -257,6 +282,8 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
             "'system' is no part of a session",
         ),
         ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
+        ({"kind": "preferences", "preferences": {"colour": "blue"}}, "there is no preference 'colour'"),
+        ({"kind": "schedule", "schedule": {"kind": "cron"}}, "'misfire' is missing"),
         (7, "item 2"),
     ],
 )

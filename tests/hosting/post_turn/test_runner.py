@@ -254,3 +254,18 @@ async def test_a_title_is_not_given_to_a_session_that_replaced_its_own_in_anothe
     release.set()
     await asyncio.wait({job})
     assert await here.title() == ""
+
+
+@pytest.mark.parametrize(
+    "settings", [{"AgentExecution": {"TitleFromMessages": 4}}, {"Chain": {"Name": "openparallax"}}]
+)
+async def test_a_title_may_wait_for_a_longer_conversation(make, settings: dict) -> None:
+    async def internal(request: ModelRequest) -> str:
+        return "About greetings"
+
+    here = await make(internal, settings={"Memory": {"Enabled": False}, **settings})
+    exchanges = 2 if "AgentExecution" in settings else 3
+    for number in range(1, exchanges + 1):
+        await here.say()
+        await here.idle(number)
+        assert await here.title() == ("About greetings" if number == exchanges else "")

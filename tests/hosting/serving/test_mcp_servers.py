@@ -5,10 +5,13 @@ import os
 import sys
 from pathlib import Path
 
-from sophon import Services
+from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
+from sophon.testing import FunctionModel
+from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
 
 SERVER = str(Path(__file__).parents[2] / "mcp" / "misbehaving_server.py")
+FEATURED = str(Path(__file__).parents[2] / "mcp" / "featured_server.py")
 
 
 async def test_a_host_runs_its_servers_until_it_shuts_down() -> None:
@@ -26,6 +29,43 @@ async def test_a_host_runs_its_servers_until_it_shuts_down() -> None:
         assert len(_children()) == 1
         await site.shutdown(1)
     assert _children() == []
+
+
+async def test_a_servers_question_reaches_the_user_of_the_turn_and_the_answer_its_call() -> None:
+    async def answer(request: ModelRequest) -> str | ModelResponse:
+        last = request.messages[-1]
+        return f"Done: {last.content}" if last.role == "tool" else ModelResponse("", [ToolCall("c1", "srv.book", {})])
+
+    server = {"Id": "srv", "Command": sys.executable, "Args": ["-I", FEATURED]}
+    settings = {
+        "Mcp": {"Servers": [server]},
+        "Approval": {"Questions": True},
+        "Planning": {"Mode": "Never"},
+        "ToolFilter": {"Top": 60},
+    }
+    services = Services(settings=settings, models=FunctionModel(answer))
+    site = HostServer(services, {})
+    address = bind_address("127.0.0.1", 0)
+    with address.socket:
+        await site.start(address)
+        assert site.mcp is not None
+        async with asyncio.timeout(60):
+            await site.mcp.wait_settled(60)
+            receipt = await site.host.accept(RunRequest("Book a table", "s", "ada"))
+            for text in ("3", "garden", "no", "(leave out)"):
+                while not (found := await services.store.approvals.list()):
+                    await asyncio.sleep(0.005)
+                question = found[0].request
+                assert question.preview.startswith("The MCP server srv asks, while it runs srv.book:")
+                await site.host.approvals.decide(question.id, Decision.answer(text), "ada")
+                while any(each.request.id == question.id for each in await services.store.approvals.list()):
+                    await asyncio.sleep(0)
+            while not (run := await services.store.runs.get(receipt.task_id)).is_finished:
+                await asyncio.sleep(0.005)
+        await site.shutdown(1)
+    assert run.starts == 1
+    assert run.response is not None
+    assert 'accept: {"people":3,"room":"garden","smoking":false,"note":null}' in run.response["text"]
 
 
 def _children() -> list[str]:

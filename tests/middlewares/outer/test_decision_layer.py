@@ -10,6 +10,7 @@ from sophon.events import DecisionMade, StreamChunk, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import DecisionLayer
 from sophon_middlewares.chains import twelve
+from sophon_middlewares.outer.decision_call_layers import write_answer
 
 ASKED: list[str] = []
 
@@ -223,3 +224,10 @@ async def test_families_of_the_settings_answer_and_can_be_switched_off() -> None
     )
     assert (await chain(found).run(found.turn("Turn ON the light!"))).text == "found light ON"
     assert (await chain(found).run(found.turn("What time is it?"))).text == "a model"
+
+
+def test_the_result_of_a_goal_becomes_a_sentence() -> None:
+    made = write_answer("goals.create", '{"goal": "g1", "state": "planning", "title": "Tea"}')
+    assert made == "This is a goal now: Tea (g1). I work on it in the background and report here."
+    assert write_answer("goals.create", "[]") == "[]"
+    assert write_answer("web.search", '{"title": "Tea"}') == '{"title": "Tea"}'

@@ -167,3 +167,22 @@ async def test_a_refusal_stays_as_it_is() -> None:
     at = next(index for index, each in enumerate(parts) if type(each).__name__ == "Planning")
     response = await Pipeline.compose(*parts[:at], refuse, *parts[at:]).run(services.turn("hello"))
     assert response.text == "I've sent the email."
+
+
+async def test_actions_of_plan_steps_are_those_of_the_turn() -> None:
+    plan = (
+        '{"goal": "g", "steps": [{"id": "a", "description": "send it", "tool_hints": ["mail.send"]}, '
+        '{"id": "b", "description": "read it", "depends_on": ["a"]}]}'
+    )
+
+    async def answer(request: ModelRequest) -> ModelResponse:
+        last = request.messages[-1]
+        if request.purpose == "plan":
+            return ModelResponse(plan)
+        if request.purpose == "step" and last.role == "user" and "send it" in last.content:
+            return calls(("mail.send", {"to": "a@b.c", "body": "x"}))
+        return ModelResponse("I've sent the email.")
+
+    services, chain = host(FunctionModel(answer), Planning={"Mode": "Always"})
+    response = await chain.run(services.turn("Send a mail to a@b.c, then read the page"))
+    assert response.text == "I've sent the email.\n\nActions:\n- mail.send: done"

@@ -7,6 +7,7 @@ import pytest
 from sophon.memory.entities import find_entities
 from sophon.memory.fusion import choose_diverse
 from sophon.memory.graph import build_graph, traverse
+from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement, may_state_facts, parse_statements
 
 
@@ -28,6 +29,7 @@ def test_entities_are_found_by_their_spelling(text: str, names: tuple[str, ...])
 class Note:
     id: str
     entities: tuple[str, ...]
+    relations: tuple[Relation, ...] = ()
 
 
 def test_a_traversal_goes_no_deeper_than_it_is_asked_to():

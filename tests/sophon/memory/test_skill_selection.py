@@ -1,5 +1,6 @@
 """Selection of skills: within the budget, with what they require, and never worth less than the published rule."""
 
+import random
 from itertools import combinations
 
 import pytest
@@ -92,6 +93,17 @@ def test_it_is_the_optimum_for_few_skills_and_complete(skills: list[Skill], budg
             assert all(chosen.index(each) < chosen.index(skill.name) for each in skill.requires)
     assert sorted([*chosen, *found.excluded]) == sorted(skill.name for skill in skills)
     assert worth(skills, chosen) == optimum(skills, budget) >= published(skills, budget)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_is_the_optimum_for_twenty_skills_without_requirements(seed: int) -> None:
+    rng = random.Random(seed)
+    skills = [Skill(f"s{index}", rng.randint(5, 60), rng.randint(1, 20)) for index in range(20)]
+    most = [0] * 201  # by dynamic programming: the greatest worth for each number of tokens
+    for skill in skills:
+        for tokens in range(200, skill.tokens - 1, -1):
+            most[tokens] = max(most[tokens], most[tokens - skill.tokens] + int(skill.priority))
+    assert worth(skills, list(select_skills(skills, 200).selected)) == most[200]
 
 
 def test_many_skills_are_never_worth_less_than_by_the_published_rule() -> None:

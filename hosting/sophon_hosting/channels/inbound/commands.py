@@ -8,6 +8,7 @@ from sophon.approvals import Decision
 from sophon.errors import SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
+from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.chat_commands import ChatCommand, format_greeting, format_help
@@ -67,6 +68,7 @@ class ChatCommandHandler:
             "stop": self._stop_tasks_of_chat,
             "status": self._show_status,
             "model": self._select_model,
+            "preferences": self._change_preferences,
             "usage": self._show_usage,
             "last": self._send_last_answer,
             "pending": self._list_pending,
@@ -147,6 +149,21 @@ class ChatCommandHandler:
         selected = (await self._store.sessions.get(session)).model
         model_ids = [each.info.id for each in self._host.services.gateway.candidates()]
         return f"{selected or 'The host chooses the model'}. There are: {', '.join(model_ids)}"
+
+    async def _change_preferences(self, request: ChatCommandRequest) -> str:
+        store, location = self._store.preferences, request.message.location
+        if location.kind == "group":
+            return "Preferences are yours alone: write to me directly."
+        person = self._chat_state.user_id(request.message.person)
+        found = await store.get(person)
+        changed = parse_preference_command(request.command.arguments)
+        if changed is not None:
+            if changed[0] == "model" and changed[1]:
+                self._host.services.gateway.find(changed[1])
+            found = found.change(*changed)
+            await store.put(person, found)
+        lines = describe_preferences(found) or ["You have no preferences."]
+        return "\n".join([*lines, f"/preferences NAME VALUE changes one: {', '.join(PREFERENCE_NAMES)}."])
 
     async def _show_usage(self, request: ChatCommandRequest) -> str:
         rows = await self._store.usage.list_totals(session_id=request.session_id)

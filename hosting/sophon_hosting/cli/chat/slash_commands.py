@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from sophon.errors import NotFound
 from sophon.lazy_dataclass import dataclass
+from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
+from sophon.principals import LOCAL_USER
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost
@@ -93,6 +95,20 @@ def _planning(chat: LocalChat, argument: str) -> list[str]:
     return [f"  planning {chat.choices.planning or default}"]
 
 
+def _preferences(chat: LocalChat, argument: str) -> list[str]:
+    store = chat.services.store.preferences
+    found = chat.run_coroutine(store.get(LOCAL_USER))
+    changed = parse_preference_command(argument)
+    if changed is not None:
+        if changed[0] == "model" and changed[1]:
+            chat.services.gateway.find(changed[1])
+        found = found.change(*changed)
+        chat.run_coroutine(store.put(LOCAL_USER, found))
+    return [f"  {line}" for line in describe_preferences(found)] or [
+        f"  no preferences; /preferences NAME VALUE sets one: {', '.join(PREFERENCE_NAMES)}"
+    ]
+
+
 def _quit(chat: LocalChat, argument: str) -> list[str]:
     raise QuitChat
 
@@ -110,5 +126,6 @@ SLASH_COMMANDS: Mapping[str, SlashCommand] = {
     "usage": SlashCommand("/usage", "show tokens and cost of this session", _usage),
     "model": SlashCommand("/model [NAME]", "show the model, or choose one", _model),
     "planning": SlashCommand("/planning [MODE]", "show or set it: Auto, LlmDecides, Always, Never", _planning),
+    "preferences": SlashCommand("/preferences [NAME VALUE]", "show or set how you want to be answered", _preferences),
     "quit": SlashCommand("/quit", "leave the chat; the end of the input does too", _quit),
 }

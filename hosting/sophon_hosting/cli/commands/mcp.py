@@ -2,15 +2,19 @@
 
 import typer
 
+from sophon_hosting.cli.commands.mcp_add import add, remove
 from sophon_hosting.cli.commands.mcp_serve import serve
-from sophon_hosting.cli.commands.mcp_servers import accept, list_servers
+from sophon_hosting.cli.commands.mcp_servers import accept, list_servers, restart
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 app.command("serve")(serve)
 app.command("list")(list_servers)
+app.command("add")(add)
+app.command("remove")(remove)
 app.command("accept")(accept)
+app.command("restart")(restart)
 
 
 @app.callback()
 def mcp() -> None:
-    """Offer the host to MCP clients; list the MCP servers whose tools it uses, and accept their tools."""
+    """Offer the host to MCP clients; add, list, restart and remove the MCP servers whose tools it uses."""

@@ -1,4 +1,4 @@
-"""`sophon mcp list` and `accept`: the MCP servers of a host, and the acceptance of tools whose definition has changed.
+"""`sophon mcp list`, `accept` and `restart`: the MCP servers of a host, and tools whose definition has changed.
 
 Without a running host the servers are started for the command.
 """
@@ -69,6 +69,17 @@ def accept(
         write_json(row)
     else:
         write_lines([f"accepted: {', '.join(each['name'] for each in chosen)}"])
+
+
+def restart(ctx: typer.Context, server: ServerArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """Connect a running host to an MCP server again, also to one that has failed too often."""
+    row = open_host_client(ctx.obj, url).restart_mcp_server(server)
+    if as_json:
+        write_json(row)
+    elif row["state"] == "ready":
+        write_lines([f"{server} is ready, with {len(row['tools'])} tools"])
+    else:
+        raise InputError(f"{server} is {row['state']}: {row['error'] or 'it does not answer yet'}")
 
 
 def _choose(server: JsonRow, names: Sequence[str] | None) -> list[JsonRow]:

@@ -20,9 +20,9 @@ from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_e
 from sophon.stores.memories.workspace_search import WorkspaceSearch
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
-from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.serialization import chunk_to_json
 from sophon_hosting.persons.person_files import PersonFolders
@@ -38,7 +38,7 @@ UserOption = Annotated[
 ]
 LimitOption = Annotated[int, typer.Option(min=1, max=MAX_LIMIT, metavar="N", help="Entries at most.")]
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of an entry; `sophon memory list` shows them.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+NOTHING = "nothing was forgotten"
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -95,6 +95,7 @@ def show(ctx: typer.Context, entry: IdArgument, as_json: JsonOption = False) -> 
         "in": found.origin,
         "trusted": "yes" if found.is_trusted else f"no, it may come from {', '.join(found.sources or ['unknown'])}",
         "names": ", ".join(found.entities),
+        "relations": "; ".join(f"{each.subject} {each.name} {each.object}" for each in found.relations),
     }
     write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
     write_lines(["", found.text])
@@ -126,12 +127,12 @@ def forget(
         raise InputError("give the id of an entry, or --all")
     if entry is not None:
         found = _run(ctx.obj, lambda _, store: _find(store, entry))
-        _confirm(f"Forget {_shorten(found.text)!r}?", yes=yes)
+        confirm(f"Forget {_shorten(found.text)!r}?", yes=yes, otherwise=NOTHING)
         _run(ctx.obj, lambda memory, _: memory.forget(entry))
         write_lines([f"{entry} is forgotten."])
         return
     count = _run(ctx.obj, lambda _, store: store.memories.count(scope=user))
-    _confirm(f"Forget all {count} entries of {user}?", yes=yes)
+    confirm(f"Forget all {count} entries of {user}?", yes=yes, otherwise=NOTHING)
     count = _run(ctx.obj, lambda memory, _: memory.forget_all(user))
     write_lines([f"{count} entries of {user} are forgotten."])
 
@@ -226,9 +227,3 @@ def _format_time(entry: MemoryEntry) -> str:
 def _shorten(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= SHOWN_CHARACTERS else f"{plain[: SHOWN_CHARACTERS - 1]}…"
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    answer = "yes" if yes else StdinReader().read_line(f"{question} (yes/no) ")
-    if (answer or "").strip().casefold() not in {"y", "yes"}:
-        raise InputError("nothing was forgotten; answer yes, or use --yes")

@@ -15,9 +15,9 @@ from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice
-from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient
@@ -90,15 +90,13 @@ def import_file(
 def forget(
     ctx: typer.Context,
     person: PersonArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Delete everything that is kept of a person, for good. A running host does it itself."""
     check_person(person)
-    question = f"Delete all sessions, memory and files that are kept of {person}, for good? (yes/no) "
-    answer = "yes" if yes else StdinReader().read_line(question)
-    if (answer or "").strip().casefold() not in {"y", "yes"}:
-        raise InputError("nothing was forgotten; answer yes, or use --yes")
+    question = f"Delete all sessions, memory and files that are kept of {person}, for good?"
+    confirm(question, yes=yes, otherwise="nothing was forgotten")
     client = open_host_client(ctx.obj)
     if isinstance(client, HttpHostClient):
         done = client.forget_person(person)

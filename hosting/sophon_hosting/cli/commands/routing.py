@@ -1,7 +1,7 @@
 """`sophon routing`: which model a message would get and why; the observed averages, and their reset."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_wi
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.client_api.serialization import route_average_to_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
@@ -58,7 +59,7 @@ def stats(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
     found = run_with_store(ctx.obj, read)
     if as_json:
-        write_json([average_to_json(each) for each in found])
+        write_json([route_average_to_json(each) for each in found])
     elif found:
         write_table(COLUMNS, [_row(each) for each in found])
     else:
@@ -78,23 +79,6 @@ def reset(ctx: typer.Context, as_json: JsonOption = False) -> None:
         write_json({"deleted": count})
     else:
         write_lines([f"{count} averages were deleted"])
-
-
-def average_to_json(average: RouteAverage) -> dict[str, Any]:
-    """Return the averages as JSON; null for a value that was never observed."""
-    return {
-        "model": average.model,
-        "tier": average.tier,
-        "task_type": average.task_type,
-        "calls": average.calls,
-        "failures": average.failures,
-        "scored": average.scored,
-        "cost_micros": average.cost_micros,
-        "latency_ms": average.latency_ms,
-        "quality": average.quality,
-        "rated": average.rated,
-        "said": average.said,
-    }
 
 
 def _row(average: RouteAverage) -> list[str]:

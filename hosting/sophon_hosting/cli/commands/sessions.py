@@ -14,8 +14,8 @@ from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
-from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 
 MAX_SEQ = 2**53
@@ -106,12 +106,12 @@ def rename(ctx: typer.Context, session: SessionArgument, title: TitleArgument) -
 def delete(
     ctx: typer.Context,
     session: SessionArgument,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
 ) -> None:
     """Delete a session after confirmation."""
     summary = run_with_store(ctx.obj, lambda store: store.sessions.get(session))
-    if not yes and not _confirm_deletion(summary):
-        raise InputError("nothing was deleted; answer yes, or use --yes")
+    question = f"Delete the session {summary.id} with {summary.message_count} messages?"
+    confirm(question, yes=yes, otherwise="nothing was deleted")
     run_with_store(ctx.obj, lambda store: store.sessions.delete(session))
     write_lines([f"The session {session} was deleted."])
 
@@ -129,10 +129,3 @@ def _export_json(summary: SessionSummary, records: Sequence[SessionRecord]) -> d
 
 def _table_row(summary: SessionSummary) -> list[str]:
     return [summary.id, str(summary.message_count), f"{summary.updated_at:%Y-%m-%d %H:%M}", summary.title]
-
-
-def _confirm_deletion(summary: SessionSummary) -> bool:
-    answer = StdinReader().read_line(
-        f"Delete the session {summary.id} with {summary.message_count} messages? (yes/no) "
-    )
-    return (answer or "").strip().casefold() in {"y", "yes"}

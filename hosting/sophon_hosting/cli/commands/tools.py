@@ -16,6 +16,8 @@ from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.remote.http_host_client import HttpHostClient
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import custom_tool_to_json
 
@@ -26,15 +28,17 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a cus
 SHOWN = ("name", "description", "risk", "enabled", "shared", "owner", "created_at", "sources", "folder")
 """Facts that `show` writes in front of the program."""
 
-HELP = "A principal, such as ada or telegram:5."
+UserOption = Annotated[str, typer.Option("--user", metavar="PRINCIPAL", help="A principal, such as ada or telegram:5.")]
+ChannelOption = Annotated[str, typer.Option("--channel", help="Channel of the messages: hub, local, telegram.")]
+ChatOption = Annotated[str, typer.Option("--chat", metavar="PRINCIPAL", help="A group, as telegram:chat:-100.")]
 
 
 @app.callback(invoke_without_command=True)
 def tools(
     ctx: typer.Context,
-    user: Annotated[str, typer.Option("--user", metavar="PRINCIPAL", help=HELP)] = LOCAL_USER,
-    channel: Annotated[str, typer.Option("--channel", help="Channel of the messages: hub, local, telegram.")] = "hub",
-    chat: Annotated[str, typer.Option("--chat", metavar="PRINCIPAL", help="A group, as telegram:chat:-100.")] = "",
+    user: UserOption = LOCAL_USER,
+    channel: ChannelOption = "hub",
+    chat: ChatOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """List the tools that a person may use now, with their risk; show, switch, share and delete custom tools."""
@@ -45,9 +49,9 @@ def tools(
 @app.command("list")
 def list_tools(
     ctx: typer.Context,
-    user: Annotated[str, typer.Option("--user", metavar="PRINCIPAL", help=HELP)] = LOCAL_USER,
-    channel: Annotated[str, typer.Option("--channel", help="Channel of the messages: hub, local, telegram.")] = "hub",
-    chat: Annotated[str, typer.Option("--chat", metavar="PRINCIPAL", help="A group, as telegram:chat:-100.")] = "",
+    user: UserOption = LOCAL_USER,
+    channel: ChannelOption = "hub",
+    chat: ChatOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """List the tools that a person may use now, and how many are hidden from them; problems of custom tools."""
@@ -69,13 +73,13 @@ def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) ->
 @app.command()
 def enable(ctx: typer.Context, name: NameArgument) -> None:
     """Switch a custom tool on."""
-    write_lines([f"{_open(ctx.obj).change(name, None, enabled=True).full_name} is on from the next turn."])
+    write_lines([f"{_change(ctx.obj, name, enabled=True)} is on from the next turn."])
 
 
 @app.command()
 def disable(ctx: typer.Context, name: NameArgument) -> None:
     """Switch a custom tool off; it stays installed."""
-    write_lines([f"{_open(ctx.obj).change(name, None, enabled=False).full_name} is off from the next turn."])
+    write_lines([f"{_change(ctx.obj, name, enabled=False)} is off from the next turn."])
 
 
 @app.command()
@@ -85,15 +89,29 @@ def share(
     undo: Annotated[bool, typer.Option("--undo", help="Give it back to its user alone.")] = False,
 ) -> None:
     """Give a custom tool to all users; read its program before."""
-    tool = _open(ctx.obj).change(name, None, shared=not undo)
-    whom = f"{tool.owner or 'its user'} only" if undo else "all users"
-    write_lines([f"{tool.full_name} is for {whom} from the next turn."])
+    full_name = _change(ctx.obj, name, shared=not undo)
+    write_lines([f"{full_name} is for {'its user only' if undo else 'all users'} from the next turn."])
 
 
 @app.command()
 def delete(ctx: typer.Context, name: NameArgument) -> None:
     """Delete a custom tool with its program."""
-    write_lines([f"{_open(ctx.obj).delete(name, None).full_name} was deleted."])
+    store, host = _open(ctx.obj), _find_host(ctx.obj)
+    full_name = store.delete(name, None).full_name if host is None else host.delete_custom_tool(name)
+    write_lines([f"{full_name} was deleted."])
+
+
+def _change(options: GlobalOptions, name: str, *, enabled: bool | None = None, shared: bool | None = None) -> str:
+    """Change a tool and return its full name. A running host does it itself, and tells its clients."""
+    store, host = _open(options), _find_host(options)
+    if host is None:
+        return store.change(name, None, enabled=enabled, shared=shared).full_name
+    return host.change_custom_tool(name, enabled=enabled, shared=shared)
+
+
+def _find_host(options: GlobalOptions) -> HttpHostClient | None:
+    client = open_host_client(options)
+    return client if isinstance(client, HttpHostClient) else None
 
 
 def _open(options: GlobalOptions) -> CustomToolStore:

@@ -156,6 +156,12 @@ def _skills_offered(data: EventData) -> str:
     return f"skills   {len(data['names'])} listed, {data['tokens']:,} tokens: {', '.join(data['names'])}{left_out}"
 
 
+def _mcp_requested(data: EventData) -> str:
+    questions = f", {data['questions']} questions" if data["questions"] else ""
+    failed = f", failed: {data['error']}" if data["error"] else ""
+    return f"mcp      {data['server']} {data['tool']} ({data['protocol']}), {data['duration_ms']} ms{questions}{failed}"
+
+
 def _tools_offered(data: EventData) -> str:
     groups = ", ".join(f"{name or 'no group'} {tokens:,}" for name, tokens in data["by_group"].items())
     return f"tools    {len(data['names'])} offered, {data['tokens']:,} tokens: {groups}"
@@ -176,10 +182,10 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "skills_offered": _skills_offered,
     "skill_loaded": lambda data: f"skill    {data['name']} loaded, {data['tokens']:,} tokens",
     "tools_offered": _tools_offered,
+    "mcp_requested": _mcp_requested,
     "memory_recalled": _memory_recalled,
     "memory_learned": lambda data: f"memory   {len(data['entry_ids'])} facts stored",
     "memory_flush": lambda data: f"memory   {len(data['entry_ids'])} facts stored before compaction",
-    "custom_tool_changed": lambda data: f"custom   {data['tool']} {data['change']}",
     "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (

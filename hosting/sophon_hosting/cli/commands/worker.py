@@ -27,6 +27,12 @@ from sophon_hosting.process_memory.allocator import configure_allocator
 from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
+from sophon_hosting.schedules.factory import (
+    build_scheduled_outbound,
+    create_heartbeat,
+    create_scheduler,
+    register_schedule_tools,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -46,6 +52,7 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
     warnings += [f"  {warning}" for warning in protect_process(services)]
     # The channels build the outbound entries of runs that end here; only `serve` connects them to their platforms.
     channels = ChannelSupervisor(services, create_channels(services, os.environ))
+    register_schedule_tools(services)
     is_shared = has_several_users(settings) or bool(channels.channels)
     host = Host(
         services,
@@ -53,11 +60,13 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         queue=build_queue(services, is_shared=is_shared),
         approvers=find_operators(settings.hub) | channels.approvers,
         several_users=is_shared,
-        build_outbound=channels.replies,
+        build_outbound=build_scheduled_outbound(services, channels.replies),
         prepare=channels.prepare_run,
     )
     afterwards = PostTurnRunner(services, host.event_bus)
     host.mcp = mcp = create_mcp_supervisor(services, os.environ)
+    scheduler = create_scheduler(host, channels.configured)
+    heartbeat = create_heartbeat(host)
     trimmer = create_memory_trimmer(lambda: host.running_turns > 0, services.clock)
 
     async def opened() -> None:
@@ -67,12 +76,20 @@ def run_worker(options: GlobalOptions, log: str | None = None) -> int:
         afterwards.start()
         if mcp is not None:
             mcp.start()
+        if scheduler is not None:
+            scheduler.start()
+        if heartbeat is not None:
+            heartbeat.start()
         tune_garbage_collector()
         trimmer.start()
         write_lines(worker_startup_lines(services, warnings))
 
     async def close(grace_seconds: float) -> None:
         await trimmer.stop()
+        if scheduler is not None:
+            await scheduler.stop()
+        if heartbeat is not None:
+            await heartbeat.stop()
         try:
             await host.shutdown(grace_seconds=grace_seconds)
             if mcp is not None:

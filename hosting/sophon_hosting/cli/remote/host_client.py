@@ -1,12 +1,13 @@
 """The host client's contract: what the commands ask of a host, over HTTP or in its store."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from sophon.approvals import Decision
 from sophon.errors import SophonError
 
 JsonRow = Mapping[str, Any]
+GoalChange: TypeAlias = Literal["pause", "resume", "cancel"]
 
 
 class HostError(SophonError):
@@ -65,6 +66,48 @@ class HostClient(Protocol):
         """Revoke an approval in advance and return it."""
         ...
 
+    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+        """Return goals, newest first; an operator's list has those of all users."""
+        ...
+
+    def get_goal(self, goal_id: str) -> JsonRow:
+        """Return one goal with its graph."""
+        ...
+
+    def create_goal(
+        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    ) -> JsonRow:
+        """Create a goal of the user and return it."""
+        ...
+
+    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+        """Pause, resume or cancel a goal and return it."""
+        ...
+
+    def list_sub_agents(self) -> Sequence[JsonRow]:
+        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+        ...
+
+    def cancel_sub_agent(self, agent_id: str) -> str:
+        """Cancel a sub-agent and return its state."""
+        ...
+
+    def list_schedules(self) -> Sequence[JsonRow]:
+        """Return the schedules, oldest first; an operator's list has those of all users."""
+        ...
+
+    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
+        """Make a schedule of the user and return it."""
+        ...
+
+    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
+        """Change, pause or resume a schedule and return it."""
+        ...
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Delete a schedule."""
+        ...
+
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         ...
@@ -103,4 +146,8 @@ class HostClient(Protocol):
 
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Accept definitions of tools, by name and digest, and return the server."""
+        ...
+
+    def restart_mcp_server(self, server: str) -> JsonRow:
+        """Connect to an MCP server again, and return it."""
         ...

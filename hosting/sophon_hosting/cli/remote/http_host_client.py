@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 
 from sophon.approvals import Decision
-from sophon_hosting.cli.remote.host_client import HostError, JsonRow
+from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
 
 PROBE_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
@@ -97,6 +97,50 @@ class HttpHostClient:
         """Revoke an approval in advance and return it."""
         return self._request("DELETE", f"/api/grants/{_path_segment(grant_id)}")
 
+    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+        """Return goals, newest first; an operator's list has those of all users."""
+        query = {"archived": str(archived).lower(), "limit": str(limit)}
+        return self._get_items("/api/goals", query | self._everything)
+
+    def get_goal(self, goal_id: str) -> JsonRow:
+        """Return one goal with its graph."""
+        return self._request("GET", f"/api/goals/{_path_segment(goal_id)}")
+
+    def create_goal(
+        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    ) -> JsonRow:
+        """Create a goal of the user and return it."""
+        body = {"title": title, "description": description, "autonomy": autonomy, "session_id": session_id}
+        return self._request("POST", "/api/goals", body)
+
+    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+        """Pause, resume or cancel a goal and return it."""
+        return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
+
+    def list_sub_agents(self) -> Sequence[JsonRow]:
+        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+        return cast(Sequence[JsonRow], self._request("GET", "/api/agents", query=self._everything)["running"])
+
+    def cancel_sub_agent(self, agent_id: str) -> str:
+        """Cancel a sub-agent and return its state."""
+        return str(self._request("POST", "/api/agents/cancel", {"agent_id": agent_id})["state"])
+
+    def list_schedules(self) -> Sequence[JsonRow]:
+        """Return the schedules, oldest first; an operator's list has those of all users."""
+        return self._get_items("/api/schedules", self._everything)
+
+    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
+        """Make a schedule of the user and return it."""
+        return self._request("POST", "/api/schedules", dict(body))
+
+    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
+        """Change, pause or resume a schedule and return it."""
+        return self._request("PATCH", f"/api/schedules/{_path_segment(schedule_id)}", dict(body))
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Delete a schedule."""
+        self._request("DELETE", f"/api/schedules/{_path_segment(schedule_id)}")
+
     def queue_status(self) -> JsonRow:
         """Return the status of the queue."""
         return self._request("GET", "/api/queue")
@@ -140,6 +184,20 @@ class HttpHostClient:
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Accept definitions of tools, by name and digest, and return the server."""
         return self._request("POST", f"/api/mcp/{_path_segment(server)}/accept", {"tools": dict(digests)})
+
+    def restart_mcp_server(self, server: str) -> JsonRow:
+        """Connect to an MCP server again, and return it."""
+        return self._request("POST", f"/api/mcp/{_path_segment(server)}/restart")
+
+    def change_custom_tool(self, name: str, *, enabled: bool | None, shared: bool | None) -> str:
+        """Switch a custom tool on or off, or share it; return its full name."""
+        given = {"enabled": enabled, "shared": shared}
+        body = {key: value for key, value in given.items() if value is not None}
+        return str(self._request("PATCH", f"/api/tools/{_path_segment(name)}", body)["name"])
+
+    def delete_custom_tool(self, name: str) -> str:
+        """Delete a custom tool with its program; return its full name."""
+        return str(self._request("DELETE", f"/api/tools/{_path_segment(name)}")["name"])
 
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])

@@ -4,11 +4,13 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sophon.approvals import Decision
 from sophon.clock import SystemClock
-from sophon.errors import NotFound, SophonError
+from sophon.errors import InputError, NotFound, SophonError
+from sophon.events import NullEventSink
+from sophon.goals.commands import GoalCommands
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
 from sophon.settings import Settings
@@ -20,15 +22,23 @@ from sophon.traces.serialization import trace_summary_to_json, trace_to_json
 from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
+from sophon_hosting.cli.remote.stored_schedules import (
+    add_stored_schedule,
+    change_stored_schedule,
+    list_stored_schedules,
+    remove_stored_schedule,
+)
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import (
     approval_to_json,
     grant_to_json,
     listed_task_to_json,
     logged_event_to_json,
+    sub_agent_to_json,
     task_to_json,
 )
+from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
 
@@ -41,6 +51,7 @@ MCP_WAIT_SECONDS = 15.0
 """Time of MCP servers to connect."""
 
 EVENTS_PER_READ = 1000
+DEFERRED_GOAL_NOTICE = "it takes effect when the host starts, or within 15 minutes if a host elsewhere uses this store"
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
 
@@ -186,6 +197,102 @@ class StoreHostClient:
 
         return self._run(write)
 
+    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+        """Return the goals of all users, newest first."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            found = await store.goals.list(limit=limit)
+            return [goal_to_json(goal) for goal in found if archived or goal.state != "archived"]
+
+        return self._run(read)
+
+    def get_goal(self, goal_id: str) -> JsonRow:
+        """Return one goal with its graph. Raises NotFound."""
+
+        async def read(store: Store) -> JsonRow:
+            return goal_details_to_json(await self._goal_commands(store).find(goal_id, None))
+
+        return self._run(read)
+
+    def create_goal(
+        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    ) -> JsonRow:
+        """Create a goal of the local user and return it. Raises InputError, BudgetExceeded."""
+        if not self._settings.goals.enabled:
+            raise InputError("goals are switched off (Goals.Enabled)")
+
+        async def write(store: Store) -> JsonRow:
+            if session_id is not None:
+                await store.sessions.get_or_create(session_id, LOCAL_USER)
+            goal = await self._goal_commands(store).create(
+                owner=LOCAL_USER,
+                title=title,
+                description=description,
+                autonomy=autonomy,
+                priority="user",
+                session_id=session_id or "",
+                channel="cli",
+            )
+            return goal_details_to_json(goal)
+
+        row = self._run(write)
+        write_notice(DEFERRED_GOAL_NOTICE)
+        return row
+
+    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+        """Pause, resume or cancel a goal and return it. Raises NotFound, IllegalTransition."""
+
+        async def write(store: Store) -> JsonRow:
+            commands = self._goal_commands(store)
+            act = {"pause": commands.pause, "resume": commands.resume, "cancel": commands.cancel}[change]
+            return goal_details_to_json(await act(goal_id, None, by=LOCAL_USER))
+
+        row = self._run(write)
+        write_notice(DEFERRED_GOAL_NOTICE)
+        return row
+
+    def _goal_commands(self, store: Store) -> GoalCommands:
+        return GoalCommands(store, SystemClock(), self._settings.goals, NullEventSink().emit)
+
+    def list_sub_agents(self) -> Sequence[JsonRow]:
+        """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+
+        async def read(store: Store) -> list[JsonRow]:
+            return [sub_agent_to_json(each) for each in await store.sub_agents.list_unfinished()]
+
+        return self._run(read)
+
+    def cancel_sub_agent(self, agent_id: str) -> str:
+        """Cancel a sub-agent and return its state."""
+
+        async def write(store: Store) -> str:
+            if await store.sub_agents.request_cancel(agent_id):
+                return "cancelling"
+            row = await store.sub_agents.find(agent_id)
+            if row is None:
+                raise NotFound("sub-agent", agent_id)
+            return row.state
+
+        state = self._run(write)
+        write_notice(DEFERRED_EFFECT_NOTICE)
+        return state
+
+    def list_schedules(self) -> Sequence[JsonRow]:
+        """Return the schedules of all users, oldest first."""
+        return self._run(lambda store: list_stored_schedules(store, self._settings))
+
+    def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
+        """Make a schedule in a session that exists, or of the local user in a new one. Raises InputError, NotFound."""
+        return self._run(lambda store: add_stored_schedule(store, self._settings, body))
+
+    def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
+        """Change, pause or resume a schedule and return it. Raises InputError, NotFound."""
+        return self._run(lambda store: change_stored_schedule(store, self._settings, schedule_id, body))
+
+    def remove_schedule(self, schedule_id: str) -> None:
+        """Delete a schedule. Raises NotFound."""
+        self._run(lambda store: remove_stored_schedule(store, self._settings, schedule_id))
+
     def queue_status(self) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""
 
@@ -246,6 +353,10 @@ class StoreHostClient:
         if not self._settings.mcp.servers:
             raise NotFound("MCP server", server)
         return self._run_mcp_servers(accept)
+
+    def restart_mcp_server(self, server: str) -> JsonRow:
+        """Raise RunningHostRequired: the connections are those of a running host."""
+        raise RunningHostRequired("`mcp restart`")
 
     def _run_mcp_servers(self, operation: Callable[["McpSupervisor"], Awaitable[T]]) -> T:
         async def run(store: Store) -> T:

@@ -1,4 +1,4 @@
-"""`/api/mcp`: the MCP servers whose tools the host offers, and the acceptance of their tools; for operators only."""
+"""`/api/mcp`: the MCP servers whose tools the host offers, acceptance of tools, and restarts; for operators only."""
 
 from aiohttp import web
 
@@ -13,7 +13,11 @@ class AcceptBody(RequestBody):
 
 def mcp_routes() -> list[web.RouteDef]:
     """Return the routes of this module; all require an operator."""
-    return [web.get("/api/mcp", list_mcp_servers), web.post("/api/mcp/{server_id}/accept", accept_mcp_tools)]
+    return [
+        web.get("/api/mcp", list_mcp_servers),
+        web.post("/api/mcp/{server_id}/accept", accept_mcp_tools),
+        web.post("/api/mcp/{server_id}/restart", restart_mcp_server),
+    ]
 
 
 async def list_mcp_servers(request: web.Request) -> web.Response:
@@ -25,4 +29,10 @@ async def accept_mcp_tools(request: web.Request) -> web.Response:
     """Accept the definitions of tools, and offer them. Raises NotFound; InputError for one that has changed again."""
     body = await parse_body(request, AcceptBody)
     server = await get_authorized_host(request).accept_mcp_tools(request.match_info["server_id"], body.tools)
+    return json_response({"ok": True, **server.to_json()})
+
+
+async def restart_mcp_server(request: web.Request) -> web.Response:
+    """Connect to a server again. Raises NotFound; InputError for one that is disabled."""
+    server = await get_authorized_host(request).restart_mcp_server(request.match_info["server_id"])
     return json_response({"ok": True, **server.to_json()})

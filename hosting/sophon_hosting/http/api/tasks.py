@@ -124,9 +124,12 @@ async def list_tasks(request: web.Request) -> web.Response:
 
 
 async def get_task(request: web.Request) -> web.Response:
-    """Return one task, with its answer if it has one, and its queue position while it is queued."""
-    run = await get_authorized_host(request).get_task(_task_id(request))
-    return json_response({**task_to_json(run), "position": await get_host(request).queue.position(run.id)})
+    """Return one task with its answer if it has one, its sub-agents, and its queue position while it is queued."""
+    authorized_host = get_authorized_host(request)
+    run = await authorized_host.get_task(_task_id(request))
+    position = await get_host(request).queue.position(run.id)
+    children = await authorized_host.list_sub_agents(run.id)
+    return json_response({**task_to_json(run), "position": position, "children": children})
 
 
 async def send_feedback(request: web.Request) -> web.Response:

@@ -19,6 +19,7 @@ from sophon_hosting.http.json_io import (
     parse_query,
 )
 from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change, watch_toolbox
+from sophon_hosting.tool_errors import ToolError
 
 VERSION_DIGITS = 32
 
@@ -45,7 +46,8 @@ def tool_routes() -> list[web.RouteDef]:
 async def list_tools(request: web.Request) -> web.Response:
     """Return the tools that the user may use, with their risk and the JSON Schema of their arguments.
 
-    `hidden` is the number of the others, `custom` are the user's custom tools, also those that are off.
+    `last_error` is how a call last failed in a session of the user, `hidden` the number of the other tools. `custom`
+    are the user's custom tools, also those that are off.
     """
     authorized_host = get_authorized_host(request)
     tools = authorized_host.list_tools()
@@ -53,7 +55,10 @@ async def list_tools(request: web.Request) -> web.Response:
     custom = [custom_tool_to_json(each) for each in await authorized_host.list_custom_tools()]
     if not authorized_host.user.operator:
         custom = [{name: value for name, value in each.items() if name != "folder"} for each in custom]
-    items = [_tool_to_json(each) for each in tools]
+    items: list[dict[str, Any]] = []
+    for tool in tools:
+        error = await authorized_host.find_tool_error(tool.name)
+        items.append({**_tool_to_json(tool), "last_error": None if error is None else _error_to_json(error)})
     version = _digest(authorized_host)
     return json_response({"items": items, "version": version, "hidden": hidden, "custom": custom})
 
@@ -126,6 +131,10 @@ def _skill_to_json(skill: SkillPackage) -> dict[str, Any]:
         "allowed_tools": None if skill.allowed_tools is None else [*skill.allowed_tools],
         "tools": [f"{skill.name}.{each.name}" for each in skill.manifest.tools] if skill.manifest is not None else [],
     }
+
+
+def _error_to_json(error: ToolError) -> dict[str, str]:
+    return {"at": error.at.isoformat(), "outcome": error.outcome, "text": error.text}
 
 
 def _tool_to_json(tool: Tool) -> dict[str, Any]:

@@ -73,6 +73,16 @@ export interface Payloads {
   tool_call_started: { call_id: string; tool: string; arguments_digest: string; arguments: Arguments };
   guard_verdict: GuardVerdict & { call_id: string; tool?: string; arguments?: Arguments };
   tool_call_completed: { call_id: string; tool: string; outcome: string; duration_ms: number; result: string };
+  agent_selected: { agent: string; rule: string };
+  sub_agent_changed: {
+    agent_id: string;
+    agent: string;
+    state: "spawning" | "working" | "completed" | "failed" | "timed_out" | "cancelled";
+    parent_id: string;
+    depth: number;
+    task: string;
+    detail: string;
+  };
   plan_proposed: { plan: PlanInfo };
   plan_step_changed: { step_id: string; status: string; reason: string };
   progress: { iteration: number; tool_calls: number; usage: Usage };
@@ -115,6 +125,7 @@ export interface Payloads {
   /** What of skills, tools and memory stands in the prompts of the turn, with tokens. */
   skills_offered: { names: string[]; tokens: number; left_out: string[] };
   skill_loaded: { name: string; tokens: number };
+  mcp_requested: { server: string; tool: string; protocol: string; duration_ms: number; questions: number; error: string };
   tools_offered: { names: string[]; tokens: number; by_group: Record<string, number> };
   memory_recalled: { entry_ids: string[]; files: string[]; tokens: number; parts: Record<string, number> };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
@@ -122,7 +133,32 @@ export interface Payloads {
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };
   /** What a person thinks of the answer: -1 (bad) to 1 (good), 0 if they took it back. */
   feedback_recorded: { value: number; source: string };
+  schedule_fired: {
+    schedule_id: string;
+    title: string;
+    due_at: string;
+    outcome: "fired" | "missed" | "skipped" | "postponed" | "delayed" | "refused";
+    reason: string;
+    count: number;
+  };
+  schedule_changed: {
+    schedule_id: string;
+    change: string;
+    title: string;
+    reason: string;
+    next_at: string | null;
+  };
   session_titled: { title: string };
+  /** A goal has another state, or `step` of its plan another `step_status`; `progress` is in percent. */
+  goal_changed: {
+    goal_id: string;
+    state: string;
+    reason: string;
+    title: string;
+    progress: number;
+    step: string;
+    step_status: string;
+  };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
   task_failed: TaskOutcome & { error: ErrorInfo };

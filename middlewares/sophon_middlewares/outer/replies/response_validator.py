@@ -39,7 +39,7 @@ class ResponseValidator:
     zone = "outer"
     unique = True
     calls_next = True
-    after = ("SessionEvents", "Budget", "CapabilityRouting", "ContextWindow", "PromptToolBridge", "ActionAnnouncer")
+    after = ("SessionEvents", "Budget", "ActionAnnouncer")
     before = ("UrlOutcomes", "Planning", "AgenticLoop", "LlmInvoker")
     acts: ClassVar[Mapping[str, str]] = {"turn": "checks the reply by rules; lets the model correct a fault, once"}
 

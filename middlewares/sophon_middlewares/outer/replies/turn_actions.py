@@ -26,7 +26,8 @@ def has_answer(ctx: Context) -> bool:
 def note_step_actions(ctx: Context) -> None:
     """Leave the actions of a plan step with the turn."""
     root = ctx.root
-    noted = dict(root.get(_STEP_ACTIONS) or {})
+    earlier = root.get(_STEP_ACTIONS) or {}
+    noted = {**earlier}
     for call_id, action in _read_actions(ctx.messages, ctx.services.registry):
         noted[f"{ctx.run_id}/{call_id}"] = [*_to_plain(action)]
     root.put(_STEP_ACTIONS, noted)

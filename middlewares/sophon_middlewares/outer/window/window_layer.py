@@ -117,11 +117,13 @@ class ContextWindowLayer:
         return view if kept is None else create_truncated_view(view, kept, self._tokens)
 
     def _find_limit(self, window: int) -> float:
-        limit = shortening_threshold(window, self._options.trigger)
+        limit = shortening_threshold(window, self._options.trigger, self._options.reserve)
         return limit if self._budget is None else min(limit, self._budget)
 
     def _find_target(self, capacity: WindowCapacity, share: float) -> int:
         """Return the maximum size of the messages for a share of the window, within the budget of the task."""
+        if self._options.reserve is not None:
+            share *= 1 - find_reserve(capacity.window, self._options.reserve) / capacity.window
         most = capacity.message_tokens_for_share(share)
         return most if self._budget is None else min(most, capacity.message_tokens_for_total(self._budget))
 
@@ -227,9 +229,18 @@ def _count_gone(shown: Sequence[Message], kept: Sequence[Message]) -> int:
 
 
 @lru_cache(maxsize=64)
-def shortening_threshold(window: int, trigger: float) -> float:
-    """Return the tokens above which a request is shortened: a share of the window that leaves room for the answer."""
-    return min(window * trigger, window - reserved_answer_tokens(window))
+def shortening_threshold(window: int, trigger: float, reserve: int | None = None) -> float:
+    """Return the tokens above which a request is shortened: a share of the window that leaves room for the answer.
+
+    With a `reserve` it is a share of the rest of the window.
+    """
+    usable = window - find_reserve(window, reserve)
+    return min(usable * trigger, window - reserved_answer_tokens(window))
+
+
+def find_reserve(window: int, reserve: int | None) -> int:
+    """Return the tokens that are kept for the answer; a small window keeps half of itself at most."""
+    return 0 if reserve is None else min(reserve, window // 2)
 
 
 def _apply(request: ModelRequest, frame: ModelWindow, fixed: int, used: int) -> ModelRequest:

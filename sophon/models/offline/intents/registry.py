@@ -1,16 +1,22 @@
 """Intent registry: all intents in matching order; the first that matches a clause is used."""
 
 from sophon.models.offline.intent import Intent, IntentInput, PlannedCall
+from sophon.models.offline.intents.agents import ASK_AGENT
 from sophon.models.offline.intents.arithmetic import ARITHMETIC
 from sophon.models.offline.intents.date_time import DATE_TIME
 from sophon.models.offline.intents.explicit_call import EXPLICIT_CALL
 from sophon.models.offline.intents.files import LIST_FILES, READ_FILE, WRITE_FILE
 from sophon.models.offline.intents.memory import FIND_ENTRY_TO_FORGET, FORGET_ENTRY, RECALL, REMEMBER
+from sophon.models.offline.intents.schedules import LIST_SCHEDULES, REMOVE_SCHEDULE, SCHEDULE
 from sophon.models.offline.intents.shell import SHELL
 from sophon.models.offline.intents.web import FETCH, SEND
 
 INTENTS: tuple[Intent, ...] = (
+    ASK_AGENT,
     EXPLICIT_CALL,
+    SCHEDULE,
+    LIST_SCHEDULES,
+    REMOVE_SCHEDULE,
     SHELL,
     WRITE_FILE,
     REMEMBER,

@@ -50,6 +50,7 @@ _STORE_INSTRUCTION = re.compile(
     r"(?:remember|note|memori[sz]e|write down|jot|keep in mind|don't forget)\b",
     re.IGNORECASE,
 )
+_SCHEDULE_INSTRUCTION = re.compile(r"\W{0,3}(?:please )?(?:every|each|daily|hourly)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"(?:^|(?<=\s))\(?(\d{1,2})[.)] ", re.MULTILINE)
 _BULLET = re.compile(r"^[-*•] ", re.MULTILINE)
 _INTRODUCTORY = re.compile(
@@ -137,6 +138,8 @@ def _split_item(text: str, max_pieces: int) -> list[str]:
             continue
         if match[0].strip(", ").lower() == "and" and match[0][0] == " " and _is_stored_text(text, start, match.end()):
             continue
+        if match[0][0] in ", " and _SCHEDULE_INSTRUCTION.match(text, start) is not None:
+            continue  # what is to be done every morning is not done now
         if len(pieces) + 1 >= max_pieces:
             break
         pieces.append(text[start : match.end() if match[0] == "?" else match.start()])

@@ -57,6 +57,16 @@ async def test_model_shows_and_chooses(start) -> None:
     assert await answer(running, "/model auto") == "The host chooses the model from now on."
 
 
+async def test_preferences_are_shown_and_changed(start) -> None:
+    running = await start()
+    assert "You have no preferences." in await answer(running, "/preferences")
+    assert "language: de" in await answer(running, "/preferences language de")
+    assert (await running.store.preferences.get("synthetic:1")).language == "de"
+    assert "⚠️ there is no preference 'colour'" in await answer(running, "/preferences colour blue")
+    assert "⚠️" in await answer(running, "/preferences model nobody/nothing")
+    assert "You have no preferences." in await answer(running, "/preferences language clear")
+
+
 async def test_usage_tells_what_the_conversation_cost(start) -> None:
     running = await start()
     assert "nothing yet" in await answer(running, "/usage")

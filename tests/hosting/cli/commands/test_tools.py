@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from sophon.skills.custom_tools import CustomToolDraft, CustomToolStore
 from tests.hosting.cli.conftest import Command
 
 LIMITED = {
@@ -33,3 +36,55 @@ def test_without_the_guard_nothing_is_hidden(sophon: Command) -> None:
     done = sophon("tools", "--user", "bob")
     assert "Guards.Authorization is off" in done.err
     assert "system.execute" in done.out
+
+
+@pytest.fixture
+def store(folder: Path) -> CustomToolStore:
+    """A folder of custom tools, switched on in the settings, with a tool of Ada's."""
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": {"CustomTools": {"Enabled": True}}}))
+    store = CustomToolStore(folder / "data" / "custom-tools")
+    draft = CustomToolDraft("double", "Doubles a number.", "print('doubled')", {"type": "object"})
+    store.create(draft, owner="ada", at="2026-01-01", sources=["http.request https://example.org/"])
+    return store
+
+
+def test_a_custom_tool_is_listed_for_its_user_and_shown_with_its_program(
+    sophon: Command, store: CustomToolStore
+) -> None:
+    listed = sophon("tools", "list", "--user", "ada", "--json").json["items"]
+    assert "custom.double" in [each["name"] for each in listed]
+    assert "custom.double" not in sophon("tools", "--user", "bob").out
+    shown = sophon("tools", "show", "custom.double").out
+    for part in ("owner:       ada", "enabled:     True", "https://example.org/", "print('doubled')"):
+        assert part in shown
+    assert sophon("tools", "show", "double", "--json").json["program"] == "print('doubled')"
+
+
+def test_a_custom_tool_is_switched_shared_and_deleted(sophon: Command, store: CustomToolStore) -> None:
+    assert sophon("tools", "disable", "double").out == "custom.double is off from the next turn.\n"
+    assert store.find("double", None).is_enabled is False
+    assert sophon("tools", "enable", "custom.double").out == "custom.double is on from the next turn.\n"
+    assert "for all users" in sophon("tools", "share", "double").out
+    assert "custom.double" in sophon("tools", "--user", "bob").out
+    assert "for its user only" in sophon("tools", "share", "double", "--undo").out
+    assert store.find("double", None).is_shared is False
+    assert sophon("tools", "delete", "double").out == "custom.double was deleted.\n"
+    assert dict(store.read().tools) == {}
+
+
+@pytest.mark.parametrize("command", ["show", "enable", "disable", "share", "delete"])
+def test_a_tool_that_is_not_there_is_one_line(sophon: Command, store: CustomToolStore, command: str) -> None:
+    done = sophon("tools", command, "doubel")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "there is no custom tool 'doubel'" in done.err
+
+
+def test_a_changed_program_is_a_problem_and_not_listed(sophon: Command, store: CustomToolStore) -> None:
+    (store.folder / "double" / "main.py").write_text("print('evil')")
+    done = sophon("tools", "list", "--user", "ada")
+    assert "custom.double" not in done.out
+    assert "changed after it was approved" in done.err
+
+
+def test_without_custom_tools_the_command_says_which_setting(sophon: Command) -> None:
+    assert "CustomTools.Enabled" in sophon("tools", "disable", "double").err

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sophon.skills.custom_tools import CustomToolDraft
+from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.hub.connected_clients import OPERATOR_EVENTS
 
 
 async def test_tools_are_listed_switched_shared_and_deleted(serve: Callable[..., Any]) -> None:
@@ -27,3 +29,30 @@ async def test_tools_are_listed_switched_shared_and_deleted(serve: Callable[...,
     assert (await ada.delete("/api/tools/double")).json()["ok"]
     assert (await olga.get("/api/tools")).json()["custom"] == []
     assert (await ada.get("/api/skills")).json() == {"items": [], "problems": []}
+
+
+async def test_each_change_is_told_to_operators_with_who_did_it(serve: Callable[..., Any]) -> None:
+    api = await serve(settings={"CustomTools": {"Enabled": True}})
+    store = api.host.services.custom_tools
+    store.create(CustomToolDraft("double", "Doubles.", "print(1)", {"type": "object"}), owner="ada", at="2026-01-01")
+    heard: list[tuple[Any, ...]] = []
+
+    def hear(event: WireEvent) -> None:
+        if event.name == "custom_tool_changed":
+            heard.append((event.session_id, *(event.data[name] for name in ("tool", "change", "by"))))
+
+    api.host.event_bus.subscribe_all(hear)
+    ada, olga = await api.open("ada"), await api.open("olga")
+    await ada.patch("/api/tools/double", json={"enabled": False})
+    await olga.patch("/api/tools/double", json={"enabled": True, "shared": True})
+    await olga.patch("/api/tools/double", json={"shared": False})
+    await ada.delete("/api/tools/double")
+    assert (await ada.delete("/api/tools/double")).status_code == 404
+    assert heard == [
+        ("", "custom.double", change, by)
+        for change, by in (
+            *(("disabled", "ada"), ("enabled", "olga"), ("shared", "olga"), ("unshared", "olga")),
+            ("deleted", "ada"),
+        )
+    ]
+    assert "custom_tool_changed" in OPERATOR_EVENTS

@@ -61,6 +61,11 @@ async def test_operators_see_servers_and_accept_a_changed_tool_as_it_was_shown(
         accepted = (await olga.post("/api/mcp/bad/accept", json=shown)).json()
         assert accepted["tools"][0]["state"] == "offered"
         assert "bad.echo" in host.services.registry
+
+        assert (await ada.post("/api/mcp/bad/restart")).status_code == 403
+        assert (await olga.post("/api/mcp/other/restart")).status_code == 404
+        assert (await olga.post("/api/mcp/bad/restart")).json()["state"] == "ready"
+        assert "bad.echo" in host.services.registry
     finally:
         await host.mcp.stop()
 

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from sophon import tool
+from sophon.errors import ToolError
+
 LIMITED = {
     "Guards": {"Authorization": {"Enabled": True}},
     "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Tools": ["datetime.now"]}}},
@@ -23,3 +26,39 @@ async def test_tools_without_a_permission_are_not_listed(
     assert len(whole["items"]) > 2
     assert ([each["name"] for each in limited["items"]] == ["datetime.now"]) is hides
     assert len(limited["items"]) + limited["hidden"] == len(whole["items"])
+
+
+@tool()
+async def fragile(text: str) -> str:
+    """Break."""
+    raise ToolError(f"cannot take {text} with key sk-proj-abcdefghijklmnopqrstuvwx0123456789")
+
+
+async def test_the_last_error_of_a_tool_is_shown_to_whose_session_it_was_and_to_operators(
+    serve: Callable[..., Any],
+) -> None:
+    api = await serve()
+    api.host.services.toolbox.replace("test", [fragile])
+    ada, bob, olga = [await api.open(name) for name in ("ada", "bob", "olga")]
+
+    async def last_error(client: Any) -> Any:
+        items = (await client.get("/api/tools")).json()["items"]
+        return next(each["last_error"] for each in items if each["name"] == "fragile")
+
+    assert await last_error(ada) is None
+    version = (await ada.get("/api/tools")).json()["version"]
+    for text in ("one", "two"):
+        call = {"arguments": {"text": text}, "session_id": "s"}
+        task_id = (await ada.post("/api/tools/fragile/call", json=call)).json()["task_id"]
+        await api.until(task_id, "completed")
+    shown = await last_error(ada)
+    assert (shown["outcome"], "cannot take two" in shown["text"], "sk-proj-abc" in shown["text"]) == (
+        *("failed", True),
+        False,
+    )
+    assert await last_error(olga) == shown
+    assert await last_error(bob) is None
+    assert (await ada.get("/api/tools")).json()["version"] == version
+    assert (await ada.delete("/api/sessions/s")).status_code == 200
+    assert await last_error(olga) is None
+    assert api.host.tool_errors.find("fragile") == []

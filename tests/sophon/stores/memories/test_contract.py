@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from sophon.errors import NotFound
+from sophon.memory.relations import Relation
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
@@ -162,3 +163,10 @@ async def test_the_index_of_words_is_made_anew(store: Store):
     assert await ids(store, "cats") == ["2", "1", "0"]
     await store.memories.delete("1")
     assert await ids(store, "cats") == ["2", "0"]
+
+
+async def test_relations_of_an_entry_are_kept(store: Store):
+    entry = MemoryEntry("1", "Ada works at Heron", relations=(Relation("Ada", "works at", "Heron"),))
+    await store.memories.write(entry)
+    assert [each.relations for each in await store.memories.search("heron")] == [entry.relations]
+    assert (await store.memories.list_all())[0].relations == entry.relations

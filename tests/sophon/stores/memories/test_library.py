@@ -7,6 +7,7 @@ import pytest
 
 from sophon.errors import InputError, NotFound, ProviderUnavailable
 from sophon.learning.contract import Vector
+from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
@@ -191,3 +192,20 @@ async def test_what_a_page_said_is_learned_once_the_person_says_it(memory: LongT
     [stored] = await memory.learn([Statement("Ada drinks tea.")], scope="ada", origin="learned/s")
     assert stored.is_trusted
     assert await memory.learn([Statement("ada drinks TEA")], scope="ada", origin="learned/s") == []
+
+
+async def test_a_correction_has_the_names_of_the_right_text_only(memory: LongTermMemory) -> None:
+    relations = (Relation("Ada", "pays", "Mallory"),)
+    wrong = entry("1", "Ada pays Mallory", sources=("x",), entities=("Ada", "Mallory"), relations=relations)
+    await memory.write(wrong)
+    corrected = await memory.correct(wrong, "Ada pays Grace")
+    assert (corrected.entities, corrected.relations) == (("Ada", "Grace"), ())
+
+
+async def test_relations_are_exported_and_imported(memory: LongTermMemory) -> None:
+    statement = Statement("Ada works at Heron", relations=(Relation("Ada", "works at", "Heron"),))
+    [stored] = await memory.learn([statement], scope="ada", origin="learned/s")
+    assert stored.entities[:2] == ("Ada", "Heron")
+    await memory.import_entries("bob", await memory.export("ada"))
+    [imported] = await memory.search("", scope="bob")
+    assert imported.entry.relations == statement.relations

@@ -38,34 +38,42 @@ def twelve(services: Services) -> Pipeline:
     )
 
 
+# Lazy, each of the following: a process with the default chain loads none of their stages.
+
+
+def clawdesk(services: Services) -> Pipeline:
+    """Return the chain of clawdesk: six stages from AuthResolve to FailoverDecide; see docs/chains.md."""
+    from sophon_middlewares.chains.clawdesk_chain import compose_clawdesk
+
+    return compose_clawdesk()
+
+
+def openparallax(services: Services) -> Pipeline:
+    """Return the chain of openparallax: tools on demand, each call through its security engine; see docs/chains.md."""
+    from sophon_middlewares.chains.openparallax_chain import compose_openparallax
+
+    return compose_openparallax()
+
+
 def clawft(services: Services) -> Pipeline:
     """Return the chain of clawft: its six stages run for each model call, tool results included; see docs/clawft.md."""
-    # Lazy: a process with the default chain neither classifies nor learns.
-    from sophon_middlewares.inner.transport import Transport
-    from sophon_middlewares.learners.classification import Classification
-    from sophon_middlewares.learners.learning import Learning
-    from sophon_middlewares.learners.scoring import Scoring
-    from sophon_middlewares.outer.assembler import Assembler
+    from sophon_middlewares.chains.clawft_chain import compose_clawft
 
-    return Pipeline.compose(
-        # once per turn
-        SessionEvents(),
-        Budget(),
-        # the tool loop: settling passes end in ToolExecution
-        AgenticLoop(),
-        ParallelExecution(),
-        Approval(),
-        ToolExecution(),
-        # the six stages, once for each model call; learner and scorer act on the way out
-        Learning(),
-        Scoring(),
-        Classification(),
-        CapabilityRouting(traces_priority=True),
-        Assembler(),
-        PromptToolBridge(),
-        Transport(),
-    )
+    return compose_clawft()
 
 
-CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {"clawft": clawft, "twelve": twelve}
+def wasp(services: Services) -> Pipeline:
+    """Return the chain of wasp: decisions before the model, and checks of the reply behind it; see docs/chains.md."""
+    from sophon_middlewares.chains.wasp_chain import compose_wasp
+
+    return compose_wasp()
+
+
+CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {
+    "clawdesk": clawdesk,
+    "clawft": clawft,
+    "openparallax": openparallax,
+    "twelve": twelve,
+    "wasp": wasp,
+}
 """Chain factories by the name that `Chain.Name` and `sophon chain` use."""

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0028"
-down_revision = "0027"
+revision = "0031"
+down_revision = "0030"
 
 _ROW_NUMBER = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 

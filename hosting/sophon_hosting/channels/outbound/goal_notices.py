@@ -1,0 +1,51 @@
+"""Notices about goals: one line in the chat in which a goal was made, when a rule pauses it; a few per goal.
+
+The end of a goal is reported by a message of its own, which a model writes.
+"""
+
+from collections import OrderedDict
+
+from sophon.events import GoalChanged
+from sophon.stores.contract import Store
+from sophon_channels.contract import Channel
+from sophon_hosting.channels.approval_text import to_visible_line
+from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.events.wire_event import WireEvent
+
+MAX_NOTICES_PER_GOAL = 5
+"""A goal that pauses again and again does not flood the chat; `sophon goals` and the API show each change."""
+
+MAX_COUNTED_GOALS = 1000
+MAX_TITLE_CHARACTERS, MAX_REASON_CHARACTERS = 80, 200
+
+
+def is_goal_pause(event: WireEvent) -> bool:
+    """Return whether a goal has been paused by a rule, so that a person should look at it."""
+    return event.name == GoalChanged.wire_name and event.data.get("state") == "paused" and not event.data.get("step")
+
+
+class GoalNotices:
+    """Sends the notices of one channel. A pause has one notice, also if its event is repeated."""
+
+    def __init__(self, channel: Channel, store: Store, writer: OutboundWriter) -> None:
+        self._channel, self._store, self._writer = channel, store, writer
+        self._counts: OrderedDict[str, int] = OrderedDict()
+
+    async def send(self, event: WireEvent) -> None:
+        """Send the notice of a pause to the chat of the goal, if that is on this channel."""
+        goal_id = str(event.data["goal_id"])
+        count = self._counts.get(goal_id, 0)
+        goal = await self._store.goals.find(goal_id)
+        if goal is None or count >= MAX_NOTICES_PER_GOAL or goal.pause_kind in ("", "person", "back_off"):
+            return
+        chat = str(goal.origin.get("chat") or "")
+        if goal.channel != self._channel.name or not chat:
+            return
+        self._counts[goal_id] = count + 1
+        while len(self._counts) > MAX_COUNTED_GOALS:
+            self._counts.popitem(last=False)
+        title = to_visible_line(goal.title, MAX_TITLE_CHARACTERS)
+        reason = to_visible_line(goal.reason, MAX_REASON_CHARACTERS)
+        recipient = goal.owner if goal.origin.get("kind") == "direct" else ""
+        text = f"⏸ The goal {title!r} is paused: {reason}. It fails if nobody resumes it."
+        await self._writer.write_notice(chat, f"goal:{goal_id}:{goal.version}", text, recipient=recipient)

@@ -1,0 +1,139 @@
+"""`sophon agents`: list, show and check the agents in files; list and cancel the sub-agents that work."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sophon.agents.catalog import AgentCatalog, AgentSet
+from sophon.agents.definition import AgentDefinition, read_agent
+from sophon.agents.references import find_reference_problems
+from sophon.errors import InputError, NotFound
+from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.client_api.serialization import agent_to_json
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def agents() -> None:
+    """List, show and check the agents in files; list and cancel the sub-agents that work."""
+
+
+@app.command("list")
+def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List the agents, and the problems of files that cannot be used."""
+    found = _read(ctx.obj)
+    if as_json:
+        items = [agent_to_json(each) for each in found.agents.values()]
+        write_json({"items": items, "problems": [str(each) for each in found.problems]})
+        return
+    if found.agents:
+        rows = [(each.name, _describe_tools(each), each.description) for each in found.agents.values()]
+        write_table(("agent", "tools", "what it is for"), rows)
+    else:
+        write_lines(["There are no agents."])
+    for problem in found.problems:
+        write_notice(str(problem))
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of an agent.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show an agent: what it may use, whose messages it answers, and its prompt."""
+    found = _read(ctx.obj)
+    agent = found.agents.get(name)
+    if agent is None:
+        broken = [str(each) for each in found.problems if each.path.stem == name]
+        if broken:
+            raise InputError("\n".join(broken))
+        raise NotFound("agent", name, [*found.agents][:5])
+    facts = agent_to_json(agent)
+    if as_json:
+        write_json({**facts, "file": str(agent.path), "prompt": agent.prompt})
+        return
+    facts["tools"] = _describe_tools(agent)
+    shown = {"file": str(agent.path), **facts}
+    lines = {key.replace("_", " "): _to_text(value) for key, value in shown.items()}
+    write_lines([f"{label + ':':17}{text}" for label, text in lines.items() if text])
+    write_lines(["", agent.prompt])
+
+
+@app.command()
+def check(
+    ctx: typer.Context,
+    path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File of an agent; all without it.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check one file, installed or not, or all: name each problem with file and line, and exit 1 if there is one."""
+    if path is not None and not path.is_file():
+        raise InputError(f"there is no file {str(path)!r}")
+    problems = _read(ctx.obj).problems if path is None else read_agent(path)[1]
+    lines = [str(each) for each in problems]
+    rows = [{"file": str(each.path), "line": each.line, "problem": each.message} for each in problems]
+    if path is None:
+        settings = load_cli_settings(ctx.obj)
+        for problem in find_reference_problems(settings.agents, _read(ctx.obj), settings.tools.disabled):
+            lines.append(problem)
+            rows.append({"file": "", "line": 0, "problem": problem})
+    if as_json:
+        write_json(rows)
+    else:
+        write_lines(lines or ["No problem was found."])
+    if lines:
+        raise typer.Exit(1)
+
+
+@app.command()
+def running(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """List the sub-agents that work or wait for a person."""
+    found = open_host_client(ctx.obj, url).list_sub_agents()
+    if as_json:
+        write_json(list(found))
+        return
+    if not found:
+        write_lines(["No sub-agent works."])
+        return
+    rows = [(each["agent_id"], each["state"], each["agent"], each["task"]) for each in found]
+    write_table(("id", "state", "agent", "task"), rows)
+
+
+@app.command()
+def cancel(
+    ctx: typer.Context,
+    agent_id: Annotated[str, typer.Argument(metavar="ID", help="Id of a sub-agent, as `running` shows it.")],
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Cancel a sub-agent; the task that runs it goes on."""
+    state = open_host_client(ctx.obj, url).cancel_sub_agent(agent_id)
+    if as_json:
+        write_json({"agent_id": agent_id, "state": state})
+    else:
+        write_lines([f"{agent_id}: {state}"])
+
+
+def _read(options: GlobalOptions) -> AgentSet:
+    directory = load_cli_settings(options).agents.directory
+    if directory is None:
+        raise InputError("there are no agents: set Agents.Directory to a folder with a file NAME.md for each")
+    return AgentCatalog((options.settings_folder / directory.expanduser()).absolute()).read()
+
+
+def _describe_tools(agent: AgentDefinition) -> str:
+    if agent.tools is None:
+        return "all"
+    return ", ".join(agent.tools) or "none"
+
+
+def _to_text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - of names
+    return "" if value is None else str(value)

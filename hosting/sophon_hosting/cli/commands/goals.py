@@ -1,0 +1,130 @@
+"""`sophon goals`: list, show and create goals; pause, resume and cancel them."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import open_host_client
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+GoalArgument = Annotated[str, typer.Argument(metavar="GOAL", help="The id of a goal; `sophon goals list` shows them.")]
+
+SHOWN_CHARACTERS = 200
+
+
+@app.callback()
+def goals() -> None:
+    """List, show and create goals; pause, resume and cancel them."""
+
+
+@app.command("list")
+def list_goals(
+    ctx: typer.Context,
+    archived: Annotated[bool, typer.Option("--archived", help="Archived goals, too.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="At most N goals.")] = 50,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List goals, the newest first."""
+    found = open_host_client(ctx.obj, url).list_goals(archived=archived, limit=limit)
+    if as_json:
+        write_json(list(found))
+    elif found:
+        write_table(("goal", "state", "done#", "user", "title", "reason"), [_table_row(row) for row in found])
+    else:
+        write_lines(["There are no goals."])
+
+
+@app.command()
+def show(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """Show a goal: its steps, what it has used of each limit, and when the host looks at it next."""
+    row = open_host_client(ctx.obj, url).get_goal(goal)
+    if as_json:
+        write_json(row)
+    else:
+        write_lines(_goal_lines(row))
+
+
+@app.command()
+def create(
+    ctx: typer.Context,
+    title: Annotated[str, typer.Argument(metavar="TITLE", help="A few words.")],
+    description: Annotated[
+        str, typer.Option("--description", "-d", metavar="TEXT", help="What is to be reached; by default the title.")
+    ] = "",
+    autonomy: Annotated[
+        str | None,
+        typer.Option(metavar="MODE", help="assist asks about every call, semi from High risk on, full: Critical ones."),
+    ] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="ID", help="Session to report to; by default one of its own.")
+    ] = None,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a goal, which the host plans and works on."""
+    client = open_host_client(ctx.obj, url)
+    row = client.create_goal(title, description=description, autonomy=autonomy, session_id=session)
+    if as_json:
+        write_json(row)
+    else:
+        write_lines([f"{row['goal_id']} is {row['state']}"])
+
+
+@app.command()
+def pause(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """Pause a goal until it is resumed; its running steps are stopped."""
+    _write_change(open_host_client(ctx.obj, url).change_goal(goal, "pause"), as_json=as_json)
+
+
+@app.command()
+def resume(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """Resume a paused goal; what it had used up it may use once more."""
+    _write_change(open_host_client(ctx.obj, url).change_goal(goal, "resume"), as_json=as_json)
+
+
+@app.command()
+def cancel(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
+    """Cancel a goal for good; its running steps are stopped."""
+    _write_change(open_host_client(ctx.obj, url).change_goal(goal, "cancel"), as_json=as_json)
+
+
+def _write_change(row: JsonRow, *, as_json: bool) -> None:
+    if as_json:
+        write_json(row)
+    else:
+        write_lines([f"{row['goal_id']} is {row['state']}"])
+
+
+def _table_row(row: JsonRow) -> list[str]:
+    return [row["goal_id"], row["state"], f"{row['progress']} %", row["user"], row["title"][:60], row["reason"][:60]]
+
+
+def _goal_lines(row: JsonRow) -> Sequence[str]:
+    lines = [
+        f"goal      {row['goal_id']}",
+        f"title     {row['title']}",
+        f"state     {row['state']}, {row['progress']} % done",
+        f"reason    {row['reason']}",
+        f"autonomy  {row['autonomy']}, priority {row['priority']}",
+        f"session   {row['session_id']}",
+        f"next tick {_format_time(row['next_tick'])}",
+        "",
+    ]
+    for node in row["graph"]:
+        needs = f" after {', '.join(node['depends_on'])}" if node["depends_on"] else ""
+        status = "waits for a person" if node["waits"] else node["status"]
+        lines.append(f"{node['id']}  {status}, try {node['tries']}{needs}: {node['tool'] or node['description']}")
+        detail = " ".join((node["result"] or node["error"]).split())
+        lines += [f"    {detail[:SHOWN_CHARACTERS]}"] if detail else []
+    lines += ["", *(f"{name:<17} {use['used']:g} of {use['limit']}" for name, use in row["spend"].items())]
+    return lines
+
+
+def _format_time(at: str | None) -> str:
+    return at[:19].replace("T", " ") if at else "none: it waits"

@@ -1,0 +1,85 @@
+"""`sophon preferences`: show and change how a person wants to be answered. A host may run."""
+
+from typing import Annotated
+
+import typer
+
+from sophon.errors import InputError
+from sophon.preferences import NO_PREFERENCES, PREFERENCE_NAMES, Preferences, describe_preferences
+from sophon.principals import LOCAL_USER
+from sophon.stores.contract import Store
+from sophon_hosting.cli.bootstrap import run_with_store
+from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.persons.forgetting import check_person
+
+PersonOption = Annotated[str, typer.Option("--person", metavar="ID", help="Whose: ada, telegram:5; you by default.")]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.callback(invoke_without_command=True)
+def preferences(ctx: typer.Context) -> None:
+    """Show and change how a person wants to be answered."""
+    if ctx.invoked_subcommand is None:
+        show(ctx)
+
+
+@app.command()
+def show(ctx: typer.Context, person: PersonOption = LOCAL_USER, as_json: JsonOption = False) -> None:
+    """Show the preferences of a person."""
+    _check(person)
+    found = run_with_store(ctx.obj, lambda store: store.preferences.get(person))
+    if as_json:
+        write_json(found.to_json())
+    else:
+        write_lines(describe_preferences(found) or ["There are no preferences."])
+
+
+@app.command("set")
+def set_preference(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(PREFERENCE_NAMES)}.")],
+    value: Annotated[str, typer.Argument(metavar="VALUE")],
+    person: PersonOption = LOCAL_USER,
+) -> None:
+    """Set one preference."""
+    _check(person)
+    try:
+        NO_PREFERENCES.change(name, value)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+
+    async def change(store: Store) -> Preferences:
+        changed = (await store.preferences.get(person)).change(name, value)
+        await store.preferences.put(person, changed)
+        return changed
+
+    write_lines(describe_preferences(run_with_store(ctx.obj, change)) or ["There are no preferences."])
+
+
+@app.command()
+def clear(
+    ctx: typer.Context,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="All of them by default.")] = None,
+    person: PersonOption = LOCAL_USER,
+) -> None:
+    """Take back one preference, or all."""
+    _check(person)
+    if name is not None and name not in PREFERENCE_NAMES:
+        raise typer.BadParameter(f"there is no preference {name!r}; there are {', '.join(PREFERENCE_NAMES)}")
+
+    async def change(store: Store) -> Preferences:
+        current = await store.preferences.get(person)
+        changed = NO_PREFERENCES if name is None else current.change(name, "")
+        await store.preferences.put(person, changed)
+        return changed
+
+    write_lines(describe_preferences(run_with_store(ctx.obj, change)) or ["There are no preferences."])
+
+
+def _check(person: str) -> None:
+    try:
+        check_person(person)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -1,0 +1,30 @@
+"""What the goal engine needs of a host."""
+
+from typing import Protocol
+
+from sophon.errors import SophonError
+from sophon.services import Services
+from sophon.stores.runs.contract import Run
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
+
+
+class GoalChangedMeanwhile(SophonError):
+    """Somebody else has changed the goal since it was read; whoever looks again finds the change."""
+
+    code = "goal_changed_meanwhile"
+
+
+class GoalHost(Protocol):
+    """A host that accepts runs and cancels them."""
+
+    services: Services
+    event_bus: EventBus
+
+    async def accept(self, message: RunRequest) -> TaskReceipt:
+        """Accept a run; see `Host.accept`."""
+        ...
+
+    async def cancel(self, task_id: str) -> Run:
+        """Cancel a run; see `Host.cancel`."""
+        ...

@@ -1,0 +1,100 @@
+"""Runs of a goal's steps: the request to accept one, and what its outcome means for the step."""
+
+from typing import Any, Final
+
+from sophon.clock import Clock
+from sophon.goals.goal import Goal
+from sophon.goals.progress import StepOutcome
+from sophon.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results, find_results
+from sophon.goals.task_node import TaskNode
+from sophon.messages import ToolCall
+from sophon.stores.runs.contract import Run
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.runs.acceptance import RunRequest
+from sophon_middlewares.inner.direct_call import OUTCOME_FIELD
+
+RESULTS_SOURCE: Final = "results of a goal's steps"
+"""Untrusted source of a turn that reads what other sessions of the goal have returned."""
+
+MAX_KEPT_CHARACTERS: Final = 8000
+"""Characters of a result that the goal keeps."""
+
+_NOT_OF_STEPS: Final = frozenset({"place", "attachments", "reply_to", FOREIGN_SOURCES})
+"""Parts of the origin that belong to one message: a step shows no typing indicator and has no files of its own."""
+
+
+def build_step_request(goal: Goal, node: TaskNode, session_id: str, clock: Clock) -> RunRequest:
+    """Return the request for the present try of a node. Its key makes every acceptance of this try the same run."""
+    results = find_results(goal.nodes, node)
+    is_foreign = bool(results) and (goal.limits.parallel > 1 or bool(node.arguments))
+    call = ToolCall("", node.tool, fill_results(node.arguments, results)) if node.tool else None
+    return RunRequest(
+        text=build_call_text(goal, node) if call else build_step_text(goal, node, results, clock.new_nonce()),
+        session_id=session_id,
+        owner=goal.owner,
+        session_owner=goal.owner,
+        channel=goal.channel,
+        account=str(goal.origin.get("account", "")),
+        external_id=f"goal/{goal.id}/{goal.plan_number}/{node.id}/{node.tries}",
+        origin=_build_origin(goal, is_foreign=is_foreign),
+        planning="Never",
+        call=call,
+        goal={"id": goal.id, "step": node.id, "autonomy": goal.autonomy},
+    )
+
+
+def build_report_request(goal: Goal, clock: Clock) -> RunRequest:
+    """Return the request for the report of a goal that is over, to the chat in which it was made."""
+    origin = _build_origin(goal, is_foreign=True)
+    if "place" in goal.origin:
+        origin["place"] = goal.origin["place"]
+    return RunRequest(
+        text=build_report_text(goal, clock.new_nonce()),
+        session_id=goal.session_id or goal.work_session_id,
+        owner=goal.owner,
+        session_owner=None,
+        channel=goal.channel,
+        account=str(goal.origin.get("account", "")),
+        external_id=f"goal/{goal.id}/report",
+        origin=origin,
+        planning="Never",
+        stream=not goal.origin,
+    )
+
+
+def read_outcome(run: Run) -> StepOutcome:
+    """Return what the outcome of a run means for its step."""
+    response = run.response or {}
+    text, finish = str(response.get("text") or ""), response.get("finish_reason")
+    if run.status == "cancelled":
+        return StepOutcome("denied", "its task was stopped")
+    if run.error is not None:
+        return StepOutcome("refused" if run.error.code == "budget_exceeded" else "failed", run.error.message)
+    if finish == "budget_exceeded":
+        return StepOutcome("refused", text)
+    if finish == "rejected":
+        return StepOutcome("denied", text)
+    outcome = response.get("detail", {}).get(OUTCOME_FIELD)
+    if outcome is None:
+        is_answer = finish in ("stop", "length", "max_iterations") and bool(text.strip())
+        return StepOutcome("done" if is_answer else "failed", text if is_answer else f"it ended with {finish}: {text}")
+    return _read_call(str(outcome), text)
+
+
+def _read_call(outcome: str, text: str) -> StepOutcome:
+    if outcome == "completed":
+        return StepOutcome("done", text)
+    if outcome == "denied" and text.startswith("blocked by "):
+        return StepOutcome("blocked", text)
+    if outcome == "denied" and text.startswith("denied: "):
+        return StepOutcome("denied", text.removeprefix("denied: "))
+    return StepOutcome("unknown" if outcome == "interrupted" else "failed", text)
+
+
+def _build_origin(goal: Goal, *, is_foreign: bool) -> dict[str, Any]:
+    """Return where questions go; what is written in it nobody wrote, so that nothing is learnt from it."""
+    origin: dict[str, Any] = {name: value for name, value in goal.origin.items() if name not in _NOT_OF_STEPS}
+    origin[OWN_TEXT] = ""
+    if is_foreign:
+        origin[FOREIGN_SOURCES] = [RESULTS_SOURCE]
+    return origin

@@ -1,0 +1,141 @@
+"""`/api/goals`: list, show and create goals; pause, resume and cancel them. Users have their own, operators all."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from sophon.errors import InputError
+from sophon.goals.commands import GoalCommands
+from sophon.goals.goal import Goal
+from sophon.history_redaction import redact_text_for_reader
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.http.json_io import (
+    RequestBody,
+    RequestQuery,
+    get_authorized_host,
+    get_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
+from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
+
+
+class GoalListQuery(RequestQuery):
+    """Query of the list; `archived` includes archived goals, `everything` (all users') is for operators."""
+
+    limit: int = 100
+    archived: bool = False
+    everything: bool = False
+
+
+class GoalBody(RequestBody):
+    """Body of a new goal; it reports to `session_id`, by default to a session of its own."""
+
+    title: str
+    description: str = ""
+    autonomy: str | None = None
+    session_id: str | None = None
+
+
+def goal_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [
+        web.get("/api/goals", list_goals),
+        web.post("/api/goals", create_goal),
+        web.get("/api/goals/{goal_id}", get_goal),
+        web.post("/api/goals/{goal_id}/pause", pause_goal),
+        web.post("/api/goals/{goal_id}/resume", resume_goal),
+        web.post("/api/goals/{goal_id}/cancel", cancel_goal),
+    ]
+
+
+async def list_goals(request: web.Request) -> web.Response:
+    """List goals, newest first."""
+    query, authorized_host = parse_query(request, GoalListQuery), get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    if query.everything:
+        authorized_host.require_operator()
+    owner = None if query.everything else authorized_host.user.id
+    limit = min(max(query.limit, 1), 1000)
+    found = await get_host(request).services.store.goals.list(owner=owner, limit=limit)
+    shown = [goal for goal in found if query.archived or goal.state != "archived"]
+    return json_response({"items": [_to_json(goal, authorized_host, goal_to_json) for goal in shown]})
+
+
+async def get_goal(request: web.Request) -> web.Response:
+    """Return one goal with its graph and what it has used. Raises NotFound."""
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    goal = await _commands(request).find(request.match_info["goal_id"], _owner(authorized_host))
+    return json_response(_to_json(goal, authorized_host, goal_details_to_json))
+
+
+async def create_goal(request: web.Request) -> web.Response:
+    """Create a goal of the user, with 201. Raises InputError, BudgetExceeded for more goals than a user may have."""
+    body, authorized_host = await parse_body(request, GoalBody), get_authorized_host(request)
+    authorized_host.rights.require("Chat")
+    commands = _commands(request, needs_engine=True)
+    user = authorized_host.user.id
+    session = await authorized_host.ensure_own_session(body.session_id) if body.session_id is not None else None
+    goal = await commands.create(
+        owner=user,
+        title=body.title,
+        description=body.description,
+        autonomy=body.autonomy,
+        priority="user",
+        session_id="" if session is None else session.id,
+        channel=HUB_CHANNEL,
+    )
+    return json_response({"ok": True, **_to_json(goal, authorized_host, goal_details_to_json)}, 201)
+
+
+async def pause_goal(request: web.Request) -> web.Response:
+    """Pause a goal; its running steps are stopped. Raises NotFound, IllegalTransition."""
+    return await _change(request, lambda commands: commands.pause)
+
+
+async def resume_goal(request: web.Request) -> web.Response:
+    """Resume a paused goal; what it had used up it may use once more. Raises NotFound, IllegalTransition."""
+    return await _change(request, lambda commands: commands.resume, needs_engine=True)
+
+
+async def cancel_goal(request: web.Request) -> web.Response:
+    """Cancel a goal; its running steps are stopped. Raises NotFound, IllegalTransition."""
+    return await _change(request, lambda commands: commands.cancel)
+
+
+async def _change(
+    request: web.Request,
+    choose: Callable[[GoalCommands], Callable[..., Awaitable[Goal]]],
+    *,
+    needs_engine: bool = False,
+) -> web.Response:
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require("Chat")
+    change = choose(_commands(request, needs_engine=needs_engine))
+    goal = await change(request.match_info["goal_id"], _owner(authorized_host), by=authorized_host.user.id)
+    return json_response({"ok": True, **_to_json(goal, authorized_host, goal_details_to_json)})
+
+
+def _commands(request: web.Request, *, needs_engine: bool = False) -> GoalCommands:
+    host = get_host(request)
+    services = host.services
+    if needs_engine and not services.settings.goals.enabled:
+        raise InputError("goals are switched off here (Goals.Enabled)")
+    return GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus.emit)
+
+
+def _owner(authorized_host: AuthorizedHost) -> str | None:
+    """Return whose goals the client may name; None for an operator, who may name all."""
+    return None if authorized_host.user.operator else authorized_host.user.id
+
+
+def _to_json(goal: Goal, authorized_host: AuthorizedHost, render: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    is_own = goal.owner == authorized_host.user.id
+    redact = None if authorized_host.view is None else partial(redact_text_for_reader, is_own=is_own)
+    shown = render(goal, redact)
+    return {**shown, "session_id": authorized_host.sessions.to_client_id(str(shown["session_id"]))}

@@ -1,0 +1,35 @@
+"""`/api/preferences`: how the user wants to be answered; everybody has their own."""
+
+from aiohttp import web
+
+from sophon.preferences import Preferences
+from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+
+
+class PreferencesBody(RequestBody):
+    """Body of the preferences; what is left out is taken back."""
+
+    language: str = ""
+    style: str = ""
+    time_zone: str = ""
+    model: str = ""
+    verbosity: str = ""
+    notes: str = ""
+
+
+def preference_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [web.get("/api/preferences", get_preferences), web.put("/api/preferences", put_preferences)]
+
+
+async def get_preferences(request: web.Request) -> web.Response:
+    """Return the preferences of the user."""
+    found = await get_authorized_host(request).get_preferences()
+    return json_response({"preferences": found.to_json()})
+
+
+async def put_preferences(request: web.Request) -> web.Response:
+    """Replace the preferences of the user. Raises InputError, NotFound for an unknown model."""
+    body = await parse_body(request, PreferencesBody)
+    stored = await get_authorized_host(request).set_preferences(Preferences.from_json(body.to_dict()))
+    return json_response({"ok": True, "preferences": stored.to_json()})

@@ -1,0 +1,31 @@
+"""Cancellation of one sub-agent from outside of its turn, which goes on with an error result."""
+
+from sophon.approvals import Decision
+from sophon.errors import NotFound
+from sophon.services import Services
+from sophon.stores.sub_agents.contract import SubAgentRun
+from sophon_hosting.runs.approvals import ApprovalService, DecisionRefused
+
+REASON = "the sub-agent was cancelled"
+
+
+async def cancel_sub_agent(services: Services, approvals: ApprovalService, row: SubAgentRun, user_id: str) -> str:
+    """Cancel a sub-agent and return its state, `cancelling` until it has ended.
+
+    One that works in this process is cancelled at once. Otherwise the wish is stored: the process where it works looks
+    for it, and a turn that waits for an approval of the sub-agent is resumed by its rejection.
+    """
+    if services.agents is not None and (running := services.agents.running.find(row.id)) is not None:
+        running.cancel()
+        return "cancelling"
+    if not await services.store.sub_agents.request_cancel(row.id):
+        found = await services.store.sub_agents.find(row.id)
+        return row.state if found is None else found.state
+    for record in await services.store.approvals.list(open_only=True, session_id=row.session_id):
+        run_id = record.request.run_id
+        if run_id == row.id or run_id.startswith(f"{row.id}/"):
+            try:
+                await approvals.decide(record.request.id, Decision.reject(REASON), user_id)
+            except (DecisionRefused, NotFound):
+                continue  # somebody has decided meanwhile: the turn goes on, and sees the wish
+    return "cancelling"

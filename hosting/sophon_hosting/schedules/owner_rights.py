@@ -1,0 +1,68 @@
+"""Rights of the owners of schedules, now: a run acts for a person who may have been removed since it was made."""
+
+from collections.abc import Sequence
+
+from sophon.principals import LOCAL_USER, hub_user_principal
+from sophon.services import Services
+from sophon.stores.schedules.contract import Schedule
+from sophon_channels.contract import ChatLocation, Person
+from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
+from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.identities import link_from_note
+from sophon_hosting.runs.message_rate import CLIENT_CHANNELS
+
+
+class OwnerRights:
+    """Says why the owner of a schedule may not run it: they may not write to the host now, or may not chat."""
+
+    def __init__(self, services: Services, channels: Sequence[ConfiguredChannel]) -> None:
+        self._services = services
+        self._channels = {each.channel.name: each for each in channels}
+
+    async def find_problem(self, schedule: Schedule) -> str:
+        """Return why the owner may not run a schedule; "" if they may."""
+        services, owner = self._services, schedule.owner
+        if problem := await self._find_sender_problem(schedule):
+            return problem
+        settings, policy = services.settings.permissions, services.operator_policy
+        level = settings.level_of(owner, channel=schedule.channel, is_operator=policy.is_operator(owner))
+        if not settings.levels.allows(level, "Chat"):
+            return f"{owner} may not chat any more: the level is {level.label}"
+        return ""
+
+    async def _find_sender_problem(self, schedule: Schedule) -> str:
+        if schedule.channel in CLIENT_CHANNELS:
+            return find_client_problem([user.id for user in self._services.settings.hub.users], schedule.owner)
+        configured = self._channels.get(schedule.channel)
+        if configured is None:
+            return f"the channel {schedule.channel} is not enabled"
+        person = await self._find_person(configured, schedule.owner)
+        place = schedule.origin.get("place")
+        if person is None or not place:
+            return f"{schedule.owner} is nobody on {schedule.channel}"
+        location = ChatLocation(**place)
+        state = ChatState(configured.channel, self._services.store, self._services.clock)
+        chats = await state.chat_ids(location.chat) if location.kind == "group" else [location.chat]
+        decision = configured.policy.decide_access(
+            person, location, is_mention=True, is_paired=await state.is_paired(person), chat_ids=chats
+        )
+        return "" if decision == "let_in" else f"{schedule.owner} may not write in this chat any more"
+
+    async def _find_person(self, configured: ConfiguredChannel, owner: str) -> Person | None:
+        """Return the person with the ids under which the settings may name them; None for no person of the channel."""
+        channel = configured.channel
+        name, _, person_id = owner.partition(":")
+        if name != channel.name or not person_id:
+            return None
+        store = self._services.store.channel_state
+        note = await store.get(channel.name, channel.account, LINK_KIND, person_id)
+        if note is None:
+            return Person(person_id)
+        link = link_from_note(note)
+        return Person(person_id, user_id=link.user_id, number=link.number, listed_ids=link.listed_ids)
+
+
+def find_client_problem(user_ids: Sequence[str], owner: str) -> str:
+    """Return why an owner is no client of a host with these `Hub.Users`; "" if they are. Pure."""
+    known = {hub_user_principal(each) for each in user_ids} if user_ids else {LOCAL_USER}
+    return "" if owner in known else f"{owner} is no user of this host any more"

@@ -1,0 +1,41 @@
+"""The chain `clawft`: six stages for each model call. Source: reference/clawft.md 3.1; docs/clawft.md."""
+
+from sophon.chain.pipeline import Pipeline
+from sophon_middlewares.chains.constants import CLAWFT
+from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval import Approval
+from sophon_middlewares.inner.parallel_execution import ParallelExecution
+from sophon_middlewares.inner.tool_execution import ToolExecution
+from sophon_middlewares.inner.transport import Transport
+from sophon_middlewares.learners.classification import Classification
+from sophon_middlewares.learners.learning import Learning
+from sophon_middlewares.learners.scoring import Scoring
+from sophon_middlewares.outer.assembler import Assembler
+from sophon_middlewares.outer.budget import Budget
+from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.chain_defaults import ChainDefaults
+from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.session_events import SessionEvents
+
+
+def compose_clawft() -> Pipeline:
+    """Return the chain."""
+    return Pipeline.compose(
+        # once per turn
+        SessionEvents(),
+        ChainDefaults(CLAWFT),
+        Budget(),
+        # the tool loop: settling passes end in ToolExecution
+        AgenticLoop(),
+        ParallelExecution(),
+        Approval(),
+        ToolExecution(),
+        # the six stages, once for each model call; learner and scorer act on the way out
+        Learning(),
+        Scoring(),
+        Classification(),
+        CapabilityRouting(traces_priority=True),
+        Assembler(),
+        PromptToolBridge(),
+        Transport(),
+    )

@@ -1,0 +1,46 @@
+"""The chain `openparallax`: tools on demand, a security engine around each call. Source: reference/openparallax.md."""
+
+from sophon.chain.pipeline import Pipeline
+from sophon_middlewares.chains.constants import OPENPARALLAX
+from sophon_middlewares.chains.stage_names import as_stage
+from sophon_middlewares.guards.audit import Audit
+from sophon_middlewares.guards.information_flow import InformationFlow
+from sophon_middlewares.guards.integrity import Integrity
+from sophon_middlewares.guards.protection import Protection
+from sophon_middlewares.guards.shield import Shield
+from sophon_middlewares.guards.snapshot import Snapshot
+from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval import Approval
+from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.tool_execution import ToolExecution
+from sophon_middlewares.outer.budget import Budget
+from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.chain_defaults import ChainDefaults
+from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
+
+
+def compose_openparallax() -> Pipeline:
+    """Return the chain. One call runs at a time, as published."""
+    return Pipeline.compose(
+        as_stage("1 Ingestion, 2a LoadHistory, 5 Completion", SessionEvents()),
+        ChainDefaults(OPENPARALLAX),
+        Budget(),
+        CapabilityRouting(),
+        as_stage("2b SystemPrompt, 2c StaleResults, 2d Compaction", ContextWindow()),
+        as_stage("2e LoadTools", ToolsOnDemand()),
+        PromptToolBridge(),
+        as_stage("3 ReasoningLoop", AgenticLoop()),
+        # 4: what becomes of a proposed call, in the engine
+        as_stage("4 Audit", Audit()),
+        as_stage("4 ActionHash", Integrity()),
+        as_stage("4 InformationFlow", InformationFlow()),
+        as_stage("4 Protection", Protection()),
+        as_stage("4 Shield, tiers 0 to 2", Shield(announces_passes=True)),
+        as_stage("4 Chronicle", Snapshot()),
+        as_stage("4 Shield, tier 3", Approval()),
+        as_stage("4 Execute", ToolExecution()),
+        as_stage("2f StreamWithTools", LlmInvoker()),
+    )

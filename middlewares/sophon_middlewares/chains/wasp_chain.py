@@ -1,0 +1,58 @@
+"""The chain `wasp`: rules before the model, checks of the reply behind it. Source: reference/wasp.md 4.1, 4.4, 4.14."""
+
+from sophon.chain.pipeline import Pipeline
+from sophon_middlewares.chains.constants import WASP
+from sophon_middlewares.chains.stage_names import as_stage
+from sophon_middlewares.guards.audit import Audit
+from sophon_middlewares.guards.intent_gate import IntentGate
+from sophon_middlewares.guards.rate_limit import RateLimit
+from sophon_middlewares.guards.simulation import Simulation
+from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.approval import Approval
+from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.parallel_execution import ParallelExecution
+from sophon_middlewares.inner.tool_execution import ToolExecution
+from sophon_middlewares.outer.bridge.skill_calls import SkillCalls
+from sophon_middlewares.outer.budget import Budget
+from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.chain_defaults import ChainDefaults
+from sophon_middlewares.outer.context_window import ContextWindow
+from sophon_middlewares.outer.decision_layer import DecisionLayer
+from sophon_middlewares.outer.planning import Planning
+from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.replies.action_announcer import ActionAnnouncer
+from sophon_middlewares.outer.replies.response_validator import ResponseValidator
+from sophon_middlewares.outer.replies.url_outcomes import UrlOutcomes
+from sophon_middlewares.outer.request_budget import RequestBudget
+from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.stage_mark import StageMark
+from sophon_middlewares.outer.tool_split import ToolSplit
+
+
+def compose_wasp() -> Pipeline:
+    """Return the chain. What acts on the way out stands outside of what it judges, in reverse order."""
+    return Pipeline.compose(
+        as_stage("1 PerChatLock, 12 ChannelPostProcessing", SessionEvents()),
+        ChainDefaults(WASP),
+        Budget(),
+        CapabilityRouting(),
+        as_stage("6 ContextBuilder", ContextWindow()),
+        as_stage("5 CapabilityEngine", ToolSplit()),
+        PromptToolBridge(dialect=SkillCalls()),
+        as_stage("2 LowIntentGuard, 3 AutoDetect, 4 DecisionLayer", DecisionLayer()),
+        StageMark("context_builder"),
+        as_stage("11 ActionAnnouncer", ActionAnnouncer()),
+        as_stage("9 ResponseValidator, 10 ResponseGuard", ResponseValidator()),
+        as_stage("8 MultiUrlAggregator", UrlOutcomes()),
+        as_stage("7 LlmLoop, request budget", RequestBudget()),
+        Planning(),
+        as_stage("7 LlmLoop", AgenticLoop()),
+        ParallelExecution(),
+        as_stage("7 SkillExecutor, audit", Audit()),
+        as_stage("7 SkillExecutor, cooldown and rate limit", RateLimit()),
+        as_stage("7 IntentGate", IntentGate()),
+        as_stage("7 SkillExecutor, simulation", Simulation()),
+        Approval(),
+        as_stage("7 SkillExecutor", ToolExecution()),
+        LlmInvoker(),
+    )

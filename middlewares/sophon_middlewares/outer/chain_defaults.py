@@ -1,0 +1,59 @@
+"""Chain defaults: the constants of a published pipeline, where the host has not set its own."""
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+
+from sophon.chain.pipeline import Next
+from sophon.context import Context
+from sophon.settings import Settings
+from sophon.settings.types.section import SettingsSection
+
+Defaults: TypeAlias = Mapping[str, "Mapping[str, Any]"]
+"""Values of settings by their Python names, a mapping for each section: `{"tools": {"max_parallel": 4}}`."""
+
+S = TypeVar("S", bound=SettingsSection)
+
+
+class ChainDefaults:
+    """Gives the turn settings in which those that the host has left to their defaults have the chain's values.
+
+    It must stand in front of all that reads them. What was set in a file, the environment or on the command line stays.
+    """
+
+    zone = "outer"
+    unique = True
+    calls_next = True
+    after = ("SessionEvents",)
+    before = ("Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "ToolSplit", "Planning", "AgenticLoop")
+    acts: ClassVar[Mapping[str, str]] = {"turn": "sets the published constants where the host has set none"}
+
+    def __init__(self, defaults: Defaults) -> None:
+        self._defaults = defaults
+        self._last: tuple[Settings, Settings] | None = None
+        """The settings that were completed last, and what came of them: a host has the same for all turns."""
+
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        settings = ctx.settings
+        last = self._last
+        if last is None or (last[0] is not settings and last[1] is not settings):
+            last = self._last = (settings, complete_settings(settings, self._defaults))
+        if last[1] is not settings:
+            services = copy(ctx.services)
+            cast(Any, services).settings = last[1]
+            ctx.services = services
+        await next(ctx)
+
+
+def complete_settings(section: S, defaults: Mapping[str, Any]) -> S:
+    """Return the section with the defaults for what was not set; the section itself if there are none."""
+    changed: dict[str, Any] = {}
+    for name, value in defaults.items():
+        current = getattr(section, name)
+        if isinstance(current, SettingsSection):
+            completed = complete_settings(current, value)
+            if completed is not current:
+                changed[name] = completed
+        elif name not in section.model_fields_set and current != value:
+            changed[name] = value
+    return section.model_copy(update=changed) if changed else section

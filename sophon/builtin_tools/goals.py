@@ -1,0 +1,189 @@
+"""Built-in tools `goals.*`: a person's goals, which a host works on later; to make one asks that person."""
+
+import hashlib
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, Literal
+
+from sophon.context import Context
+from sophon.context.provenance import collect_untrusted_sources, list_person_texts
+from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
+from sophon.goals.autonomy import GOAL_AUTONOMY
+from sophon.goals.budget import GoalSpending, list_budget
+from sophon.goals.commands import GoalCommands, budget_from_settings
+from sophon.goals.goal import Goal
+from sophon.goals.task_graph import count_statuses
+from sophon.risk import Risk
+from sophon.security.named_values import PersonTexts, find_unnamed_arguments
+from sophon.tools.tool import Tool, tool
+
+GROUP: Final = "goals"
+MAX_LISTED: Final = 20
+
+
+def note_budget(ctx: Context, arguments: Mapping[str, Any]) -> str:
+    """Return what the person who is asked must know: what the goal may do alone, and what it may use."""
+    settings = ctx.services.settings.goals
+    mode = str(arguments.get("autonomy") or settings.autonomy).capitalize()
+    asks = {"Assist": "every call asks you", "Full": "only Critical calls ask you, High ones run"}
+    uses = list_budget(budget_from_settings(settings), GoalSpending())
+    shown = ", ".join(f"{each.limit} {each.dimension}" for each in uses)
+    sources = ctx.tally.untrusted_sources
+    read = f" This conversation has read text of others: {', '.join(sources[:5])}." if sources else ""
+    return (
+        f"The host works on this by itself, in up to 8 planned steps at a time. {mode}: "
+        f"{asks.get(mode, 'calls from High risk on ask you')}. It may use at most: {shown}.{read}"
+    )
+
+
+@tool(
+    name="goals.create",
+    deferred=True,
+    risk=Risk.HIGH,
+    serial=True,
+    group=GROUP,
+    tags=("goal", "goals", "objective", "project"),
+    approval_note=note_budget,
+)
+async def goals_create(
+    ctx: Context, title: str, description: str, autonomy: Literal["assist", "semi", "full"] | None = None
+) -> dict[str, object]:
+    """Make a goal that the host plans and works on in the background, for hours or days, and reports on in this chat.
+
+    Args:
+        title: A few words.
+        description: What is to be reached, with everything that is needed to plan it.
+        autonomy: assist asks about every call, semi from high risk on, full about critical calls only.
+    """
+    _check_may_act(ctx)
+    await _check_origin(ctx, goals_create)
+    call_id = next((call.id for call in ctx.pending if call.name == "goals.create"), "")
+    run = await ctx.services.store.runs.find(ctx.run_id.partition("/")[0])
+    goal = await _run(
+        _commands(ctx).create(
+            owner=ctx.principal,
+            title=title,
+            description=description,
+            autonomy=autonomy,
+            priority="user",
+            goal_id=build_goal_id(ctx.run_id, call_id),
+            session_id=ctx.session_id,
+            channel=ctx.channel,
+            origin=dict(run.origin) if run is not None else {},
+        )
+    )
+    return {"goal": goal.id, "state": goal.state, "title": goal.title}
+
+
+@tool(name="goals.list", deferred=True, risk=Risk.NONE, idempotent=True, group=GROUP, tags=("goal", "goals"))
+async def goals_list(ctx: Context) -> list[dict[str, object]]:
+    """List the goals of this user, newest first."""
+    found = await ctx.services.store.goals.list(owner=ctx.principal, limit=MAX_LISTED * 2)
+    return [_summarize(goal) for goal in found if goal.state != "archived"][:MAX_LISTED]
+
+
+@tool(name="goals.show", deferred=True, risk=Risk.NONE, idempotent=True, group=GROUP, tags=("goal", "goals"))
+async def goals_show(ctx: Context, goal: str) -> dict[str, object]:
+    """Show a goal of this user: its steps and what it has used.
+
+    Args:
+        goal: Id of the goal.
+    """
+    found = await _run(_commands(ctx).find(goal, ctx.principal))
+    steps = [{"id": node.id, "does": node.description, "status": node.status} for node in found.nodes]
+    return {**_summarize(found), "steps": steps, "used": [str(each) for each in list_budget(found.limits, found.spent)]}
+
+
+@tool(name="goals.pause", deferred=True, risk=Risk.LOW, serial=True, group=GROUP, tags=("goal", "pause"))
+async def goals_pause(ctx: Context, goal: str) -> dict[str, object]:
+    """Pause a goal of this user; it stays paused until it is resumed.
+
+    Args:
+        goal: Id of the goal.
+    """
+    _check_may_act(ctx)
+    return _summarize(await _run(_commands(ctx).pause(goal, ctx.principal, by=ctx.principal)))
+
+
+@tool(name="goals.resume", deferred=True, risk=Risk.HIGH, serial=True, group=GROUP, tags=("goal", "resume"))
+async def goals_resume(ctx: Context, goal: str) -> dict[str, object]:
+    """Resume a paused goal of this user; what it had used up it may use once more.
+
+    Args:
+        goal: Id of the goal.
+    """
+    _check_may_act(ctx)
+    await _check_origin(ctx, goals_resume)
+    return _summarize(await _run(_commands(ctx).resume(goal, ctx.principal, by=ctx.principal)))
+
+
+@tool(name="goals.cancel", deferred=True, risk=Risk.MEDIUM, serial=True, group=GROUP, tags=("goal", "cancel"))
+async def goals_cancel(ctx: Context, goal: str) -> dict[str, object]:
+    """Cancel a goal of this user for good.
+
+    Args:
+        goal: Id of the goal.
+    """
+    _check_may_act(ctx)
+    return _summarize(await _run(_commands(ctx).cancel(goal, ctx.principal, by=ctx.principal)))
+
+
+def goal_tools() -> list[Tool]:
+    """Return the tools of `Goals.Enabled`."""
+    return [goals_create, goals_list, goals_show, goals_pause, goals_resume, goals_cancel]
+
+
+def build_goal_id(run_id: str, call_id: str) -> str:
+    """Return the id of the goal that a call makes: a turn that is resumed makes the same goal."""
+    return hashlib.sha256(f"{run_id}\n{call_id}".encode()).hexdigest()[:20]
+
+
+def _commands(ctx: Context) -> GoalCommands:
+    services = ctx.services
+    return GoalCommands(services.store, services.clock, services.settings.goals, ctx.emit)
+
+
+async def _run(change: Awaitable[Goal]) -> Goal:
+    try:
+        return await change
+    except (InputError, NotFound, IllegalTransition, BudgetExceeded) as error:
+        raise ToolError(str(error)) from None
+
+
+def _check_may_act(ctx: Context) -> None:
+    """Raise ToolError where a goal would make goals without end, or leave a trace of what leaves none."""
+    if ctx.root.get(GOAL_AUTONOMY) is not None:
+        raise ToolError("a step of a goal cannot make or change goals")
+    if not ctx.services.learns:
+        raise ToolError("off the record nothing is kept, and so no goal")
+
+
+async def _check_origin(ctx: Context, tool: Tool) -> None:
+    """Raise ToolError for a call that may follow from a text of others, unless a person has decided about this call.
+
+    The rule is that of decision 50, and holds whatever guards are on: what people wrote themselves may be a goal.
+    """
+    call = next((each for each in ctx.pending if each.name == tool.name), None)
+    sources = await collect_untrusted_sources(ctx)
+    if not sources:
+        return
+    grant = ctx.grants.get(call.id) if call is not None else None
+    if grant is not None and grant.decided_by and not grant.standing:
+        return
+    texts = PersonTexts(list_person_texts(ctx))
+    if call is not None and find_unnamed_arguments(call.arguments, tool.parameters, texts, is_command=False) == []:
+        return
+    raise ToolError(
+        f"this conversation has read text of others ({', '.join(sources[:3])}), and no person has approved this call: "
+        "a goal must come from people"
+    )
+
+
+def _summarize(goal: Goal) -> dict[str, object]:
+    return {
+        "goal": goal.id,
+        "title": goal.title,
+        "state": goal.state,
+        "reason": goal.reason,
+        "progress": goal.progress,
+        "steps": count_statuses(goal.nodes),
+    }

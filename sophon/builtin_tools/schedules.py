@@ -1,0 +1,227 @@
+"""Built-in tools `schedules.add`, `.list`, `.pause`, `.resume` and `.remove`: tasks that the host starts later.
+
+A host that fires schedules registers them; an embedded chain has none.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from sophon.context import Context
+from sophon.context.provenance import collect_untrusted_sources, list_person_texts
+from sophon.errors import InputError, NotFound, ToolError
+from sophon.events import ScheduleChanged
+from sophon.schedules.library import Destination, ScheduleLibrary
+from sophon.schedules.occurrences import Recurrence
+from sophon.schedules.requests import MAX_TEXT_CHARACTERS, ScheduleRequest
+from sophon.schedules.turn_mark import SCHEDULE
+from sophon.schedules.wishes import follows_from_people
+from sophon.schedules.wording import describe_recurrence, format_moment
+from sophon.stores.schedules.contract import Schedule
+from sophon.tools.normalization import mask_ids_and_times
+from sophon.tools.tool import Risk, Tool, tool
+from sophon.tools.untrusted_text import find_fence_sources
+from sophon.value_rules import ValueRules
+
+GROUP = "schedules"
+
+NESTED = "a scheduled task cannot make schedules; a person must ask for one"
+NOT_ASKED_FOR = (
+    "this conversation has read texts of others, and nobody in it has asked for this schedule in these words. Tell the "
+    "person, who can write what is to be done and when, or use `sophon schedules add`"
+)
+"""Why a call is refused that may follow from a web page."""
+
+
+def _find_problem(ctx: Context, arguments: Mapping[str, Any]) -> str | None:
+    """Return why a schedule cannot be made in this turn, before a person is asked."""
+    if ctx.root.get(SCHEDULE) is not None:
+        return NESTED
+    if _has_read_others(ctx) and not follows_from_people(arguments, list_person_texts(ctx)):
+        return NOT_ASKED_FOR
+    try:
+        _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def _write_preview(ctx: Context, arguments: Mapping[str, Any]) -> str:
+    try:
+        return _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
+    except (InputError, TypeError) as error:  # the call fails before anybody is asked
+        return str(error)
+
+
+@tool(
+    deferred=True,
+    name="schedules.add",
+    risk=Risk.HIGH,
+    group=GROUP,
+    editable=False,
+    approval_note=_write_preview,
+    find_problem=_find_problem,
+    tags=("schedule", "remind", "reminder", "every", "daily", "hourly", "weekly", "later", "cron", "alarm", "task"),
+)
+async def schedules_add(
+    ctx: Context,
+    text: Annotated[str, ValueRules(min_length=1, max_length=MAX_TEXT_CHARACTERS)],
+    cron: str | None = None,
+    every: str | None = None,
+    at: str | None = None,
+    day: str | None = None,
+    in_minutes: float | None = None,
+    time_zone: str | None = None,
+) -> str:
+    """Make a schedule: at its times you get the text as a message, and your answer goes to this chat. Give exactly one
+    of cron, every, at and in_minutes.
+
+    Args:
+        text: What is to be done then, in the words of the person.
+        cron: Five cron fields in local time, such as 0 8 * * 1-5.
+        every: An interval, such as 15 minutes, 2 hours, daily.
+        at: Once: a time of day such as 08:00, or a date and time such as 2026-12-24T18:00.
+        day: With at, the day of it: today, tomorrow, in 2 days, a weekday, or a date.
+        in_minutes: Once, after so many minutes.
+        time_zone: An IANA name such as Europe/Vienna.
+    """
+    given = {"cron": cron, "every": every, "at": at, "day": day, "in_minutes": in_minutes, "time_zone": time_zone}
+    arguments = {"text": text, **given}
+    if ctx.root.get(SCHEDULE) is not None:
+        raise ToolError(NESTED)
+    # Of earlier turns too, also those whose messages are summarised by now.
+    if await collect_untrusted_sources(ctx) and not follows_from_people(arguments, list_person_texts(ctx)):
+        raise ToolError(NOT_ASKED_FOR)
+    run = await ctx.services.store.runs.find(ctx.task_id)
+    if run is None:
+        raise ToolError("schedules need a host, which fires them; this turn has none")
+    library = _library(ctx)
+    try:
+        request = ScheduleRequest.from_arguments(arguments)
+        made = await library.add(request, owner=ctx.principal, destination=Destination.of_run(run))
+    except InputError as error:
+        raise ToolError(str(error)) from None
+    _announce(ctx, made, "added")
+    return f"Schedule {made.id} ({made.title!r}) is made. {library.describe(made)}"
+
+
+@tool(
+    deferred=True,
+    name="schedules.list",
+    risk=Risk.NONE,
+    group=GROUP,
+    idempotent=True,
+    normalize_result=mask_ids_and_times,
+    tags=("schedule", "schedules", "reminders", "list", "tasks", "scheduled"),
+)
+async def schedules_list(ctx: Context) -> list[dict[str, Any]] | str:
+    """Show the schedules of this person; in a group those of the group: what they do, and when they run next."""
+    found = await _list_visible(ctx)
+    return [_to_row(ctx, each) for each in found] or "There are no schedules."
+
+
+@tool(
+    deferred=True,
+    name="schedules.remove",
+    risk=Risk.MEDIUM,
+    group=GROUP,
+    tags=("schedule", "reminder", "remove", "delete", "cancel", "stop"),
+)
+async def schedules_remove(ctx: Context, name: str) -> str:
+    """Delete a schedule for good.
+
+    Args:
+        name: Its id, as schedules.list shows it, or its title.
+    """
+    schedule = await _find_own(ctx, name)
+    await ctx.services.store.schedules.remove(schedule.id)
+    _announce(ctx, schedule, "removed")
+    return f"Schedule {schedule.id} ({schedule.title!r}) is removed."
+
+
+@tool(deferred=True, name="schedules.pause", risk=Risk.LOW, group=GROUP, tags=("schedule", "reminder", "pause", "stop"))
+async def schedules_pause(ctx: Context, name: str) -> str:
+    """Pause a schedule until it is resumed.
+
+    Args:
+        name: Its id, as schedules.list shows it, or its title.
+    """
+    schedule = await _find_own(ctx, name)
+    paused = await _library(ctx).pause(schedule.id, "in the chat")
+    _announce(ctx, paused, "paused")
+    return f"Schedule {paused.id} ({paused.title!r}) is {paused.state}."
+
+
+@tool(
+    deferred=True,
+    name="schedules.resume",
+    risk=Risk.HIGH,
+    group=GROUP,
+    editable=False,
+    tags=("schedule", "reminder", "resume", "continue"),
+)
+async def schedules_resume(ctx: Context, name: str) -> str:
+    """Let a paused schedule run again.
+
+    Args:
+        name: Its id, as schedules.list shows it, or its title.
+    """
+    schedule = await _find_own(ctx, name)
+    library = _library(ctx)
+    try:
+        resumed = await library.resume(schedule.id)
+    except InputError as error:
+        raise ToolError(str(error)) from None
+    _announce(ctx, resumed, "resumed")
+    return f"Schedule {resumed.id} ({resumed.title!r}) goes on. {library.describe(resumed)}"
+
+
+def schedule_tools() -> list[Tool]:
+    """Return the tools of schedules."""
+    return [schedules_add, schedules_list, schedules_remove, schedules_pause, schedules_resume]
+
+
+def _library(ctx: Context) -> ScheduleLibrary:
+    services = ctx.services
+    return ScheduleLibrary(services.store, services.clock, services.settings.schedules)
+
+
+def _has_read_others(ctx: Context) -> bool:
+    if ctx.tally.taint.is_untrusted or ctx.tally.untrusted_sources:
+        return True
+    return any(find_fence_sources(message.content) for message in ctx.root.messages)
+
+
+async def _list_visible(ctx: Context) -> list[Schedule]:
+    """Return the schedules that may be shown in this turn: a group sees nothing of what a person has elsewhere."""
+    if ctx.group:
+        return await ctx.services.store.schedules.list(session_id=ctx.session_id)
+    return await ctx.services.store.schedules.list(owner=ctx.principal)
+
+
+async def _find_own(ctx: Context, name: str) -> Schedule:
+    own = [each for each in await _list_visible(ctx) if each.owner == ctx.principal]
+    wanted = name.strip().casefold()
+    found = [each for each in own if wanted in (each.id, each.id.removeprefix("sch_"), each.title.casefold())]
+    if len(found) > 1:
+        raise ToolError(f"several schedules are called {name!r}; give an id: {', '.join(each.id for each in found)}")
+    if not found:
+        raise ToolError(f"there is no schedule {name!r}; schedules.list shows the ids") from NotFound("schedule", name)
+    return found[0]
+
+
+def _to_row(ctx: Context, schedule: Schedule) -> dict[str, Any]:
+    times = _library(ctx).list_next(schedule)
+    return {
+        "id": schedule.id,
+        "text": schedule.text,
+        "runs": describe_recurrence(Recurrence.of(schedule)),
+        "state": f"{schedule.state}: {schedule.reason}" if schedule.reason else schedule.state,
+        "next": [format_moment(each, schedule.time_zone) for each in times],
+    }
+
+
+def _announce(ctx: Context, schedule: Schedule, change: str) -> None:
+    next_at = schedule.due_at.isoformat() if schedule.due_at is not None and change != "removed" else None
+    event = ScheduleChanged(schedule_id=schedule.id, change=change, title=schedule.title, next_at=next_at)
+    event.reason = schedule.reason
+    ctx.emit(event)

@@ -1,0 +1,1 @@
+"""Schedules: tasks that the host starts at set times; contract, in-memory and SQL store."""

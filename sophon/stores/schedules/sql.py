@@ -1,0 +1,109 @@
+"""SQL schedules."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, select, update
+
+from sophon.stores.schedules.contract import Schedule
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.schema import schedules
+
+_COLUMNS = [column for column in schedules.c if column is not schedules.c.number]
+
+
+class SqlScheduleStore:
+    """The schedules of an `SqlStore`; see `ScheduleStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._callbacks: list[Callable[[], None]] = []
+
+    async def add(self, schedule: Schedule, *, limit: int | None = None) -> bool:
+        """See `ScheduleStore.add`."""
+        added = await self._database.write(partial(_add, schedule=schedule, limit=limit))
+        self._announce()
+        return added
+
+    async def find(self, schedule_id: str) -> Schedule | None:
+        """See `ScheduleStore.find`."""
+        query = select(*_COLUMNS).where(schedules.c.id == schedule_id)
+        found = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if found is None else _schedule(found)
+
+    async def update(self, schedule: Schedule) -> bool:
+        """See `ScheduleStore.update`."""
+        wanted = (schedules.c.id == schedule.id) & (schedules.c.version == schedule.version)
+        statement = update(schedules).where(wanted).values(_values(schedule) | {"version": schedule.version + 1})
+        changed = await self._database.write(lambda connection: connection.execute(statement).rowcount > 0)
+        self._announce()
+        return changed
+
+    async def remove(self, schedule_id: str) -> bool:
+        """See `ScheduleStore.remove`."""
+        statement = delete(schedules).where(schedules.c.id == schedule_id)
+        removed = await self._database.write(lambda connection: connection.execute(statement).rowcount > 0)
+        self._announce()
+        return removed
+
+    async def list_due(self, now: datetime, limit: int = 100) -> list[Schedule]:
+        """See `ScheduleStore.list_due`."""
+        query = select(*_COLUMNS).where(schedules.c.wake_at <= now)
+        query = query.order_by(schedules.c.wake_at, schedules.c.number).limit(limit)
+        return await self._database.read(lambda connection: [_schedule(row) for row in connection.execute(query)])
+
+    async def find_next_wake(self) -> datetime | None:
+        """See `ScheduleStore.find_next_wake`."""
+        query = select(schedules.c.wake_at).where(schedules.c.wake_at.is_not(None)).order_by(schedules.c.wake_at)
+        return await self._database.read(lambda connection: connection.execute(query.limit(1)).scalar_one_or_none())
+
+    async def expire(self, before: datetime) -> int:
+        """See `ScheduleStore.expire`. Uses a transaction per batch."""
+        is_old = (schedules.c.state == "finished") & (schedules.c.last_due_at < before)
+        old = select(schedules.c.number).where(is_old).order_by(schedules.c.number)
+        return await delete_in_batches(self._database, schedules.c.number, old)
+
+    def watch(self, callback: Callable[[], None]) -> None:
+        """See `ScheduleStore.watch`."""
+        self._callbacks.append(callback)
+
+    def _announce(self) -> None:
+        for callback in self._callbacks:
+            callback()
+
+    async def list(self, *, owner: str | None = None, session_id: str | None = None) -> list[Schedule]:
+        """See `ScheduleStore.list`."""
+        query = select(*_COLUMNS).order_by(schedules.c.number)
+        query = query if owner is None else query.where(schedules.c.owner == owner)
+        query = query if session_id is None else query.where(schedules.c.session_id == session_id)
+        return await self._database.read(lambda connection: [_schedule(row) for row in connection.execute(query)])
+
+
+def delete_session_schedules(connection: Connection, session_id: str) -> None:
+    """Delete the schedules of a session that is deleted, in the caller's transaction."""
+    connection.execute(delete(schedules).where(schedules.c.session_id == session_id))
+
+
+def _add(connection: Connection, schedule: Schedule, limit: int | None) -> bool:
+    if connection.execute(select(schedules.c.number).where(schedules.c.id == schedule.id)).first() is not None:
+        return True
+    is_own = (schedules.c.owner == schedule.owner) & (schedules.c.state != "finished")
+    own = connection.execute(select(func.count()).select_from(schedules).where(is_own)).scalar_one()
+    if limit is not None and own >= limit:
+        return False
+    connection.execute(
+        build_insert(connection.dialect.name, schedules).values(_values(schedule)).on_conflict_do_nothing()
+    )
+    return True
+
+
+def _values(schedule: Schedule) -> dict[str, Any]:
+    return {column.name: getattr(schedule, column.name) for column in _COLUMNS} | {"origin": dict(schedule.origin)}
+
+
+def _schedule(row: Row[Any]) -> Schedule:
+    return Schedule(**row._mapping)  # pyright: ignore[reportPrivateUsage] - SQLAlchemy's public name of it

@@ -1,0 +1,80 @@
+"""SQL ledger of sub-agents."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy import Connection, Row, delete, select, update
+
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.schema import sub_agents
+from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
+
+_COLUMNS = (
+    *("id", "task_id", "parent_id", "agent", "session_id", "principal", "task", "state", "depth", "created_at"),
+    *("finished_at", "detail", "cancel_requested"),
+)
+
+
+class SqlSubAgentStore:
+    """The ledger of an `SqlStore`; see `SubAgentStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put(self, rows: Sequence[SubAgentRun]) -> None:
+        """See `SubAgentStore.put`."""
+        if rows:
+            await self._database.write(partial(put_sub_agents, rows=tuple(rows)))
+
+    async def find(self, sub_agent_id: str) -> SubAgentRun | None:
+        """See `SubAgentStore.find`."""
+        query = select(sub_agents).where(sub_agents.c.id == sub_agent_id)
+        row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else _to_run(row)
+
+    async def list_for_task(self, task_id: str) -> Sequence[SubAgentRun]:
+        """See `SubAgentStore.list_for_task`."""
+        query = select(sub_agents).where(sub_agents.c.task_id == task_id).order_by(sub_agents.c.number)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [_to_run(row) for row in rows]
+
+    async def list_unfinished(self, principal: str | None = None) -> Sequence[SubAgentRun]:
+        """See `SubAgentStore.list_unfinished`."""
+        query = select(sub_agents).where(sub_agents.c.state.not_in(FINAL_STATES)).order_by(sub_agents.c.number)
+        if principal is not None:
+            query = query.where(sub_agents.c.principal == principal)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return [_to_run(row) for row in rows]
+
+    async def request_cancel(self, sub_agent_id: str) -> bool:
+        """See `SubAgentStore.request_cancel`."""
+        change = (
+            update(sub_agents)
+            .where(sub_agents.c.id == sub_agent_id, sub_agents.c.state.not_in(FINAL_STATES))
+            .values(cancel_requested=True)
+        )
+        return await self._database.write(lambda connection: connection.execute(change).rowcount) > 0
+
+    async def expire(self, before: datetime) -> int:
+        """See `SubAgentStore.expire`."""
+        old = delete(sub_agents).where(sub_agents.c.created_at < before)
+        return await self._database.write(lambda connection: connection.execute(old).rowcount)
+
+
+def put_sub_agents(connection: Connection, rows: Sequence[SubAgentRun]) -> None:
+    """Insert sub-agents or change them, in the caller's transaction."""
+    for row in rows:
+        put = build_insert(connection.dialect.name, sub_agents).values({name: getattr(row, name) for name in _COLUMNS})
+        changing = {name: put.excluded[name] for name in ("state", "finished_at", "detail")}
+        connection.execute(put.on_conflict_do_update(index_elements=[sub_agents.c.id], set_=changing))
+
+
+def delete_session_sub_agents(connection: Connection, session_id: str) -> None:
+    """Delete what belongs to a session that is deleted, in the caller's transaction."""
+    connection.execute(delete(sub_agents).where(sub_agents.c.session_id == session_id))
+
+
+def _to_run(row: Row[tuple[object, ...]]) -> SubAgentRun:
+    return SubAgentRun(**{name: getattr(row, name) for name in _COLUMNS})

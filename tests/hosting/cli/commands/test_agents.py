@@ -1,0 +1,58 @@
+"""`sophon agents`: list, show and check; bad input gives one clear error."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Command = Callable[..., Any]
+
+SETTING = "--set=Agents.Directory=agents"
+
+
+def write_agent(folder: Path, name: str, header: str = "") -> Path:
+    (folder / "agents").mkdir(exist_ok=True)
+    path = folder / "agents" / f"{name}.md"
+    path.write_text(f"---\nname: {name}\ndescription: Helps.\n{header}\n---\nHelp.\n")
+    return path
+
+
+def test_agents_are_listed_and_shown(sophon: Command, tmp_path: Path) -> None:
+    assert "There are no agents" in sophon(SETTING, "agents", "list").out
+    write_agent(tmp_path, "helper", "tools: [files.*]\nmodel: gpt-5-mini")
+    assert "files.*" in sophon(SETTING, "agents", "list").out
+    [item] = json.loads(sophon(SETTING, "agents", "list", "--json").out)["items"]
+    assert (item["name"], item["tools"], item["model"]) == ("helper", ["files.*"], "gpt-5-mini")
+    shown = sophon(SETTING, "agents", "show", "helper").out
+    assert "Help." in shown
+    assert "gpt-5-mini" in shown
+    assert json.loads(sophon(SETTING, "agents", "show", "helper", "--json").out)["prompt"] == "Help."
+    unknown = sophon(SETTING, "agents", "show", "helpr")
+    assert (unknown.code, "there is no agent 'helpr'" in unknown.err) == (1, True)
+    assert len(unknown.err.strip().splitlines()) == 1
+
+
+def test_a_broken_file_is_named_with_its_line(sophon: Command, tmp_path: Path) -> None:
+    path = write_agent(tmp_path, "helper", "tolls: [x]")
+    write_agent(tmp_path, "other")
+    listed = sophon(SETTING, "agents", "list")
+    assert ("other" in listed.out, "helper.md:4: the key 'tolls' is unknown" in listed.err) == (True, True)
+    checked = sophon(SETTING, "agents", "check")
+    assert (checked.code, "helper.md:4: " in checked.out) == (1, True)
+    [problem] = json.loads(sophon("agents", "check", str(path), "--json").out)
+    assert (problem["line"], Path(problem["file"]).name) == (4, "helper.md")
+    assert "helper.md:4: " in sophon(SETTING, "agents", "show", "helper").err
+    assert "there is no file" in sophon("agents", "check", "gone.md").err
+    assert "No problem" in sophon("agents", "check", str(write_agent(tmp_path, "fine"))).out
+
+
+def test_without_a_folder_it_says_which_setting_to_set(sophon: Command) -> None:
+    answer = sophon("agents", "list")
+    assert (answer.code, "Agents.Directory" in answer.err) == (1, True)
+
+
+def test_without_a_host_sub_agents_are_those_of_the_store(sophon: Command) -> None:
+    assert "No sub-agent works" in sophon("agents", "running").out
+    assert json.loads(sophon("agents", "running", "--json").out) == []
+    unknown = sophon("agents", "cancel", "t/agent-x")
+    assert (unknown.code, "there is no sub-agent" in unknown.err) == (1, True)

@@ -1,0 +1,61 @@
+"""`sophon goals`, on the store while no host runs, and on a running host."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def goals_are_on(folder: Path) -> None:
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": {"Goals": {"Enabled": True}}}))
+
+
+def test_a_goal_is_created_listed_shown_paused_resumed_and_cancelled(sophon: Command) -> None:
+    assert sophon("goals", "list").out == "There are no goals.\n"
+    made = sophon("goals", "create", "Birds", "-d", "List all birds", "--autonomy", "assist", "--json").json
+    goal = made["goal_id"]
+    assert (made["state"], made["autonomy"], made["user"], made["priority"]) == ("planning", "assist", "local", 8)
+    listed = sophon("goals", "list")
+    assert goal in listed.out
+    assert "Birds" in listed.out
+    shown = sophon("goals", "show", goal).out
+    assert "planning_tokens   0 of 2000" in shown
+    assert sophon("goals", "pause", goal).out == f"{goal} is paused\n"
+    assert sophon("goals", "show", goal, "--json").json["pause"] == "person"
+    assert sophon("goals", "resume", goal, "--json").json["state"] == "planning"
+    assert sophon("goals", "cancel", goal).out == f"{goal} is cancelled\n"
+    assert [each["state"] for each in sophon("goals", "list", "--json").json] == ["cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("show", "none"), "none"),
+        (("pause", "none"), "none"),
+        (("create", " "), "a goal needs a title"),
+        (("create", "Birds", "--autonomy", "yolo"), "use assist, semi or full"),
+        (("list", "--limit", "0"), "at least 1"),
+    ],
+)
+def test_what_is_wrong_is_one_line(sophon: Command, arguments: tuple[str, ...], says: str) -> None:
+    done = sophon("goals", *arguments)
+    assert done.code in (1, 2)
+    assert says in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_change_that_the_state_does_not_allow_is_refused(sophon: Command) -> None:
+    goal = sophon("goals", "create", "Birds", "--json").json["goal_id"]
+    assert sophon("goals", "resume", goal).code != 0
+    assert "only a paused goal can be resumed" in sophon("goals", "resume", goal).err
+
+
+def test_no_goal_is_created_where_they_are_off(sophon: Command, folder: Path) -> None:
+    (folder / "appsettings.json").write_text("{}")
+    done = sophon("goals", "create", "Birds")
+    assert (done.code, "Goals.Enabled" in done.err) == (1, True)

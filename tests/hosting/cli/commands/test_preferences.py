@@ -1,0 +1,23 @@
+"""`sophon preferences`, and `/preferences` in the chat of a terminal."""
+
+from tests.hosting.cli.conftest import Command
+
+
+def test_preferences_are_set_shown_and_taken_back(sophon: Command) -> None:
+    assert "no preferences" in sophon("preferences").out
+    assert sophon("preferences", "set", "language", "de").out == "language: de\n"
+    sophon("preferences", "set", "style", "plain words", "--person", "telegram:5")
+    assert sophon("preferences", "show", "--json").json == {"language": "de"}
+    assert sophon("preferences", "show", "--person", "telegram:5").out == "style: plain words\n"
+    assert "no preferences" in sophon("preferences", "clear", "language").out
+
+
+def test_a_mistake_is_one_line_and_a_usage_error(sophon: Command) -> None:
+    for words in (
+        ("set", "colour", "blue"),
+        ("set", "verbosity", "endless"),
+        ("clear", "colour"),
+        ("show", "--person", "system"),
+    ):
+        done = sophon("preferences", *words)
+        assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1), words

@@ -1,0 +1,52 @@
+"""`sophon schedules`: add, list, show, pause, resume, next and remove, in the store of a host."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.databases import copy_database
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def settings(folder: Path) -> None:
+    copy_database(folder)
+
+
+def test_a_schedule_is_added_listed_shown_paused_resumed_and_removed(sophon: Command) -> None:
+    added = sophon(
+        "schedules", "add", "tell me the news", "--cron", "0 8 * * *", "--time-zone", "Europe/Vienna", "--json"
+    )
+    assert added.code == 0
+    schedule_id = added.json["schedule_id"]
+    assert schedule_id in sophon("schedules", "list").out
+    shown = sophon("schedules", "show", schedule_id[:8]).out
+    assert "every day at 08:00 (Europe/Vienna)" in shown
+    assert shown.rstrip().endswith("tell me the news")
+    assert sophon("schedules", "next", schedule_id).out.count("08:00") == 3
+    assert sophon("schedules", "pause", schedule_id).out == f"{schedule_id} is paused\n"
+    assert sophon("schedules", "next", schedule_id, "--json").json == []
+    assert "is active; next:" in sophon("schedules", "resume", schedule_id).out
+    assert sophon("schedules", "remove", schedule_id).out == f"{schedule_id} is removed\n"
+    assert sophon("schedules", "list", "--json").json == []
+    assert sophon("schedules", "list").out == "There are no schedules.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["add", "x"], "exactly one"),
+        (["add", "x", "--cron", "* *"], "2 fields"),
+        (["add", "x", "--every", "daily", "--session", "none"], "nobody has written"),
+        (["show", "sch_none"], "sch_none"),
+        (["remove", "sch_none"], "sch_none"),
+    ],
+)
+def test_wrong_input_gets_one_clear_line(sophon: Command, arguments: list[str], problem: str) -> None:
+    outcome = sophon("schedules", *arguments)
+    assert outcome.code != 0
+    assert problem in outcome.err
+    assert "Traceback" not in outcome.err

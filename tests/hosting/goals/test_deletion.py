@@ -1,0 +1,82 @@
+"""Deleting a chat, forgetting a person, exporting and importing: goals go and come with them."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from sophon.errors import InputError, NotFound
+from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.stores.memories.library import LongTermMemory
+from sophon_hosting.persons.export import PersonExport
+from sophon_hosting.persons.forgetting import PersonForgetting
+from sophon_hosting.persons.importing import import_person
+from sophon_hosting.persons.person_files import PersonFolders
+from tests.hosting.goals.conftest import World, plan, step
+
+
+async def test_a_chat_is_deleted_with_its_goals_and_what_they_did(world: World):
+    world.settings = {"Goals": {"Budget": {"Parallel": 2}}}
+    world.plans = [plan(step("a", "note", text="one"), step("b", "note", text="two"))]
+    world.held = asyncio.Event()
+    await world.start()
+    goal = await world.create()
+    await world.until(goal, lambda found: len(world.kept) == 2)
+    await world.host.delete_session("chat")
+    assert await world.store.goals.find(goal.id) is None
+    assert await world.store.sessions.list() == []
+    assert await world.store.runs.list() == []
+    await world.clock.advance(60)
+    assert await world.store.sessions.list() == []
+
+
+async def test_a_goal_goes_with_the_session_in_which_it_works(world: World):
+    world.plans = [plan(step("a", "note", text="one"))]
+    await world.start()
+    goal = await world.create()
+    await world.ended(goal)
+    await world.host.delete_session(goal.work_session_id)
+    assert await world.store.goals.find(goal.id) is None
+    assert [each.id for each in await world.store.sessions.list()] == ["chat"]
+
+
+async def test_goals_are_exported_imported_and_forgotten(world: World, tmp_path: Path):
+    world.plans = [plan(step("a", "pay", text="one"))]
+    await world.start()
+    goal = await world.create(autonomy="full", description="Pay the Xylophonist")
+    other = await world.create("Other", description="Wait")
+    await world.ended(goal)
+    await world.commands.pause(other.id, "ada", by="ada")
+    folders = PersonFolders(tmp_path, tmp_path / "files", tmp_path / "memory")
+    items = [item async for item in PersonExport(world.store, world.clock, folders).read("ada")]
+    exported = [item["goal"] for item in items if item["kind"] == "goal"]
+    assert {each["description"] for each in exported} == {"Pay the Xylophonist", "Wait"}
+    memory = LongTermMemory(world.store, world.clock, HashingEmbedder())
+    forgetting = PersonForgetting(world.store, memory, world.clock, folders, world.host.delete_session)
+    await forgetting.forget("ada")
+    assert await world.store.goals.list() == []
+    assert await world.store.sessions.list() == []
+
+    stored = await import_person(world.store, memory, "eva", items)
+    assert stored.goals == 2
+    again = {found.description: found for found in await world.store.goals.list(owner="eva")}
+    assert (again["Pay the Xylophonist"].state, again["Wait"].state) == ("completed", "paused")
+    assert {found.autonomy for found in again.values()} == {"Semi"}
+    assert (await import_person(world.store, memory, "eva", items)).goals == 0
+
+
+@pytest.mark.parametrize("wrong", [{}, {"id": "x"}, None, {"id": 5}])
+async def test_an_export_with_an_invalid_goal_is_not_imported(world: World, wrong: object):
+    memory = LongTermMemory(world.store, world.clock, HashingEmbedder())
+    with pytest.raises(InputError, match="item 1 cannot be imported"):
+        await import_person(world.store, memory, "eva", [{"kind": "goal", "goal": wrong}])
+
+
+async def test_a_deleted_goal_cannot_be_resumed(world: World):
+    world.plans = [plan(step("a", "note", text="one"))]
+    await world.start()
+    goal = await world.create()
+    await world.ended(goal)
+    await world.host.delete_session("chat")
+    with pytest.raises(NotFound):
+        await world.commands.resume(goal.id, "ada", by="ada")

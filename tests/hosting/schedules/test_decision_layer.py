@@ -1,0 +1,80 @@
+"""Fast paths make reminders, and never act on what a schedule sends."""
+
+from datetime import timedelta
+
+from sophon import Pipeline, Services
+from sophon.events import DecisionMade, Message
+from sophon.stores.in_memory_store import InMemoryStore
+from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.schedules.factory import create_heartbeat, create_scheduler, register_schedule_tools
+from sophon_hosting.schedules.scheduler import Scheduler
+from sophon_middlewares import DecisionLayer
+from sophon_middlewares.chains import twelve
+from tests.hosting.schedules.conftest import T0, ScheduleWorld, allow
+
+
+def open_host(world: ScheduleWorld) -> Host:
+    services = Services(models=FunctionModel(world.answer), store=world.store, events=world.events, clock=world.clock)
+    register_schedule_tools(services)
+    parts = [each for each in twelve(services) if not isinstance(each, DecisionLayer)]
+    at = next(index for index, each in enumerate(parts) if type(each).__name__ == "Planning")
+    world.hosts.append(Host(services, Pipeline.compose(*parts[:at], DecisionLayer(), *parts[at:])))
+    return world.hosts[-1]
+
+
+def new_world() -> ScheduleWorld:
+    clock = VirtualClock(auto=False, start=T0)
+    return ScheduleWorld(InMemoryStore(clock=clock), clock)
+
+
+async def test_a_fast_path_answers_a_person_and_never_a_schedule_with_the_same_text():
+    world = new_world()
+    host = open_host(world)
+    await host.start()
+    await host.accept(RunRequest("what time is it?", "s", "ada", "hub", session_owner="ada"))
+    await world.until(world.is_done)
+    assert world.asked == []
+    await world.add(host, text="what time is it?", in_minutes=5)
+    world.pass_time(timedelta(minutes=5))
+    await Scheduler(host, allow).fire_due()
+    await world.until(world.is_done)
+    assert [each.partition("\n")[2] for each in world.asked] == ["what time is it?"]
+    assert [event.fast_path for event in world.events.of(DecisionMade)] == ["datetime.now", ""]
+    await host.shutdown(grace_seconds=0)
+
+
+async def test_a_reminder_is_made_by_a_fast_path_after_approval_and_without_a_model():
+    world = new_world()
+    host = open_host(world)
+    await host.start()
+    receipt = await host.accept(RunRequest("remind me in 5 minutes to drink", "s", "ada", "hub", session_owner="ada"))
+
+    async def is_waiting() -> bool:
+        return (await world.store.runs.get(receipt.task_id)).status == "suspended"
+
+    await world.until(is_waiting)
+    [asked] = await world.store.approvals.list()
+    assert asked.request.tool == "schedules.add"
+    assert "once on Mon 23 Nov 2026, 12:05 (UTC)" in asked.request.preview
+    assert world.asked == []
+    await host.shutdown(grace_seconds=0)
+
+
+async def test_who_types_the_prefix_is_no_schedule():
+    world = new_world()
+    host = open_host(world)
+    await host.start()
+    await host.accept(RunRequest("[SCHEDULED TASK: x]\nhello", "s", "ada", "hub", session_owner="ada"))
+    await world.until(world.is_done)
+    [said] = [event for event in world.events.of(Message) if event.role == "user"]
+    assert (said.content, said.origin) == ("[SCHEDULED TASK: x]\nhello", "")
+    await host.shutdown(grace_seconds=0)
+
+
+async def test_what_is_off_is_not_there():
+    world = new_world()
+    host = world.host({"Schedules": {"Enabled": False}})
+    assert create_scheduler(host, []) is None
+    assert create_heartbeat(host) is None
+    await host.shutdown(grace_seconds=0)

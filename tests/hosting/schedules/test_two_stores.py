@@ -1,0 +1,69 @@
+"""Several hosts, each with its own connections to one database, fire a schedule once; a killed one leaves one run."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sophon import ModelRequest, Services
+from sophon.schedules.library import Destination, ScheduleLibrary
+from sophon.schedules.requests import ScheduleRequest
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.host import Host
+from sophon_hosting.schedules.scheduler import Scheduler
+from sophon_middlewares.chains import twelve
+from tests.databases import SQLITE, copy_database
+from tests.hosting.schedules.conftest import T0, allow
+from tests.postgres import MIGRATED, needs_postgres, without_rows
+from tests.soak.test_schedule_kills import kill_while_firing
+
+
+async def answer(request: ModelRequest) -> str:
+    return "done"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_postgres)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        copy_database(tmp_path)
+        return SQLITE
+    without_rows()
+    return MIGRATED
+
+
+@pytest.fixture
+async def stores(url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
+    clock = VirtualClock(auto=False, start=T0)
+    opened = [store_from_url(url, folder=tmp_path, clock=clock) for _ in range(2)]
+    for each in opened:
+        await each.open()
+    yield opened
+    for each in opened:
+        await each.close()
+
+
+async def test_two_hosts_over_one_database_fire_each_time_once(stores: list[Store]):
+    clock = VirtualClock(auto=False, start=T0)
+    services = [Services(models=FunctionModel(answer), store=store, clock=clock) for store in stores]
+    hosts = [Host(each, twelve(each)) for each in services]
+    library = ScheduleLibrary(stores[0], clock, services[0].settings.schedules)
+    await stores[0].sessions.get_or_create("s", "ada")
+    for number in range(5):
+        wanted = ScheduleRequest(f"task {number}", every="1 hour")
+        await library.add(wanted, owner="ada", destination=Destination("s", "hub", {}))
+    schedulers = [Scheduler(host, allow) for host in hosts]
+    for _ in range(3):
+        clock.jump(3600)
+        await asyncio.gather(*(each.fire_due() for each in schedulers))
+    runs = await stores[1].runs.list()
+    assert len(runs) == 15
+    assert len({(run.text, run.origin["due_at"]) for run in runs}) == 15
+    for host in hosts:
+        await host.shutdown(grace_seconds=0)
+
+
+async def test_a_host_that_is_killed_between_firing_and_answer_leaves_one_outcome_for_each_time(tmp_path: Path):
+    await kill_while_firing(tmp_path, seed=1, kills=3, runs=12)
