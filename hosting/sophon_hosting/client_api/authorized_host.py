@@ -43,9 +43,14 @@ class AuthorizedHost(
     def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
         super().__init__(host, user, knows_all=knows_all)
         off = host.off_the_record
-        self.off_the_record = (
+        self._off_the_record = (
             OffTheRecordSessions(off, user, knows_all=knows_all) if isinstance(off, OffTheRecordHost) else None
         )
+
+    @property
+    def off_the_record(self) -> "OffTheRecordSessions | None":
+        """The same user on the host of conversations off the record; None if this host has none."""
+        return self._off_the_record
 
     @property
     def tools(self) -> UserTools:

@@ -1,17 +1,14 @@
 """Access of one user to a host: who asks, with which rights, and what of histories they see."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.history_view import HistoryView
+from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
 from sophon_hosting.host import Host
-
-if TYPE_CHECKING:
-    from sophon_hosting.client_api.authorized_host import OffTheRecordSessions
 
 
 class UserAccess:
@@ -20,9 +17,6 @@ class UserAccess:
     `rights` limit the user by the permission level, and by the scopes of the token: operations raise LevelNeeded and
     ScopeNeeded. Who lacks the permission FullHistory reads conversations, events, tasks and approvals redacted.
     """
-
-    off_the_record: "OffTheRecordSessions | None"
-    """The same user on the host of conversations off the record, which has the same operations."""
 
     def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
         self.host, self.user, self.store = host, user, host.services.store
@@ -45,6 +39,11 @@ class UserAccess:
         self.sessions = UserSessions(
             self.store.sessions, user, knows_all=knows_all or user.operator, channels=host.channel_names
         )
+
+    @property
+    def off_the_record(self) -> OffTheRecordOperations | None:
+        """The same user on the host of conversations off the record; None if this host has none."""
+        return None
 
     def now(self) -> datetime:
         """Return the host's time."""

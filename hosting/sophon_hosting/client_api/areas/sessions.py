@@ -1,18 +1,15 @@
 """Sessions of a user: read, create, rename, copy, delete."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from sophon.errors import InputError, NotFound
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionPage, SessionSummary
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, by_session
+from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
 from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.off_the_record.host import is_generated_id
-
-if TYPE_CHECKING:
-    from sophon_hosting.client_api.authorized_host import OffTheRecordSessions
 
 
 class SessionOperations(UserAccess):
@@ -110,7 +107,7 @@ class SessionOperations(UserAccess):
         self.rights.require("Chat")
         await self.host.delete_session(await self.sessions.find_stored_id(session_id))
 
-    def _sessions_off_the_record(self) -> "OffTheRecordSessions":
+    def _sessions_off_the_record(self) -> OffTheRecordOperations:
         if self.off_the_record is None:
             raise InputError("this host has no conversations off the record")
         return self.off_the_record
