@@ -1,4 +1,4 @@
-"""docs/coverage.md names a test that exists for each statement of the documents and each feature, or why it is declined."""
+"""docs/coverage.md names an existing test for each statement and each feature, or why it is declined."""
 
 import re
 from collections.abc import Iterator
