@@ -10,6 +10,7 @@ from sophon.decisions.intents import Intent, find_family, judge_intent
 from sophon.messages import Message, ToolCall
 from sophon.risk import Risk
 from sophon_middlewares.guards.judgement import Judgement, judge_round
+from sophon_middlewares.inner.fast_path_call import is_fast_path
 
 RECENT_MESSAGES = 40
 """Messages of the conversation in which an earlier action is looked for."""
@@ -43,7 +44,13 @@ def _pass(ctx: Context, call: ToolCall) -> None:
 
 def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
     settings, tool = ctx.settings.guards.intent_gate, ctx.services.registry.get(call.name)
-    if tool is None or matches_any(call.name, settings.excluded) or not has_effects(call.name, tool.risk):
+    # What rules made of the words of the person needs no other words.
+    if (
+        tool is None
+        or is_fast_path(ctx, call)
+        or matches_any(call.name, settings.excluded)
+        or not has_effects(call.name, tool.risk)
+    ):
         return None
     turn = ctx.root
     recent = list_recent_tools(turn.messages[: turn.stored_count][-RECENT_MESSAGES:])

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
@@ -14,6 +14,7 @@ from sophon.messages import Message, Response
 from sophon.schedules.turn_mark import SCHEDULE
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
+from sophon_middlewares.inner.fast_path_call import FAST_PATH
 from sophon_middlewares.outer.decision_call_layers import GOAL_TOOL, FastPathLayer, HintLayer
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.plan.plan_decision import MUST_PLAN
@@ -27,9 +28,6 @@ ASK_BACK = "What would you like me to do? Please say a little more."
 
 PROGRAM_CHANNELS = frozenset({"schedule", "heartbeat", "goal", "agent", "webhook"})
 """Channels of turns that the program itself starts; no rule acts on their texts."""
-
-_PATH: Key[list[Any]] = Key("decision.fast_path", dump=list, load=list)
-"""Tool and arguments of the turn's fast path."""
 
 _HINT: Key[str] = Key("decision.hint", dump=str, load=str)
 """What the model is told about the strategy."""
@@ -65,7 +63,7 @@ class DecisionLayer:
             _decide_safely(ctx)
             if ctx.response is not None:
                 return
-        path, hint = ctx.get(_PATH), ctx.get(_HINT)
+        path, hint = ctx.get(FAST_PATH), ctx.get(_HINT)
         if path is not None:
             ctx.put(NO_PLAN, True)
             layer = FastPathLayer(ctx, FastPath(path[0], path[1]))
@@ -84,7 +82,7 @@ def _decide_safely(ctx: Context) -> None:
     except Exception:
         log.exception("the decision layer failed on run %s, which goes on without it", ctx.run_id)
         ctx.response = None
-        ctx.extensions.values.pop(_PATH.name, None)
+        ctx.extensions.values.pop(FAST_PATH.name, None)
 
 
 def _decide(ctx: Context) -> None:
@@ -103,7 +101,7 @@ def _decide(ctx: Context) -> None:
         path = _goal_call(ctx)
     tool = None if path is None else _offer(ctx, path.tool)
     if path is not None and tool is not None:
-        ctx.put(_PATH, [path.tool, dict(path.arguments)])
+        ctx.put(FAST_PATH, [path.tool, dict(path.arguments)])
     else:
         path = None
         _advise(ctx, decided)

@@ -30,6 +30,17 @@ class TurnTotal:
     cost_micros: int
 
 
+def turn_total_to_json(total: TurnTotal) -> dict[str, str | int]:
+    """Return JSON-serialisable data, with the mean working time."""
+    data: dict[str, str | int] = {name: getattr(total, name) for name in _TOTAL_FIELDS}
+    return {**data, "mean_working_ms": round(total.working_ms / total.turns)}
+
+
+_TOTAL_FIELDS = (
+    *("day", "principal", "turns", "failed", "cancelled", "working_ms", "max_working_ms", "tokens", "cost_micros"),
+)
+
+
 class TraceStore(Protocol):
     """Repository of traces by run. They are deleted with their session."""
 

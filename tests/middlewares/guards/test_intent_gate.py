@@ -9,6 +9,8 @@ from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_hosting.chain_factory import build_configured_chain
+from sophon_middlewares.guards.intent_gate import _judge  # pyright: ignore[reportPrivateUsage] - the rule itself
+from sophon_middlewares.inner.fast_path_call import FAST_PATH
 
 SENT: list[str] = []
 BODY = "See you at noon tomorrow"
@@ -94,7 +96,7 @@ async def test_do_it_again_needs_an_action_of_an_earlier_turn() -> None:
 
 
 async def test_an_excluded_tool_is_not_judged() -> None:
-    gate = {"OnDoubt": "Refuse", "Excluded": ["mail.*"]}
+    gate: dict[str, object] = {"OnDoubt": "Refuse", "Excluded": ["mail.*"]}
     person, _, _ = await run("What is the weather?", gate=gate, decision=Decision.approve())
     assert [each.escalation for each in person.asked] == [None], "asked because of its risk, not by the gate"
     assert SENT == ["ada@tea.house"]
@@ -104,3 +106,11 @@ async def test_without_the_gate_the_same_call_runs() -> None:
     person, _, _ = await run("What is the weather?", gate={"Enabled": False}, decision=Decision.approve())
     assert [each.escalation for each in person.asked] == [None]
     assert SENT == ["ada@tea.house"]
+
+
+@pytest.mark.parametrize(("body", "passes"), [("a presentation about tea", True), ("something else", False)])
+async def test_the_call_of_a_fast_path_is_asked_for_by_the_words_it_is_made_of(body: str, passes: bool) -> None:
+    services = Services(tools=[mail_send], settings={"Guards": {"IntentGate": {"Enabled": True}}})
+    ctx = services.turn("Prepare a presentation about tea")
+    ctx.put(FAST_PATH, ["mail.send", {"to": "x", "body": "a presentation about tea"}])
+    assert (_judge(ctx, ToolCall("c", "mail.send", {"to": "x", "body": body})) is None) is passes

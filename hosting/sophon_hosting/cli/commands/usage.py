@@ -9,10 +9,12 @@ import typer
 
 from sophon.messages import Usage
 from sophon.stores.contract import Store
+from sophon.stores.traces.contract import TurnTotal, turn_total_to_json
 from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.rendering.trace_tree import format_ms
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 DEFAULT_DAYS = 30
@@ -29,10 +31,18 @@ def usage(
         int, typer.Option(min=1, max=MAX_DAYS, metavar="N", help="The last N days, including today.")
     ] = DEFAULT_DAYS,
     session: Annotated[str | None, typer.Option(metavar="ID", help="All usage of this session.")] = None,
+    turns: Annotated[
+        bool, typer.Option("--turns", help="Turns by day (UTC) and person: failures, working time, tokens, cost.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON; cost in micro-USD.")] = False,
 ) -> None:
     """Show token usage and cost by day, provider and model."""
     options: GlobalOptions = ctx.obj
+    if turns:
+        if session is not None:
+            raise typer.BadParameter("--turns are those of all sessions")
+        _show_turns(options, days, as_json=as_json)
+        return
     since = "" if session else first_day(datetime.now(UTC), load_cli_settings(options).budget.time_zone, days)
 
     async def read(store: Store) -> list[UsageTotal]:
@@ -47,6 +57,36 @@ def usage(
         write_table(("day", "model", "calls#", "input#", "output#", "cost#"), _table_rows(totals))
     else:
         write_lines(["There is no usage."])
+
+
+def _show_turns(options: GlobalOptions, days: int, *, as_json: bool) -> None:
+    first = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=days - 1)
+
+    async def read(store: Store) -> Sequence[TurnTotal]:
+        return await store.traces.list_daily(since=first)
+
+    found = run_with_store(options, read)
+    if as_json:
+        write_json([turn_total_to_json(each) for each in found])
+    elif found:
+        headings = ("day", "person", "turns#", "failed#", "cancelled#", "mean#", "longest#", "tokens#", "cost#")
+        write_table(headings, map(_to_turn_cells, found))
+    else:
+        write_lines(["There are no traces of turns."])
+
+
+def _to_turn_cells(total: TurnTotal) -> list[str]:
+    return [
+        total.day,
+        total.principal,
+        f"{total.turns:,}",
+        f"{total.failed:,}",
+        f"{total.cancelled:,}",
+        format_ms(total.working_ms / total.turns),
+        format_ms(total.max_working_ms),
+        f"{total.tokens:,}",
+        format_usage_cost(Usage(cost_micros=total.cost_micros)),
+    ]
 
 
 def first_day(now: datetime, time_zone: str, days: int) -> str:

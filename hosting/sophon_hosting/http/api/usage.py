@@ -1,10 +1,12 @@
 """`/api/usage`: tokens and cost by day, provider and model, and the budget limits."""
 
-from datetime import date
-from typing import Any
+from datetime import UTC, date, timedelta
+from typing import Annotated, Any
 
 from aiohttp import web
 
+from sophon.stores.traces.contract import turn_total_to_json
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import usage_to_json
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
@@ -20,9 +22,16 @@ class UsageQuery(RequestQuery):
     session_id: str | None = None
 
 
+class TurnQuery(RequestQuery):
+    """Query of the turns: the last days, today included; `everything` (all users') is for operators."""
+
+    days: Annotated[int, ValueRules(ge=1, le=1000)] = 30
+    everything: bool = False
+
+
 def usage_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
-    return [web.get("/api/usage", get_usage)]
+    return [web.get("/api/usage", get_usage), web.get("/api/usage/turns", get_turns)]
 
 
 async def get_usage(request: web.Request) -> web.Response:
@@ -40,6 +49,21 @@ async def get_usage(request: web.Request) -> web.Response:
     if query.session_id is None:
         result["limits"] = await build_limit_rows(host)
     return json_response(result)
+
+
+async def get_turns(request: web.Request) -> web.Response:
+    """Return the turns per day and person, from their traces: one's own, with `everything` all users' to operators."""
+    query, authorized_host = parse_query(request, TurnQuery), get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    if query.everything:
+        authorized_host.require_operator()
+    services = get_host(request).services
+    first = services.clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    found = await services.store.traces.list_daily(
+        since=first - timedelta(days=query.days - 1),
+        principal=None if query.everything else authorized_host.user.id,
+    )
+    return json_response({"items": [turn_total_to_json(each) for each in found]})
 
 
 async def build_limit_rows(host: Host) -> list[dict[str, Any]]:

@@ -41,6 +41,13 @@ def test_a_turn_of_a_local_chat_is_shown_as_a_tree(chatted: list[dict[str, Any]]
     assert found["trace"]["tools"][0]["outcome"] == "completed"
 
 
+def test_turns_are_counted_per_day(chatted: list[dict[str, Any]], sophon: Command) -> None:
+    (today,) = json.loads(sophon("usage", "--turns", "--json").out)
+    assert (today["turns"], today["failed"]) == (len(chatted), 0)
+    assert "longest" in sophon("usage", "--turns").out
+    assert sophon("usage", "--turns", "--session", "work").code == 2
+
+
 def test_wrong_input_gets_one_line(chatted: list[dict[str, Any]], sophon: Command) -> None:
     wrong = sophon("trace", chatted[0]["run_id"], "--last", "2")
     assert (wrong.code, wrong.out) == (2, "")

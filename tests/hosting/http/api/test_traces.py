@@ -1,5 +1,6 @@
 """Traces over HTTP: one's own, all of them for operators, and without texts for who may not see them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -63,6 +64,16 @@ async def test_one_trace_is_shown_whole_to_its_owner_and_to_operators(filled, ad
         assert found["stages"][0]["own_ms"] == 1.0
     assert (await bob.get("/api/traces/one")).status_code == 404
     assert (await ada.get("/api/traces/unknown")).status_code == 404
+
+
+async def test_turns_are_counted_per_day(filled, ada, olga) -> None:
+    at = filled.host.services.clock.now()
+    new = [replace(made(f"new-{owner}", owner), ended_at=at, working_ms=40) for owner in ("ada", "bob")]
+    await filled.host.services.store.traces.add([TraceWrite(each) for each in new])
+    (mine,) = (await ada.get("/api/usage/turns?days=1")).json()["items"]
+    assert (mine["principal"], mine["turns"], mine["failed"], mine["mean_working_ms"]) == ("ada", 1, 1, 40)
+    assert len((await olga.get("/api/usage/turns?days=1&everything=true")).json()["items"]) == 2
+    assert (await ada.get("/api/usage/turns?everything=true")).status_code == 403
 
 
 async def test_without_the_permission_no_text_of_a_conversation_is_shown(serve: Any) -> None:
