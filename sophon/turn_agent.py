@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self, cast
 
-from sophon.agents.definition import MAIN, AgentDefinition, AgentMemory, tool_matcher
+from sophon.agents.definition import AgentDefinition, AgentMemory, tool_matcher
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
+from sophon.principals import MAIN_AGENT
 from sophon.tools.tool import Tool
 
 MEMORY_GROUP: Final = "memory"
@@ -89,7 +90,7 @@ def find_turn_agent(ctx: Context) -> TurnAgent | None:
 def find_agent_name(ctx: Context) -> str:
     """Return the name of the agent of a turn."""
     agent = find_turn_agent(ctx)
-    return MAIN if agent is None else agent.name
+    return MAIN_AGENT if agent is None else agent.name
 
 
 def filter_by_agents(ctx: Context, tools: Iterable[Tool]) -> Iterable[Tool]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from aiohttp import web
 
 from sophon.lazy_dataclass import dataclass
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 
 ChatKind: TypeAlias = Literal["direct", "group"]
 """A direct chat with one person, or a group."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     Attachment,

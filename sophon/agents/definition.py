@@ -14,7 +14,7 @@ from sophon.front_matter import (
     read_text_file,
 )
 from sophon.lazy_dataclass import dataclass
-from sophon.principals import MAIN_AGENT as MAIN
+from sophon.principals import MAIN_AGENT
 from sophon.security.linear_patterns import PatternError, compile_linear, make_encodable
 
 SUFFIX: Final = ".md"
@@ -30,7 +30,7 @@ MAX_TEMPERATURE: Final = 2.0
 AgentMemory: TypeAlias = Literal["owner", "agent", "none"]
 """What an agent keeps in the long-term memory: for all agents of the owner, for itself, or nothing at all."""
 
-_MEMORIES: Final = ("owner", "agent", "none")
+_MEMORIES: Final[tuple[AgentMemory, ...]] = ("owner", "agent", "none")
 _KEYS: Final = frozenset(
     {
         *("name", "description", "model", "hint", "tools", "skills", "memory", "chain"),
@@ -133,8 +133,8 @@ def _read_name(fields: FrontMatterFields) -> str:
         return ""
     if (problem := find_name_problem(name)) is not None:
         fields.note("name", problem)
-    elif name == MAIN:
-        fields.note("name", f"the name {MAIN!r} is that of the agent without a file")
+    elif name == MAIN_AGENT:
+        fields.note("name", f"the name {MAIN_AGENT!r} is that of the agent without a file")
     elif name != stem:
         fields.note("name", f"the name {name!r} must be that of its file, {stem!r}")
     return name
@@ -142,10 +142,11 @@ def _read_name(fields: FrontMatterFields) -> str:
 
 def _read_memory(fields: FrontMatterFields) -> AgentMemory:
     memory = fields.read_text("memory", 20) or "owner"
-    if memory not in _MEMORIES:
-        fields.note("memory", f"memory {memory!r} must be one of {', '.join(_MEMORIES)}")
-        return "owner"
-    return memory
+    for known in _MEMORIES:
+        if memory == known:
+            return known
+    fields.note("memory", f"memory {memory!r} must be one of {', '.join(_MEMORIES)}")
+    return "owner"
 
 
 def _read_patterns(fields: FrontMatterFields) -> tuple[str, ...]:

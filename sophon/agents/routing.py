@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from sophon.agents.definition import MAIN, AgentDefinition
+from sophon.agents.definition import AgentDefinition
 from sophon.lazy_dataclass import dataclass
+from sophon.principals import MAIN_AGENT
 
 RouteRule: TypeAlias = Literal["mention", "chat", "content", "channel"]
 
@@ -37,7 +38,7 @@ def route_to_agent(
     definitions), a pattern, the channel (as the chat). Of several definitions the first by name is taken; an agent that
     does not exist is passed over. `chats` are the names of the chat: its principal and its session.
     """
-    known = {MAIN, *agents}
+    known = {MAIN_AGENT, *agents}
     mention = _MENTION.match(text)
     if mention is not None and mention[1].lower() in known:
         return AgentRoute(mention[1].lower(), "mention")

@@ -103,7 +103,8 @@ async def memory_search(
         chunks = await ctx.services.workspace(folder).search(query, owner=ctx.data_owner, limit=limit)
     if not (found or chunks):
         return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
-    ranked = fuse([[each.entry for each in found], chunks])  # what is best of both comes first
+    rankings: list[Sequence[MemoryEntry | FileChunk]] = [[each.entry for each in found], chunks]
+    ranked = fuse(rankings)  # what is best of both comes first
     return _show([each for each, _ in ranked[:limit]])
 
 

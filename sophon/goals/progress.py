@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 
 from sophon.errors import InputError
 from sophon.goals.budget import BudgetDimension, GoalBudget, find_exhausted
-from sophon.goals.goal import Goal
+from sophon.goals.goal import Goal, PauseKind
 from sophon.goals.stability import compute_backoff_seconds, is_replan_storm
 from sophon.goals.task_graph import is_plan_locked, list_ready, list_running, reopen_failed, replace_node
 from sophon.goals.task_node import TaskNode
@@ -53,7 +53,7 @@ def apply_outcome(goal: Goal, node_id: str, outcome: StepOutcome, at: datetime, 
     if outcome.ending in ("denied", "refused", "unknown"):
         stopped = replace(node.stop(), error=error)
         goal = replace(goal, nodes=replace_node(goal.nodes, stopped))
-        kind = "refused" if outcome.ending == "refused" else "denied"
+        kind: PauseKind = "refused" if outcome.ending == "refused" else "denied"
         return goal.pause(kind, reason, at, limit=limit) if goal.state == "active" else goal
     stability = goal.stability
     if outcome.ending == "blocked":

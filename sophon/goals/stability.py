@@ -96,7 +96,7 @@ def compute_backoff_seconds(failures: int) -> int:
     if failures < BACKOFF_FAILURES:
         return 0
     # Bounded before the power is computed: the number of failures has no bound.
-    return min(2 ** min(failures - BACKOFF_FAILURES + 1, 16), MAX_BACKOFF_SECONDS)
+    return min(1 << min(failures - BACKOFF_FAILURES + 1, 16), MAX_BACKOFF_SECONDS)
 
 
 def is_replan_storm(replans_at: Sequence[datetime], now: datetime) -> bool:

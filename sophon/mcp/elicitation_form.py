@@ -85,7 +85,7 @@ def _read_field(name: str, given: object, is_required: bool) -> FormField:
         values, labels = _read_values(name, given, key="oneOf")
         found = "choice"
     elif kind in ("string", "integer", "number", "boolean"):
-        values, labels, found = (), (), kind  # type: ignore[assignment]
+        values, labels, found = (), (), kind
     else:
         raise InvalidForm(f"the field {name!r} has a type that is not asked: {str(kind)[:40]}")
     field = FormField(name, title, description, found, is_required, values, labels, limits=dict(given))

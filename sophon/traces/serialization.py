@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import datetime
-from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from sophon.messages import Usage
 from sophon.traces.trace import (
@@ -69,8 +68,7 @@ def _to_json(value: Any, *, compact: bool) -> dict[str, Any]:
 
 def _to_plain(value: Any, *, compact: bool) -> Any:
     if isinstance(value, tuple):
-        parts = cast("tuple[Any, ...]", value)
-        return [_to_json(each, compact=compact) for each in parts]
+        return [_to_json(each, compact=compact) for each in value]  # pyright: ignore[reportUnknownVariableType] - of dataclasses
     if isinstance(value, Usage):
         return value.to_json()
     if isinstance(value, datetime):
@@ -81,9 +79,15 @@ def _to_plain(value: Any, *, compact: bool) -> Any:
 _NOT_PLAIN = frozenset({"usage", "started_at", "ended_at", *_PARTS})
 
 
-@cache
+_LAYOUTS: dict[type, tuple[tuple[str, Any, bool], ...]] = {}
+
+
 def _layout(kind: type[Any]) -> tuple[tuple[str, Any, bool], ...]:
-    return tuple((each.name, _default(each), each.name not in _NOT_PLAIN) for each in fields(kind))
+    found = _LAYOUTS.get(kind)
+    if found is None:
+        found = tuple((each.name, _default(each), each.name not in _NOT_PLAIN) for each in fields(kind))
+        _LAYOUTS[kind] = found
+    return found
 
 
 def _default(each: Field[Any]) -> Any:

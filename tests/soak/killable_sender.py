@@ -13,7 +13,7 @@ from typing import Any
 from sophon.clock import SystemClock
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
 from sophon.stores.factory import store_from_url
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.settings import TelegramSettings
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import (
     Attachment,
     BeforeRequest,

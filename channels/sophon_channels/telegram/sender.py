@@ -4,7 +4,7 @@ import logging
 from datetime import timedelta
 
 from sophon.clock import Clock
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
     BeforeRequest,

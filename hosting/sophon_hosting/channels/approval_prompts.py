@@ -11,7 +11,7 @@ from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.callback_data import (
     ApprovalPress,

@@ -13,7 +13,7 @@ from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.principals import channel_person_principal
 from sophon.services import Services
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sophon.principals import channel_person_principal
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, Person
 from sophon_hosting.channels.chat_state import LINK_KIND

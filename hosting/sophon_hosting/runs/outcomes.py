@@ -15,7 +15,7 @@ from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunError, RunOutcome
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord

@@ -86,7 +86,7 @@ class TelemetryExporter:
         thread.join(SHUTDOWN_SECONDS)
 
     def _shutdown(self) -> None:
-        self._processor.shutdown()
+        self._processor.shutdown()  # type: ignore[no-untyped-call] # its library has no annotation there
         self._metrics.shutdown(SHUTDOWN_SECONDS)
 
 

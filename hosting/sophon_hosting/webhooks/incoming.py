@@ -11,10 +11,10 @@ from sophon.errors import InputError, SessionTaken, StoreError, TryLater
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon.tools.untrusted_text import fence_text
+from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.observability.trace_id import new_trace_id
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
 from sophon_hosting.webhooks.payload_template import passes_filters, render_template
 from sophon_hosting.webhooks.signatures import find_delivery_id, is_signed

@@ -9,7 +9,7 @@ from sophon.errors import InputError
 from sophon.events import Event
 from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_hosting.events.wire_event import to_logged_event
 from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL
 

@@ -12,7 +12,7 @@ from sophon.clock import Clock
 from sophon.errors import InputError
 from sophon.lazy_dataclass import dataclass
 from sophon.settings.sections.webhooks import OutgoingWebhookSettings, WebhooksSettings
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
     BeforeRequest,

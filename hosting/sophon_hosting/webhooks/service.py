@@ -9,7 +9,7 @@ from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon.services import Services
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
 from sophon_hosting.events.wire_event import WireEvent

@@ -68,7 +68,8 @@ def reserve_calls(ctx: Context, calls: Sequence[ToolCall]) -> None:
     """
     if ctx.meter is None:
         return
-    reserved = ctx.get(RESERVED_CALLS) or set()
+    found = ctx.get(RESERVED_CALLS)
+    reserved: set[str] = set() if found is None else found
     counted = reserved | (ctx.get(SUSPENDED_CALLS) or set())
     new = [call.id for call in calls if call.id not in counted]
     before = ctx.tally.tool_calls

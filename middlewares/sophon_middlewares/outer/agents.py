@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping
 from typing import ClassVar
 
 from sophon.agents.catalog import AgentSet
-from sophon.agents.definition import MAIN, AgentDefinition
+from sophon.agents.definition import AgentDefinition
 from sophon.agents.prompt import build_agent_prompt, build_agents_section
 from sophon.agents.routing import AgentRoute, route_to_agent
 from sophon.agents.runtime import AgentRuntime
@@ -17,6 +17,7 @@ from sophon.events import AgentSelected
 from sophon.extensions import Key
 from sophon.messages import Message, ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
+from sophon.principals import MAIN_AGENT
 from sophon.turn_agent import TURN_AGENT, TurnAgent, filter_by_agents, find_agent_depth, find_turn_agent
 from sophon.turn_permissions import chat_of_turn
 from sophon_middlewares.outer.insertion import insert_in_front
@@ -95,7 +96,7 @@ def check_agent_tool(ctx: Context, call: ToolCall) -> str | None:
     if tool is None or any(True for _ in filter_by_agents(ctx, [tool])):
         return None
     agent = find_turn_agent(ctx)
-    return f"the agent {agent.name if agent else MAIN} may not use {call.name}"
+    return f"the agent {agent.name if agent else MAIN_AGENT} may not use {call.name}"
 
 
 def route_turn_to_agent(ctx: Context, agents: Mapping[str, AgentDefinition]) -> AgentRoute | None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
@@ -119,7 +119,7 @@ def _goal_call(ctx: Context) -> FastPath | None:
     missing = [name for name in required if name not in (*wanted[:1], "title", "name")]
     if not wanted or missing:
         return None
-    title = {name: ctx.text.strip()[:80] for name in ("title", "name") if name in required}
+    title: dict[str, Any] = {name: ctx.text.strip()[:80] for name in ("title", "name") if name in required}
     return FastPath(GOAL_TOOL, {wanted[0]: ctx.text, **title})
 
 

@@ -8,9 +8,9 @@ from datetime import datetime
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.stores.events.contract import EventLog
-from sophon.stores.outbound_entry import is_open, prepare_entries
+from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus, is_open, prepare_entries
 from sophon.stores.outbox import transitions
-from sophon.stores.outbox.contract import DeadLetterEvents, OutboundEntry, OutboundStatus
+from sophon.stores.outbox.contract import DeadLetterEvents
 
 
 class InMemoryOutbox:

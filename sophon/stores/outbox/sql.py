@@ -8,10 +8,10 @@ from sqlalchemy import Connection, or_, select
 
 from sophon.clock import Clock
 from sophon.stores.events.sql import add_events
-from sophon.stores.outbound_entry import prepare_entries
+from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus, prepare_entries
 from sophon.stores.outbox import sql_statements as statements
 from sophon.stores.outbox import transitions
-from sophon.stores.outbox.contract import DeadLetterEvents, OutboundEntry, OutboundStatus
+from sophon.stores.outbox.contract import DeadLetterEvents
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.outbound_rows import add_to_runs

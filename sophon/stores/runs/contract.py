@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, StagedWrites
 from sophon.stores.runs.staged_writes import LogWrite as LogWrite
 from sophon.stores.usage.contract import UsageRow

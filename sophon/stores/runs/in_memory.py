@@ -13,7 +13,7 @@ from sophon.stores.audit.in_memory import InMemoryAuditStore
 from sophon.stores.data_labels.in_memory import InMemoryDataLabelStore
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.in_memory import InMemoryEventLog
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore

@@ -14,8 +14,7 @@ from sophon.stores.audit.sql import append_audit_events
 from sophon.stores.data_labels.sql import write_labels
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events, select_last_seq
-from sophon.stores.outbound_entry import prepare_entries
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry, prepare_entries
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.route_averages.sql import write_observations

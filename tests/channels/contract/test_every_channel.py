@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sophon.clock import SystemClock
 from sophon.errors import IllegalTransition
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import SyntheticChannel
 from sophon_channels.contract import (
     Attachment,

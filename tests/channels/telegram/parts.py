@@ -7,7 +7,7 @@ from typing import Any
 
 from sophon.errors import StoreError
 from sophon.settings import TelegramSettings
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import InboundEvent
 from tests.channels.telegram.bot_api import TOKEN
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     Button,

@@ -9,7 +9,7 @@ import pytest
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.stores.sql_store import SqlStore
 from sophon_hosting.migration.plan import Kept, Move, find_renamed_users, plan_memory, plan_session

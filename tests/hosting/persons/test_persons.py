@@ -27,7 +27,7 @@ from sophon.stores.factory import store_from_url
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.persons.sql import SqlPersonStore
 from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.schema import metadata

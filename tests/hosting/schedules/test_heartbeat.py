@@ -10,7 +10,7 @@ import pytest
 from sophon import ModelRequest, Services
 from sophon.memory.heartbeat import NO_OP_REPLY, is_no_op_reply, parse_heartbeat
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest

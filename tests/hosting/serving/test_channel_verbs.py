@@ -9,7 +9,7 @@ import pytest
 
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.sql_store import SqlStore
 from sophon_hosting.channels.chat_state import LINK_KIND
 from sophon_hosting.channels.identities import ALIAS_KIND, IdentityLink, link_to_json

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sophon.errors import IllegalTransition, NotFound
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, DeliveryReceipt
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers

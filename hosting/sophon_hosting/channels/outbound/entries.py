@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_hosting.channels.recipients import recipient_in_chat
 

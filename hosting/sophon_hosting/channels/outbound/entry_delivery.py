@@ -9,7 +9,8 @@ from typing import Any, Protocol
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, StoreError
 from sophon.failure_log import log_failure
-from sophon.stores.outbox.contract import OutboundEntry, Outbox
+from sophon.stores.outbound_entry import OutboundEntry
+from sophon.stores.outbox.contract import Outbox
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
     EntrySender,

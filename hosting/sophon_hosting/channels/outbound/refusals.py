@@ -1,6 +1,6 @@
 """Refused files: a sentence in the chat with the reason, because the turn that sent the file is over by then."""
 
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 

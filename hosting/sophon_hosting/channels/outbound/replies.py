@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sophon.clock import Clock
 from sophon.joined_text import join_texts
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import FinalStatus, Run, RunOutcome
 from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage

@@ -10,7 +10,7 @@ from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.outbound.dead_letters import mark_dead, report_dead

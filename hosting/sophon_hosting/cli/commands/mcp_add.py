@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sophon.errors import InputError, NotFound, SettingsError
-from sophon.services import find_taken_server_ids
+from sophon.setting_references import find_taken_server_ids
 from sophon.settings import McpServerSettings, Settings
 from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store

@@ -6,7 +6,7 @@ from typing import Any
 
 from sophon.errors import NotFound, StoreError
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import BeforeRequest, SendChatMigrated, SendResult, before_no_request
 from sophon_channels.testing import SyntheticChannel

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
     BeforeRequest,

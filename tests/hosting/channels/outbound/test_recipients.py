@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, SendUndeliverable
 from sophon_channels.testing import SyntheticChannel

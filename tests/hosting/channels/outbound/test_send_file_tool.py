@@ -10,7 +10,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunError, RunOutcome
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.outbox.contract import OutboundEntry
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import SendAmbiguous, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
