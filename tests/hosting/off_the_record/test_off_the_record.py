@@ -64,6 +64,8 @@ async def answer(request: ModelRequest) -> ModelResponse:
         name = last.content.split()[1]
         arguments = {"text": TOKEN} if name == "keep_note" else {}
         return ModelResponse("", [ToolCall(f"call-{name}", name, arguments)])
+    if last.content.startswith("prompt"):
+        return ModelResponse(request.messages[0].content)
     if last.content.startswith("fail"):
         raise RuntimeError(f"{TOKEN} in an error")
     return ModelResponse(f"{TOKEN} {len(request.messages)} {sorted(tool.name for tool in request.tools)}")
@@ -183,6 +185,14 @@ async def test_a_writing_tool_is_blocked_and_not_offered(place: Place) -> None:
     assert "keep_note" not in str(reply["text"]).split("[")[1]
     assert "read_calendar" in str(reply["text"])
     assert written == []
+
+
+async def test_the_prompt_says_that_nothing_is_stored(place: Place) -> None:
+    user = place.user()
+    _, reply = await say(place, "prompt")
+    assert "off the record: nothing of it is stored" in str(reply["text"])
+    receipt = await user.send_message(ClientMessage("prompt"))
+    assert "off the record" not in str((await place.outcome(user, receipt.task_id))["text"])
 
 
 async def test_nothing_that_keeps_or_starts_something_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
