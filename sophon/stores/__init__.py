@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from sophon.stores.events.contract import EventLog, LoggedEvent
     from sophon.stores.in_memory_store import InMemoryStore
     from sophon.stores.memories.contract import MemoryEntry, MemoryStore
-    from sophon.stores.outbox.contract import OutboundEntry, OutboundStatus, Outbox
+    from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
+    from sophon.stores.outbox.contract import Outbox
     from sophon.stores.runs.contract import (
         AcceptResult,
         BeginResult,

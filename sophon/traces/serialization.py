@@ -58,7 +58,7 @@ def trace_from_json(data: Mapping[str, Any]) -> Trace:
 
 def _to_json(value: Any, *, compact: bool) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    for name, default, is_plain in _layout(cast("type[Any]", type(value))):
+    for name, default, is_plain in _layout(type(value)):  # pyright: ignore[reportUnknownArgumentType] - any dataclass
         each = getattr(value, name)
         if compact and each == default:
             continue

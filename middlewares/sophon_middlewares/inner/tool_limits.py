@@ -70,7 +70,8 @@ def reserve_calls(ctx: Context, calls: Sequence[ToolCall]) -> None:
         return
     found = ctx.get(RESERVED_CALLS)
     reserved: set[str] = set() if found is None else found
-    counted = reserved | (ctx.get(SUSPENDED_CALLS) or set())
+    suspended = ctx.get(SUSPENDED_CALLS)
+    counted = reserved if suspended is None else reserved | suspended
     new = [call.id for call in calls if call.id not in counted]
     before = ctx.tally.tool_calls
     for _ in new:
