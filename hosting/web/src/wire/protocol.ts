@@ -82,6 +82,7 @@ export interface Payloads {
     depth: number;
     task: string;
     detail: string;
+    call_id?: string;
   };
   plan_proposed: { plan: PlanInfo };
   plan_step_changed: { step_id: string; status: string; reason: string };
