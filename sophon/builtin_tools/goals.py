@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Literal
 
 from sophon.context import Context
-from sophon.context.provenance import collect_untrusted_sources, list_person_texts
+from sophon.context.provenance import collect_untrusted_sources, is_approved_by_person, list_person_texts
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.budget import GoalSpending, list_budget
 from sophon.goals.commands import GoalCommands, budget_from_settings
 from sophon.goals.goal import Goal
+from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
 from sophon.security.named_values import PersonTexts, find_unnamed_arguments
@@ -139,7 +140,9 @@ def build_goal_id(run_id: str, call_id: str) -> str:
 
 def _commands(ctx: Context) -> GoalCommands:
     services = ctx.services
-    return GoalCommands(services.store, services.clock, services.settings.goals, ctx.emit)
+    sink = services.events
+    events = sink if isinstance(sink, EventCommitter) else EmittingCommitter(ctx.emit)
+    return GoalCommands(services.store, services.clock, services.settings.goals, events)
 
 
 async def _run(change: Awaitable[Goal]) -> Goal:
@@ -166,8 +169,7 @@ async def _check_origin(ctx: Context, tool: Tool) -> None:
     sources = await collect_untrusted_sources(ctx)
     if not sources:
         return
-    grant = ctx.grants.get(call.id) if call is not None else None
-    if grant is not None and grant.decided_by and not grant.standing:
+    if is_approved_by_person(ctx, tool.name):
         return
     texts = PersonTexts(list_person_texts(ctx))
     if call is not None and find_unnamed_arguments(call.arguments, tool.parameters, texts, is_command=False) == []:
