@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from sophon.messages import Usage
 from sophon.traces.trace import (
+    AgentTrace,
     ApprovalTrace,
     AttemptTrace,
     NoteTrace,
@@ -28,6 +29,7 @@ _PARTS: Mapping[str, type[Any]] = {
     "tools": ToolTrace,
     "approvals": ApprovalTrace,
     "steps": StepTrace,
+    "agents": AgentTrace,
     "prompt": PromptPart,
     "notes": NoteTrace,
     "verdicts": VerdictTrace,
