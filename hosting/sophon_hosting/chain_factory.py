@@ -34,8 +34,13 @@ def build_chain(services: Services, name: str) -> Pipeline:
     plugins = find_entry_points(MIDDLEWARES_GROUP)
     if name in plugins:
         return _call_factory(load_entry_point(plugins[name]), services, plugins[name].value, "Chain.Name")
-    names = sorted({*CHAINS, *plugins})
+    names = list_chain_names()
     raise NotFound("chain", name, difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names)
+
+
+def list_chain_names() -> list[str]:
+    """Return the names of all chains, those of installed plug-ins too."""
+    return sorted({*CHAINS, *find_entry_points(MIDDLEWARES_GROUP)})
 
 
 def build_configured_chain(services: Services) -> Pipeline:

@@ -10,6 +10,10 @@ SCHEDULE: Key[str] = Key("schedules.id", dump=str, load=str)
 SCHEDULED_ORIGIN: Final = "schedule"
 """Origin of the message of such a turn, and key of the schedule's id in the data of its session record."""
 
+SCHEDULE_KEYS: Final = "schedule"
+"""Channel in the de-duplication key of a scheduled run, whose account is the schedule and whose id is the time; no
+platform has this name."""
+
 _PREFIX: Final = "[SCHEDULED TASK:"
 
 

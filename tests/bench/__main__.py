@@ -1,5 +1,7 @@
 """`make bench`: each figure beside a baseline of the same run; medians of interleaved repetitions.
 
+`python -m tests.bench NAME...` measures some parts, `--list` lists them with their baselines, `--quick` tries them.
+
 Times are CPU times of this process, so that a busy machine disturbs them less; the ratio is what counts.
 """
 
@@ -9,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from tests.bench import (
     baseline,
@@ -21,6 +23,7 @@ from tests.bench import (
     histories,
     hosted,
     learning,
+    mcp_calls,
     mcp_client_calls,
     memory,
     pages,
@@ -28,8 +31,10 @@ from tests.bench import (
     queueing,
     resident_memory,
     routing,
+    skills,
     start,
     token_flow,
+    traces,
     webhooks,
 )
 from tests.bench import hubs as hub_servers
@@ -217,34 +222,96 @@ def _ask(code: str) -> float:
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
-async def main() -> None:
-    """All of it, in about five minutes."""
-    print(f"{'':<58}{'Sophon':>10} {'':<6}{'beside':<32}{'':>9} {'':<6}{'ratio':>8}")
-    await added_layer()
-    await turns()
-    await rounds()
-    await streams()
-    await crowds()
-    await caching()
-    await queue()
-    await hosts()
-    await guards.measure()
-    await chains.measure()
-    await learning.measure_all()
-    await classification.measure_all()
-    await routing.measure()
-    await memory.measure_parts()
-    await commits.measure(line)
-    await histories.measure()
-    await hubs()
-    await token_flow.measure()
-    await webhooks.measure()
-    await pages.measure()
-    await resident_memory.measure()
-    await mcp_client_calls.main()
-    await start.measure(line)
+async def import_times() -> None:
+    """As a part."""
     imports()
 
 
+async def choice_of_skills() -> None:
+    """As a part."""
+    skills.main()
+
+
+Part = tuple[str, Callable[[], Awaitable[object]]]
+
+PARTS: dict[str, Part] = {
+    "layer": ("a hand-written await", added_layer),
+    "turns": ("12 bare layers, bare loop", turns),
+    "rounds": ("12 bare layers, bare loop", rounds),
+    "streams": ("12 bare layers, a bare callback", streams),
+    "crowds": ("12 bare layers, bare loop", crowds),
+    "prompt_cache": ("all input that repeats", caching),
+    "queue": ("asyncio.Queue, no lanes", queue),
+    "hosts": ("the chain alone", hosts),
+    "guards": ("the same turn without guards", guards.measure),
+    "chains": ("the chain twelve", chains.measure),
+    "learning": ("the same turn without learning", learning.measure_all),
+    "classification": ("the goal of each row", classification.measure_all),
+    "routing": ("the other strategies and the oracle", routing.measure),
+    "memory": ("words only, the turn without memory", memory.measure_parts),
+    "skills": ("the published rule (its worth)", choice_of_skills),
+    "commits": ("bare commits of SQLite", lambda: commits.measure(line)),
+    "histories": ("an empty history", histories.measure),
+    "hubs": ("bare python-socketio", hubs),
+    "token_flow": ("a bare reader of the same stream", token_flow.measure),
+    "webhooks": ("the target", webhooks.measure),
+    "pages": ("the target", pages.measure),
+    "resident_memory": ("the same host before", resident_memory.measure),
+    "traces": ("the host without traces (off)", traces.measure_all),
+    "mcp_calls": ("the bare SDK", mcp_calls.main),
+    "mcp_client_calls": ("the bare SDK", mcp_client_calls.main),
+    "start": ("import asyncio", lambda: start.measure(line)),
+    "imports": ("import asyncio", import_times),
+}
+"""The parts of `make bench` by name, in order: what each is measured beside, and what measures it."""
+
+QUICK = {"REPETITIONS": 1, "ROUNDS": 2, "CALLS": 5, "TURNS": 5, "MESSAGES": 20, "CROWD": 20, "SIZES": (1000,)}
+"""Values of the constants of the parts with `--quick`, which only shows that each runs."""
+
+
+def make_quick() -> None:
+    """Let each part measure little. Its figures then say nothing."""
+    here = sys.modules[__name__]
+    for module in (here, chains, histories, mcp_calls, mcp_client_calls, memory, skills, traces):
+        for name, value in QUICK.items():
+            if hasattr(module, name):
+                setattr(module, name, value)
+
+
+async def run_parts(names: Sequence[str]) -> list[str]:
+    """Print the parts; return the names of those that broke off, after which the others went on."""
+    failed: list[str] = []
+    for name in names:
+        against, measure = PARTS[name]
+        print(f"-- {name}, beside: {against}", flush=True)
+        try:
+            await measure()
+        except Exception as error:
+            failed.append(name)
+            print(f"{name} broke off: {type(error).__name__}: {error}", flush=True)
+    return failed
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure all parts, in about ten minutes, or those named; `--list` names them, `--quick` only tries them."""
+    options = {each for each in arguments if each.startswith("--")}
+    names = [each for each in arguments if each not in options] or list(PARTS)
+    unknown = sorted((options - {"--list", "--quick"}) | (set(names) - set(PARTS)))
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; the parts are {', '.join(PARTS)}", file=sys.stderr)
+        return 2
+    if "--list" in options:
+        for name in names:
+            print(f"{name:<18}beside: {PARTS[name][0]}")
+        return 0
+    if "--quick" in options:
+        make_quick()
+    print(f"{'':<58}{'Sophon':>10} {'':<6}{'beside':<32}{'':>9} {'':<6}{'ratio':>8}")
+    failed = asyncio.run(run_parts(names))
+    if failed:
+        print(f"broke off: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    raise SystemExit(main(sys.argv[1:]))

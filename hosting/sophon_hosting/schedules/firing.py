@@ -11,7 +11,7 @@ from sophon.schedules.library import pause_schedule
 from sophon.schedules.misfires import choose_firings
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.quiet_hours import find_quiet_end
-from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, build_scheduled_text
+from sophon.schedules.turn_mark import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.runs.contract import InboundKey
 from sophon.stores.schedules.contract import FiringOutcome, QuietAction, Schedule
@@ -20,10 +20,6 @@ from sophon_hosting.run_authorship import OWN_TEXT
 
 CheckOwner: TypeAlias = Callable[[Schedule], Awaitable[str]]
 """Returns why the owner of a schedule may not run it any more; "" if they may."""
-
-SCHEDULE_KEYS: Final = "schedule"
-"""Channel in the de-duplication key of a scheduled run, whose account is the schedule and whose id is the time; no
-platform has this name."""
 
 FIRST_RETRY: Final = timedelta(seconds=10)
 LONGEST_RETRY: Final = timedelta(minutes=10)

@@ -279,6 +279,13 @@ class RunStore(Protocol):
         """Return the run that was accepted with a de-duplication key; None if there is none."""
         ...
 
+    async def list_by_account(self, channel: str, account: str, limit: int) -> list[tuple[InboundKey, Run]]:
+        """Return the runs whose de-duplication key has this channel and account, by external id, the last one first.
+
+        The runs are not whole (see `list`).
+        """
+        ...
+
     async def count_ahead(self, run_id: str) -> int:
         """Return how many queued runs were accepted before it; 0 if it is not queued."""
         ...

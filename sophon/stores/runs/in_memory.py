@@ -261,6 +261,13 @@ class InMemoryRunStore:
         run_id = self._inbound.get(key)
         return None if run_id is None else self._rows[run_id]
 
+    async def list_by_account(self, channel: str, account: str, limit: int) -> list[tuple[InboundKey, Run]]:
+        """See `RunStore.list_by_account`."""
+        keys = [each for each in self._inbound if (each.channel, each.account) == (channel, account)]
+        keys.sort(key=lambda each: each.external_id, reverse=True)
+        found = [(key, self._rows[self._inbound[key]]) for key in keys[: max(limit, 0)]]
+        return [(key, replace(run, checkpoint=None, response=cut_texts(run.response))) for key, run in found]
+
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""
         if self._get(run_id).status != "queued":

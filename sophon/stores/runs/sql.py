@@ -174,6 +174,22 @@ class SqlRunStore:
         """See `RunStore.find_by_key`."""
         return await self._database.read(partial(_find_by_key, key=key))
 
+    async def list_by_account(self, channel: str, account: str, limit: int) -> list[tuple[InboundKey, Run]]:
+        """See `RunStore.list_by_account`."""
+        query = (
+            select(inbound.c.external_id, *statements.HEAD_COLUMNS)
+            .join(runs, runs.c.number == inbound.c.run)
+            .where(inbound.c.channel == channel, inbound.c.account == account)
+            .order_by(inbound.c.external_id.desc())
+            .limit(max(limit, 0))
+        )
+        return await self._database.read(
+            lambda connection: [
+                (InboundKey(channel, account, external_id), statements.run_from_row(connection, row, whole=False))
+                for external_id, *row in connection.execute(query)
+            ]
+        )
+
     async def count_ahead(self, run_id: str) -> int:
         """See `RunStore.count_ahead`."""
         return await self._database.read(partial(_count_ahead, run_id=run_id))

@@ -9,7 +9,8 @@ from sophon.agents.catalog import AgentCatalog, AgentSet
 from sophon.agents.definition import AgentDefinition, read_agent
 from sophon.agents.references import find_reference_problems
 from sophon.errors import InputError, NotFound
-from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.agent_names import find_name_problems
+from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -72,15 +73,21 @@ def check(
     path: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="File of an agent; all without it.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check one file, installed or not, or all: name each problem with file and line, and exit 1 if there is one."""
+    """Check one file, installed or not, or all: name each problem with file and line, and exit 1 if there is one.
+
+    Of all, models, chains and tools that there are not are named too; a server's tools are known only to a host.
+    """
     if path is not None and not path.is_file():
         raise InputError(f"there is no file {str(path)!r}")
     problems = _read(ctx.obj).problems if path is None else read_agent(path)[1]
     lines = [str(each) for each in problems]
     rows = [{"file": str(each.path), "line": each.line, "problem": each.message} for each in problems]
     if path is None:
-        settings = load_cli_settings(ctx.obj)
-        for problem in find_reference_problems(settings.agents, _read(ctx.obj), settings.tools.disabled):
+        settings, found = load_cli_settings(ctx.obj), _read(ctx.obj)
+        named = find_name_problems(create_services(ctx.obj, settings), found)
+        lines += [str(each) for each in named]
+        rows += [{"file": str(each.path), "line": each.line, "problem": each.message} for each in named]
+        for problem in find_reference_problems(settings.agents, found, settings.tools.disabled):
             lines.append(problem)
             rows.append({"file": "", "line": 0, "problem": problem})
     if as_json:

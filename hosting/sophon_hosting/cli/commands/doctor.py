@@ -14,6 +14,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.doctor.automation_checks import check_agents, check_automation
 from sophon_hosting.cli.doctor.checks import (
     check_capabilities,
     check_chain,
@@ -108,6 +109,8 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     chain = check_chain(services)
     yield chain
     yield check_tools(services)
+    if (agents := check_agents(services)) is not None:
+        yield agents
     yield check_files_root(services)
     yield from check_commands(services)
     if COMMAND_TOOL in services.registry and settings.guards.sandbox.enabled:
@@ -123,6 +126,8 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
 async def _check_store(services: Services) -> list[DoctorFinding]:
     try:
         store = await check_store(services)
-        return [store] if store.grade == "failed" else [store, await check_memory_index(services)]
+        if store.grade == "failed":
+            return [store]
+        return [store, await check_memory_index(services), *await check_automation(services)]
     finally:
         await services.close()

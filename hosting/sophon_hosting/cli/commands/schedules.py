@@ -38,8 +38,9 @@ def list_schedules(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonO
 
 @app.command()
 def show(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
-    """Show a schedule: when it runs, where its answers go, and what became of its last time."""
-    row = _find(open_host_client(ctx.obj, url), schedule)
+    """Show a schedule: when it runs, where its answers go, what became of its last time, and its last runs."""
+    host = open_host_client(ctx.obj, url)
+    row = host.get_schedule(str(_find(host, schedule)["schedule_id"]))
     if as_json:
         write_json(row)
         return
@@ -58,6 +59,8 @@ def show(ctx: typer.Context, schedule: IdArgument, url: HostUrlOption = None, as
         "made by": f"{row['created_by']} at {row['created_at'][:16]}",
     }
     write_lines([f"{label + ':':13}{value}" for label, value in facts.items() if value])
+    for each in row["firings"]:
+        write_lines([f"{'fired:':13}{_format(each['due_at'], row)}, {each['outcome']} ({each['task_id']})"])
     write_lines(["", str(row["text"])])
 
 

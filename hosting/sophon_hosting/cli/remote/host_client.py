@@ -96,6 +96,10 @@ class HostClient(Protocol):
         """Return the schedules, oldest first; an operator's list has those of all users."""
         ...
 
+    def get_schedule(self, schedule_id: str) -> JsonRow:
+        """Return one schedule with its last firings."""
+        ...
+
     def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
         """Make a schedule of the user and return it."""
         ...

@@ -129,6 +129,10 @@ class HttpHostClient:
         """Return the schedules, oldest first; an operator's list has those of all users."""
         return self._get_items("/api/schedules", self._everything)
 
+    def get_schedule(self, schedule_id: str) -> JsonRow:
+        """Return one schedule with its last firings."""
+        return self._request("GET", f"/api/schedules/{_path_segment(schedule_id)}")
+
     def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
         """Make a schedule of the user and return it."""
         return self._request("POST", "/api/schedules", dict(body))

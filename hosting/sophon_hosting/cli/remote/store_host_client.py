@@ -25,6 +25,7 @@ from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
 from sophon_hosting.cli.remote.stored_schedules import (
     add_stored_schedule,
     change_stored_schedule,
+    get_stored_schedule,
     list_stored_schedules,
     remove_stored_schedule,
 )
@@ -280,6 +281,10 @@ class StoreHostClient:
     def list_schedules(self) -> Sequence[JsonRow]:
         """Return the schedules of all users, oldest first."""
         return self._run(lambda store: list_stored_schedules(store, self._settings))
+
+    def get_schedule(self, schedule_id: str) -> JsonRow:
+        """Return one schedule with its last firings. Raises NotFound."""
+        return self._run(lambda store: get_stored_schedule(store, self._settings, schedule_id))
 
     def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
         """Make a schedule in a session that exists, or of the local user in a new one. Raises InputError, NotFound."""

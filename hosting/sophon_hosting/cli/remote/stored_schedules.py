@@ -12,13 +12,20 @@ from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.client_api.rights import HUB_CHANNEL
-from sophon_hosting.rendering.schedule_rows import schedule_to_json
+from sophon_hosting.rendering.schedule_rows import list_firings, schedule_to_json
 
 
 async def list_stored_schedules(store: Store, settings: Settings) -> list[JsonRow]:
     """Return the schedules of all users, oldest first."""
     library = _library(store, settings)
     return [schedule_to_json(each, library) for each in await store.schedules.list()]
+
+
+async def get_stored_schedule(store: Store, settings: Settings, schedule_id: str) -> JsonRow:
+    """Return one schedule with its last firings. Raises NotFound."""
+    library = _library(store, settings)
+    schedule = await library.get(schedule_id)
+    return {**schedule_to_json(schedule, library), "firings": await list_firings(store, schedule)}
 
 
 async def add_stored_schedule(store: Store, settings: Settings, body: Mapping[str, Any]) -> JsonRow:

@@ -21,7 +21,7 @@ from sophon_hosting.http.json_io import (
     parse_body,
     parse_query,
 )
-from sophon_hosting.rendering.schedule_rows import schedule_to_json
+from sophon_hosting.rendering.schedule_rows import list_firings, schedule_to_json
 
 Short = Annotated[str, ValueRules(min_length=1, max_length=200)]
 
@@ -109,9 +109,11 @@ async def add_schedule(request: web.Request) -> web.Response:
 
 
 async def get_schedule(request: web.Request) -> web.Response:
-    """Return one schedule. Raises NotFound."""
+    """Return one schedule with its last firings. Raises NotFound."""
     get_authorized_host(request).rights.require_scope("Read")
-    return json_response(_to_json(request, await _find(request)))
+    schedule = await _find(request)
+    firings = await list_firings(get_host(request).services.store, schedule)
+    return json_response({**_to_json(request, schedule), "firings": firings})
 
 
 async def change_schedule(request: web.Request) -> web.Response:

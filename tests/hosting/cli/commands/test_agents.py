@@ -56,3 +56,36 @@ def test_without_a_host_sub_agents_are_those_of_the_store(sophon: Command) -> No
     assert json.loads(sophon("agents", "running", "--json").out) == []
     unknown = sophon("agents", "cancel", "t/agent-x")
     assert (unknown.code, "there is no sub-agent" in unknown.err) == (1, True)
+
+
+def test_models_chains_and_tools_that_there_are_not_are_named_with_their_line(sophon: Command, tmp_path: Path) -> None:
+    write_agent(tmp_path, "helper", "model: gpt-9\nchain: twelv\ntools: [file.read, files.*, schedules.add, notes.*]")
+    checked = sophon(SETTING, "agents", "check", "--json")
+    problems = [(each["line"], each["problem"]) for each in json.loads(checked.out)]
+    assert [line for line, _ in problems] == [4, 5, 6, 6]
+    assert "there is no model 'gpt-9'" in problems[0][1]
+    assert "there is no chain 'twelv'" in problems[1][1]
+    assert "twelve" in problems[1][1]
+    assert "there is no tool 'file.read'" in problems[2][1]
+    assert "there is no tool 'notes.*'" in problems[3][1]
+    assert checked.code == 1
+
+
+def test_tools_of_a_server_that_is_configured_count_as_known(sophon: Command, tmp_path: Path) -> None:
+    write_agent(tmp_path, "helper", "tools: [notes.search, note*, files.read]\nchain: clawft")
+    server = '--set=Mcp.Servers=[{"Id": "notes", "Command": "true"}]'
+    checked = sophon(SETTING, server, "agents", "check")
+    assert (checked.code, "No problem" in checked.out) == (0, True), checked
+
+
+def test_doctor_counts_definitions_that_cannot_be_used(sophon: Command, tmp_path: Path) -> None:
+    def find() -> tuple[str, str] | None:
+        rows = json.loads(sophon(SETTING, "doctor", "--json").out)
+        return next(((each["grade"], each["text"]) for each in rows if each["id"] == "agents"), None)
+
+    write_agent(tmp_path, "fine")
+    assert find() == ("ok", "1 definition of agents")
+    write_agent(tmp_path, "helper", "tolls: [x]")
+    write_agent(tmp_path, "other", "tools: [nothing.there]")
+    assert find() == ("warning", "2 of 3 definitions of agents cannot be used as written")
+    assert not [each for each in json.loads(sophon("doctor", "--json").out) if each["id"] == "agents"]

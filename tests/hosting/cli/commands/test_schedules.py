@@ -1,12 +1,17 @@
 """`sophon schedules`: add, list, show, pause, resume, next and remove, in the store of a host."""
 
+import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.databases import copy_database
+from sophon.schedules.turn_mark import SCHEDULE_KEYS
+from sophon.stores import InboundKey, Run, RunError, RunOutcome
+from sophon.stores.sql_store import SqlStore
+from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
 
@@ -50,3 +55,27 @@ def test_wrong_input_gets_one_clear_line(sophon: Command, arguments: list[str], 
     assert outcome.code != 0
     assert problem in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_the_last_firings_are_shown_with_outcome_and_task(sophon: Command, folder: Path) -> None:
+    made = sophon("schedules", "add", "tell me the news", "--cron", "0 8 * * *", "--json").json
+    assert sophon("schedules", "show", made["schedule_id"], "--json").json["firings"] == []
+
+    async def fire() -> None:
+        store = SqlStore(SQLITE, folder=folder)
+        await store.open()
+        for day in range(1, 13):
+            run = Run(f"task-{day}", made["session_id"], made["user"], "hub", {}, "news", {})
+            key = InboundKey(SCHEDULE_KEYS, made["schedule_id"], f"2026-01-{day:02}T08:00:00+00:00")
+            await store.runs.accept(run, key)
+        await store.runs.begin("task-12", datetime(2026, 1, 12, 8, tzinfo=UTC))
+        await store.runs.finish("task-12", RunOutcome("failed", error=RunError("model", "it broke", "e")))
+        await store.close()
+
+    asyncio.run(fire())
+    firings = sophon("schedules", "show", made["schedule_id"], "--json").json["firings"]
+    assert [each["task_id"] for each in firings] == [f"task-{day}" for day in range(12, 2, -1)]
+    assert (firings[0]["outcome"], firings[0]["error"], firings[1]["outcome"]) == ("failed", "it broke", "queued")
+    shown = sophon("schedules", "show", made["schedule_id"]).out
+    assert "failed (task-12)" in shown
+    assert "task-2)" not in shown

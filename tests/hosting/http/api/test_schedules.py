@@ -3,6 +3,8 @@
 import httpx
 import pytest
 
+from sophon.stores import InboundKey, Run
+
 
 async def make(client: httpx.AsyncClient, **body: object) -> httpx.Response:
     return await client.post("/api/schedules", json={"text": "tell me the news", "cron": "0 8 * * *", **body})
@@ -48,3 +50,17 @@ async def test_a_schedule_of_another_user_does_not_exist_except_for_operators(ap
     assert (await olga.patch(path, json={"text": "pay olga"})).status_code == 400
     assert (await olga.patch(path, json={"state": "paused"})).json()["state"] == "paused"
     assert (await olga.delete(path)).status_code == 200
+
+
+async def test_a_schedule_has_its_last_firings_and_shows_no_run_of_somebody_else(api, ada, bob) -> None:
+    made = (await make(ada, session_id="s")).json()
+    runs, path = api.host.services.store.runs, f"/api/schedules/{made['schedule_id']}"
+    assert (await ada.get(path)).json()["firings"] == []
+    session = (await api.host.services.store.schedules.find(made["schedule_id"])).session_id
+    for name, owner in (("mine", "ada"), ("other", "bob")):
+        key = InboundKey("schedule", made["schedule_id"], f"2026-01-01T08:00:00+00:00 {name}")
+        await runs.accept(Run(name, session, owner, "hub", {}, "x", {}), key)
+    assert [(each["task_id"], each["outcome"]) for each in (await ada.get(path)).json()["firings"]] == [
+        ("mine", "queued")
+    ]
+    assert (await bob.get(path)).status_code == 404

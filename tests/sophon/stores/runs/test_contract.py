@@ -579,3 +579,18 @@ async def test_large_options_come_back_in_a_run_and_in_a_list(store: Store) -> N
     assert [run.options for run in await store.runs.list_unfinished()] == [options]
     [head] = await store.runs.list(whole=False)
     assert head.options["stream"] is True
+
+
+async def test_the_runs_of_an_account_are_listed_by_their_external_ids_last_first(store: Store):
+    for name, external_id in (("a", "2026-01-01"), ("b", "2026-01-03"), ("c", "2026-01-02")):
+        await store.runs.accept(message(name), InboundKey("schedule", "sch_1", external_id))
+    await store.runs.accept(message("d"), InboundKey("schedule", "sch_2", "2026-01-04"))
+    await store.runs.accept(message("e"), KEY)
+    found = await store.runs.list_by_account("schedule", "sch_1", 2)
+    assert [(key.external_id, run.id, run.status) for key, run in found] == [
+        ("2026-01-03", "b", "queued"),
+        ("2026-01-02", "c", "queued"),
+    ]
+    assert await store.runs.list_by_account("schedule", "sch_3", 2) == []
+    await store.sessions.delete("s")
+    assert await store.runs.list_by_account("schedule", "sch_1", 2) == []

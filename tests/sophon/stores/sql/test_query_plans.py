@@ -50,10 +50,11 @@ async def plans(folder: Path, query: Callable[[SqlStore], Awaitable[Any]]) -> li
         (lambda store: store.runs.list(status="suspended"), "runs_unfinished"),
         (lambda store: store.runs.list(status="failed"), "runs_unsuccessful"),
         (lambda store: store.approvals.list(), "approvals_open"),
+        (lambda store: store.runs.list_by_account("schedule", "sch_1", 10), "sqlite_autoindex_inbound"),
     ],
     ids=[
         *("sessions", "own sessions", "next page", "signalled runs", "queued runs", "waiting runs", "failed runs"),
-        "open approvals",
+        *("open approvals", "firings of a schedule"),
     ],
 )
 async def test_it_reads_an_index_and_sorts_nothing(tmp_path: Path, query: Any, index: str) -> None:

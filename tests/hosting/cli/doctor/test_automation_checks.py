@@ -1,0 +1,46 @@
+"""What doctor says about schedules and goals: those that the host has paused, and not those of a person."""
+
+from datetime import UTC, datetime, timedelta
+
+from sophon import Services
+from sophon.goals.commands import GoalCommands
+from sophon.schedules.library import Destination, ScheduleLibrary, pause_schedule
+from sophon.schedules.requests import ScheduleRequest
+from sophon.testing import VirtualClock
+from sophon_hosting.cli.doctor.automation_checks import check_automation
+from sophon_hosting.schedules.firing import note_outcome
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def check(services: Services) -> dict[str, tuple[str, str]]:
+    return {each.id: (each.grade, each.text) for each in await check_automation(services)}
+
+
+async def test_nothing_is_said_where_there_is_nothing() -> None:
+    assert await check(Services(clock=VirtualClock(start=NOW))) == {}
+
+
+async def test_schedules_that_the_host_paused_are_counted() -> None:
+    services = Services(clock=VirtualClock(start=NOW))
+    library = ScheduleLibrary(services.store, services.clock, services.settings.schedules)
+    await services.store.sessions.get_or_create("s", "ada")
+    wanted = ScheduleRequest("x", every="1 hour")
+    made = [await library.add(wanted, owner="ada", destination=Destination("s", "hub", {})) for _ in range(3)]
+    await library.pause(made[0].id, "by ada")
+    assert await check(services) == {"schedules": ("ok", "3 schedules, none paused by the host")}
+    refused = note_outcome(pause_schedule(made[1], "no rights"), NOW, "refused", "no rights")
+    assert await services.store.schedules.update(refused)
+    assert await check(services) == {"schedules": ("warning", "1 of 3 schedules paused by the host")}
+
+
+async def test_goals_that_the_host_paused_are_counted() -> None:
+    services = Services(clock=VirtualClock(start=NOW), settings={"Goals": {"Enabled": True}})
+    commands = GoalCommands(services.store, services.clock, services.settings.goals, lambda _: None)
+    where = {"session_id": "s", "channel": "hub"}
+    goals = [await commands.create(owner="ada", title=f"t{n}", goal_id=f"g{n}", **where) for n in range(2)]
+    await commands.pause(goals[0].id, "ada", by="ada")
+    assert await check(services) == {"goals": ("ok", "2 goals, none paused by the host")}
+    spent = goals[1].pause("budget", "budget: cost", NOW, limit=timedelta(days=1))
+    assert await services.store.goals.change(spent) is not None
+    assert await check(services) == {"goals": ("warning", "1 of 2 goals paused by the host")}
