@@ -24,6 +24,7 @@ from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
+from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.acceptance import TaskReceipt
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 
@@ -81,6 +82,7 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "session_id": run.session_id,
         "owner": run.owner,
         "channel": run.channel,
+        "origin": _find_origin(run),
         "status": run.status,
         "text": run.text,
         "description": run.text[:DESCRIPTION_CHARACTERS],
@@ -98,6 +100,12 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "fallback_attempts": response.get("fallback_attempts", 0),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
+
+
+def _find_origin(run: Run) -> dict[str, Any] | None:
+    """Return the goal and the step whose run it is; None for a run that is no step of a goal."""
+    goal = run.options.get(GOAL)
+    return {"kind": "goal", "goal_id": goal["id"], "step": goal["step"]} if goal else None
 
 
 def agent_to_json(agent: "AgentDefinition") -> dict[str, Any]:

@@ -21,9 +21,6 @@ from sophon_hosting.goals.planning import GoalPlanner
 
 log = logging.getLogger("sophon")
 
-POLL_SECONDS: Final = 900.0
-"""Interval at which the store is looked at although nothing is due: another process may have changed a goal."""
-
 RETRY_SECONDS: Final = 15.0
 """Delay after an error of the store."""
 
@@ -58,6 +55,8 @@ class GoalEngine:
         self._wake_up = asyncio.Event()
         self._ended: set[str] = set()
         """Goals that may be over and have steps that run, or no report yet."""
+        self._live: frozenset[str] = frozenset()
+        """Goals that were live at the last look; one that is no longer was ended by another process or by a person."""
         self._last_archive: datetime | None = None
         self._task: asyncio.Task[None] | None = None
         self._busy = self._looks = self._failed = 0
@@ -121,12 +120,15 @@ class GoalEngine:
         """Look at all goals once; return the seconds until the next look. Raises StoreError."""
         self._looks += 1
         now = self._clock.now()
+        goals = await self._store.goals.list_live()
+        live = frozenset(goal.id for goal in goals)
+        self._ended |= self._live - live
+        self._live = live
         for goal_id in list(self._ended):
             goal = await self._store.goals.find(goal_id)
             if goal is None or goal.is_live or await self._try(self._work.conclude(goal)) is not None:
                 self._ended.discard(goal_id)
         await self._archive(now)
-        goals = await self._store.goals.list_live()
         self._busy = sum(map(self._work.is_busy, goals))
         due: list[datetime] = []
         for goal in goals:
@@ -143,8 +145,9 @@ class GoalEngine:
             elif after.next_at is not None:
                 due.append(after.next_at)
         due += [now + self._settings.tick] if self._ended else []
-        wait = min(((at - self._clock.now()).total_seconds() for at in due), default=POLL_SECONDS)
-        return min(max(wait, 0.0), POLL_SECONDS)
+        poll = self._settings.tick.total_seconds()  # another process may change a goal at any time
+        wait = min(((at - self._clock.now()).total_seconds() for at in due), default=poll)
+        return min(max(wait, 0.0), poll)
 
     async def _try(self, look: Awaitable[Goal]) -> Goal | None:
         """Return the goal after a look; None if somebody else has changed it, or if the look failed."""

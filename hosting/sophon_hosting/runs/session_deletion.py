@@ -1,8 +1,11 @@
 """Deletion of a session: its tasks are cancelled and have ended, and nothing of it goes on under its id."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from sophon.errors import SophonError
+from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
+from sophon.goals.goal_writer import GoalWriter
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
@@ -52,14 +55,29 @@ class SessionDeletion:
                     await self._queue.remove(letter.entry.task_id)
 
     async def _delete_goals(self, session_id: str) -> None:
-        """Delete the sessions in which goals of a chat work, and with them these goals, before the chat itself.
+        """Delete the sessions in which the goals of a chat or of a session of work run, before that itself.
 
-        Each goal goes with its first session of work, so that none of its steps starts any more.
+        Each goal is cancelled first, so that none of its steps starts any more.
         """
-        for goal in await self._services.store.goals.list(session_id=session_id, limit=1000):
+        goals = self._services.store.goals
+        worked_in = await goals.find(session_id.removeprefix(f"{WORK_SESSION_PREFIX}-"))
+        is_work_session = worked_in is not None and worked_in.work_session_id == session_id
+        own = [worked_in] if worked_in is not None and is_work_session else []
+        for goal in [*own, *await goals.list(session_id=session_id, limit=1000)]:
+            await self._end(goal)
             for each in goal.list_work_sessions():
                 if each != session_id and await self._services.store.sessions.find(each) is not None:
                     await self.delete(each)
+
+    async def _end(self, goal: Goal) -> None:
+        """Cancel a goal that is about to be deleted, whoever else changes it meanwhile."""
+        store, writer = self._services.store, GoalWriter(self._services.store.goals, self._event_bus)
+        found: Goal | None = goal
+        while found is not None and found.is_live:
+            ended = found.move("cancel", "its session is deleted", self._services.clock.now())
+            if await writer.change(replace(ended, reported=True)) is not None:
+                return
+            found = await store.goals.find(goal.id)
 
     def _forget_routes(self, session_id: str) -> None:
         """Forget the routes of the session's messages, which the store has deleted with it."""

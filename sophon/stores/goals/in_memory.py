@@ -91,10 +91,13 @@ class InMemoryGoalStore:
         return GoalWrite(goal, seq)
 
     def forget_session(self, session_id: str) -> None:
-        """Delete the goals of a chat or of a session of work that is deleted."""
-        self._goals = {
-            key: each for key, each in self._goals.items() if session_id not in (each.session_id, each.work_session_id)
-        }
+        """Delete the goals of a chat or of a session of work that is deleted, with their other sessions of work."""
+        own = [each for each in self._goals.values() if session_id in (each.session_id, each.work_session_id)]
+        for goal in own:
+            self._goals.pop(goal.id, None)
+        for work_session in [each for goal in own for each in goal.list_work_sessions()]:
+            if work_session in self._sessions:
+                self._sessions.remove(work_session)
 
     def forget_person(self, person: str) -> int:
         """Delete the goals of a person; return how many."""

@@ -169,6 +169,10 @@ class InMemorySessionStore:
 
     async def delete(self, session_id: str) -> None:
         """See `SessionStore.delete`."""
+        self.remove(session_id)
+
+    def remove(self, session_id: str) -> None:
+        """Delete a session, and what is deleted with it. Raises NotFound."""
         self._get(session_id)
         del self._sessions[session_id]
         for forget in self._delete_callbacks:

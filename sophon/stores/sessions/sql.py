@@ -156,7 +156,9 @@ class SqlSessionStore:
     async def delete(self, session_id: str) -> None:
         """See `SessionStore.delete`."""
         try:
-            await self._database.write(partial(_delete, session_id=session_id))
+            with_it = await self._database.write(partial(_delete, session_id=session_id))
+            for each in with_it:
+                self.history_cache.invalidate(each)
         finally:
             self.history_cache.invalidate(session_id)
         await self._database.clear_log()
@@ -294,10 +296,19 @@ def _fork(connection: Connection, session_id: str, new_id: str, upto: int | None
     copy_session_label(connection, session_id, new_id)
 
 
-def _delete(connection: Connection, session_id: str) -> None:
+def _delete(connection: Connection, session_id: str) -> Sequence[str]:
+    """Delete a session, and the sessions in which its goals work; return the ids of these."""
+    goal_sessions = delete_session_goals(connection, session_id)
+    with_it = [each for each in goal_sessions if connection.execute(_SELECT_SESSION, {"which": each}).one_or_none()]
+    _delete_one(connection, session_id)
+    for each in with_it:
+        _delete_one(connection, each)
+    return with_it
+
+
+def _delete_one(connection: Connection, session_id: str) -> None:
     blank_session_texts(connection, session_id)
     delete_session_label(connection, session_id)
-    delete_session_goals(connection, session_id)
     delete_session_grants(connection, session_id)
     delete_session_schedules(connection, session_id)
     delete_session_trajectories(connection, session_id)

@@ -10,6 +10,7 @@ import pytest
 from sophon import Decision
 from sophon.errors import BudgetExceeded, IllegalTransition, NotFound
 from sophon.events import GoalChanged
+from sophon_hosting.client_api.serialization import task_to_json
 from sophon_hosting.goals import step_work
 from sophon_hosting.goals.step_runs import build_step_request
 from sophon_hosting.runs.acceptance import RunRequest
@@ -382,3 +383,15 @@ async def test_an_ended_goal_is_archived_after_a_while(world: World):
     done = await world.ended(goal)
     archived = await world.until(goal, lambda found: found.state == "archived", step_seconds=900)
     assert (archived.finished_at, archived.reason) == (done.finished_at, done.reason)
+
+
+async def test_the_task_of_a_step_says_of_which_goal_and_step_it_is(world: World):
+    world.plans = [plan(step("a", "note", text="one"))]
+    await world.start()
+    goal = await world.create()
+    await world.ended(goal)
+    await world.until(goal, lambda found: found.reported)
+    for whole in (True, False):
+        tasks = [task_to_json(run) for run in await world.store.runs.list(whole=whole)]
+        origins = {task["session_id"]: task["origin"] for task in tasks}
+        assert origins == {goal.work_session_id: {"kind": "goal", "goal_id": goal.id, "step": "a"}, "chat": None}

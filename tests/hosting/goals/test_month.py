@@ -50,7 +50,7 @@ async def answer(request: ModelRequest) -> ModelResponse:
 async def test_a_month_of_goals_runs_in_a_second() -> None:
     clock = VirtualClock()
     store = InMemoryStore(clock=clock)
-    settings = {"Goals": {"Enabled": True, "Review": False, "ArchiveAfter": "7.00:00:00"}}
+    settings = {"Goals": {"Enabled": True, "Review": False, "Tick": "00:05:00", "ArchiveAfter": "7.00:00:00"}}
     events = EventRecorder()
     services = Services(models=FunctionModel(answer), store=store, clock=clock, settings=settings, events=events)
     host = InstantHost(services)

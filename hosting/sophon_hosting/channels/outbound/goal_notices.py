@@ -29,21 +29,25 @@ class GoalNotices:
 
     def __init__(self, channel: Channel, store: Store, writer: OutboundWriter) -> None:
         self._channel, self._store, self._writer = channel, store, writer
-        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._sent: OrderedDict[str, frozenset[int]] = OrderedDict()
+        """Versions of the goals at the pauses that were told, by goal."""
 
     async def send(self, event: WireEvent) -> None:
         """Send the notice of a pause to the chat of the goal, if that is on this channel."""
         goal_id = str(event.data["goal_id"])
-        count = self._counts.get(goal_id, 0)
+        sent = self._sent.get(goal_id, frozenset())
         goal = await self._store.goals.find(goal_id)
-        if goal is None or count >= MAX_NOTICES_PER_GOAL or goal.pause_kind in ("", "person", "back_off"):
+        if goal is None or goal.pause_kind in ("", "person", "back_off"):
+            return
+        if goal.version in sent or len(sent) >= MAX_NOTICES_PER_GOAL:
             return
         chat = str(goal.origin.get("chat") or "")
         if goal.channel != self._channel.name or not chat:
             return
-        self._counts[goal_id] = count + 1
-        while len(self._counts) > MAX_COUNTED_GOALS:
-            self._counts.popitem(last=False)
+        self._sent[goal_id] = sent | {goal.version}
+        self._sent.move_to_end(goal_id)
+        while len(self._sent) > MAX_COUNTED_GOALS:
+            self._sent.popitem(last=False)
         title = to_visible_line(goal.title, MAX_TITLE_CHARACTERS)
         reason = to_visible_line(goal.reason, MAX_REASON_CHARACTERS)
         recipient = goal.owner if goal.origin.get("kind") == "direct" else ""

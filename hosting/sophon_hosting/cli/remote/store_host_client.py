@@ -52,7 +52,9 @@ MCP_WAIT_SECONDS = 15.0
 """Time of MCP servers to connect."""
 
 EVENTS_PER_READ = 1000
-DEFERRED_GOAL_NOTICE = "it takes effect when the host starts, or within 15 minutes if a host elsewhere uses this store"
+DEFERRED_GOAL_NOTICE = (
+    "it takes effect when the host starts, or at the next tick (15 seconds) if a host elsewhere uses this store"
+)
 DEFERRED_EFFECT_NOTICE = "it takes effect when the host starts, or within seconds if a host elsewhere uses this store"
 
 

@@ -59,3 +59,12 @@ def test_no_goal_is_created_where_they_are_off(sophon: Command, folder: Path) ->
     (folder / "appsettings.json").write_text("{}")
     done = sophon("goals", "create", "Birds")
     assert (done.code, "Goals.Enabled" in done.err) == (1, True)
+
+
+def test_a_goal_and_the_session_in_which_it_works_are_deleted_with_its_chat(sophon: Command) -> None:
+    goal = sophon("goals", "create", "Birds", "--session", "chat", "--json").json["goal_id"]
+    listed = {each["id"] for each in sophon("sessions", "list", "--json").json}
+    assert listed == {"chat", f"goal-{goal}"}
+    assert sophon("sessions", "delete", "chat", "--yes").code == 0
+    assert sophon("sessions", "list", "--json").json == []
+    assert sophon("goals", "show", goal).code != 0

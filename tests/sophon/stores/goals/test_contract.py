@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.errors import NotFound, StoreError
+from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import Goal
 from sophon.goals.stability import Stability
 from sophon.goals.task_node import TaskNode
@@ -156,3 +157,15 @@ async def test_a_change_whose_events_cannot_be_stored_is_not_stored(store: Store
     with pytest.raises(StoreError):
         await store.goals.add_with_events(make("g2"), fail)
     assert [each.state for each in await store.goals.list()] == ["planning"]
+
+
+@pytest.mark.parametrize("session_id", ["s", "goal-g1"])
+async def test_with_a_goal_all_sessions_go_in_which_it_works(store: Store, session_id: str):
+    for each in ("s", "goal-g1", "goal-g1-2", "goal-g2"):
+        await store.sessions.get_or_create(each, "ada")
+    await store.goals.add(make(limits=GoalBudget(parallel=3)))
+    await store.goals.add(make("g2", session_id="other"))
+    await store.sessions.delete(session_id)
+    assert await ids(store) == ["g2"]
+    left = {each.id for each in await store.sessions.list()}
+    assert left == ({"goal-g2"} if session_id == "s" else {"s", "goal-g2"})
