@@ -59,3 +59,12 @@ def test_no_goal_is_created_where_they_are_off(sophon: Command, folder: Path) ->
     (folder / "appsettings.json").write_text("{}")
     done = sophon("goals", "create", "Birds")
     assert (done.code, "Goals.Enabled" in done.err) == (1, True)
+
+
+def test_a_goal_of_a_host_with_users_is_made_for_whoever_wrote_in_its_session(sophon: Command, folder: Path) -> None:
+    users = [{"Id": name, "Token": f"{name}-0123456789abcdef"} for name in ("ada", "bob")]
+    settings = {"Sophon": {"Goals": {"Enabled": True}, "Hub": {"Users": users}}}
+    (folder / "appsettings.json").write_text(json.dumps(settings))
+    assert "this host has several users" in sophon("goals", "create", "Birds").err
+    assert "nobody has written in session 's'" in sophon("goals", "create", "Birds", "--session", "s").err
+    assert sophon("goals", "list", "--json").json == []
