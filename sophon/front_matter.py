@@ -4,6 +4,7 @@ Skills and agents are such files. A value that is not as it must be becomes a pr
 """
 
 import re
+import stat
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeGuard
@@ -101,6 +102,10 @@ class FrontMatterFields:
 def read_text_file(path: Path, problems: list[FileProblem]) -> str | None:
     """Return the text of a file, or None after noting why it cannot be read. Blocks."""
     try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # reading a pipe would wait for whoever writes to it
+            problems.append(FileProblem(path, 0, "it is no regular file"))
+            return None
         with path.open("rb") as file:
             content = file.read(MAX_FILE_BYTES + 1)
         if len(content) > MAX_FILE_BYTES:

@@ -117,7 +117,9 @@ def compile_linear(expression: str, *, ignore_case: bool = False) -> LinearPatte
     try:
         return _Pattern(library.compile(expression, options), library._re2.RE2.Anchor)
     except Exception as error:
-        raise PatternError(f"{expression[:80]!r}: {error}") from error
+        # RE2 says why in bytes.
+        reason = error.args[0].decode(errors="replace") if error.args and isinstance(error.args[0], bytes) else error
+        raise PatternError(f"{expression[:80]!r}: {reason}") from error
 
 
 def make_encodable(text: str) -> str:

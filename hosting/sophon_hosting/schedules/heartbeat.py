@@ -158,6 +158,8 @@ def list_heartbeat_files(settings: Settings, folder: Path) -> list[tuple[str, Pa
 def read_heartbeat(path: Path) -> HeartbeatFile:
     """Return the entries of a file as it is now; none if there is no such file. Blocks."""
     try:
+        if not path.is_file():  # reading a pipe would wait for whoever writes to it
+            return HeartbeatFile()
         with path.open("rb") as stream:
             return parse_heartbeat(stream.read(MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError:

@@ -52,9 +52,11 @@ def sign_event(event_id: str, body: bytes, secret: str, now: datetime) -> dict[s
 
 
 def find_delivery_id(scheme: SignatureScheme, headers: Mapping[str, str], body: bytes) -> str:
-    """Return the id under which a repeated request is recognised: of the sender if it states one, else of the body."""
-    named = {"GitHub": "X-GitHub-Delivery", "Standard": "webhook-id", "Sophon": "X-Sophon-Delivery"}.get(scheme)
-    given = headers.get(named, "") if named else ""
+    """Return the id under which a repeated request is recognised: the sender's if it is signed, else one of the body.
+
+    An id that is not signed (`X-GitHub-Delivery`) does not count: who repeats a request of others would change it.
+    """
+    given = headers.get("webhook-id", "") if scheme == "Standard" else ""
     return given[:200] or f"{_find_timestamp(scheme, headers) or ''}:{hashlib.sha256(body).hexdigest()}"
 
 

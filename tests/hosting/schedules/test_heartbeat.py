@@ -1,21 +1,23 @@
 """The heartbeat: entries of a file that people edit, once a minute each, silent when there is nothing to say."""
 
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from sophon import ModelRequest, Services
-from sophon.memory.heartbeat import NO_OP_REPLY, is_no_op_reply, parse_heartbeat
+from sophon.memory.heartbeat import NO_OP_REPLY, HeartbeatFile, is_no_op_reply, parse_heartbeat
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.outbound import build_answer_entries
-from sophon_hosting.schedules.heartbeat import Heartbeat
+from sophon_hosting.schedules.heartbeat import Heartbeat, read_heartbeat
 from sophon_hosting.schedules.silent_replies import keep_silent
 from sophon_middlewares.chains import twelve
 from tests.hosting.schedules.conftest import MINUTE, T0, ScheduleWorld
@@ -153,3 +155,12 @@ async def test_a_session_in_which_nothing_was_said_is_deleted_later(world: Heart
     world.pass_time(10 * MINUTE)
     await world.fire_once(beat)
     assert await world.store.sessions.list("local") == []
+
+
+def test_a_pipe_in_place_of_the_file_has_no_entries_and_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "HEARTBEAT.md")
+    found: list[HeartbeatFile] = []
+    reader = Thread(target=lambda: found.append(read_heartbeat(tmp_path / "HEARTBEAT.md")), daemon=True)
+    reader.start()
+    reader.join(timeout=20)
+    assert found == [HeartbeatFile()]

@@ -76,8 +76,13 @@ async def test_a_repeated_request_is_one_message() -> None:
         first, again = [await post(client, site, {"title": "once"}) for _ in range(2)]
         assert first.json()["task_id"] == again.json()["task_id"]
         assert (first.json()["repeated"], again.json()["repeated"]) == (False, True)
+
+
+async def test_a_recorded_request_is_not_accepted_again_under_another_delivery_id() -> None:
+    async with serve() as (site, client):
         named = [await post(client, site, {"title": "once"}, **{"X-Sophon-Delivery": each}) for each in ("1", "2")]
-        assert named[0].json()["task_id"] != named[1].json()["task_id"]
+        assert named[0].json()["task_id"] == named[1].json()["task_id"]
+        assert len(await site.services.store.runs.list()) == 1
 
 
 @pytest.mark.parametrize(

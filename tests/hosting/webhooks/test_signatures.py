@@ -83,7 +83,7 @@ def test_a_secret_of_standard_webhooks_may_be_base64() -> None:
     assert is_signed("Standard", headers, b'{"test": 2432232314}', "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", at)
 
 
-def test_a_delivery_is_known_by_its_id_or_its_body() -> None:
-    assert find_delivery_id("GitHub", {"X-GitHub-Delivery": "7"}, b"a") == "7"
+def test_a_delivery_is_known_by_its_signed_id_or_its_body() -> None:
+    assert find_delivery_id("Standard", {"webhook-id": "7"}, b"a") == "7"
     assert find_delivery_id("Sophon", {}, b"a") == find_delivery_id("Sophon", {}, b"a")
     assert find_delivery_id("Sophon", {}, b"a") != find_delivery_id("Sophon", {}, b"b")

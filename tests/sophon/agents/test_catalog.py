@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from threading import Thread
 
 from sophon.agents import AgentCatalog, catalog
 from sophon.agents.definition import read_agent
@@ -59,3 +60,14 @@ def test_nothing_is_read_again_while_nothing_changes(tmp_path: Path, monkeypatch
         assert [each.name for each in read[2:]] == ["reader.md"]
     finally:
         catalog.read_agent = before
+
+
+def test_a_pipe_in_place_of_an_agent_is_named_and_does_not_block(tmp_path: Path) -> None:
+    write(tmp_path, "good")
+    os.mkfifo(tmp_path / "pipe.md")
+    reader = Thread(target=(catalog := AgentCatalog(tmp_path)).read, daemon=True)
+    reader.start()
+    reader.join(timeout=20)
+    assert not reader.is_alive()
+    assert set(catalog.current.agents) == {"good"}
+    assert [each.message for each in catalog.current.problems] == ["it is no regular file"]

@@ -96,3 +96,8 @@ def test_a_file_without_front_matter_is_no_agent() -> None:
 def test_tools_are_named_or_matched_by_globs(patterns: tuple[str, ...], allowed: set[str]) -> None:
     may = tool_matcher(patterns)
     assert {each for each in ("files.read", "a", "bc", "bcd", "xa") if may(each)} == allowed
+
+
+def test_why_a_pattern_cannot_be_used_is_said_in_words() -> None:
+    _, problems = parse_agent("---\nname: a\ndescription: d\npatterns: ['(']\n---\nWork.\n", Path("a.md"))
+    assert [each.message for each in problems] == ["a pattern cannot be used: '(': missing ): ("]

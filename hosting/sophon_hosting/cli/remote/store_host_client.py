@@ -22,6 +22,7 @@ from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
+from sophon_hosting.cli.remote.stored_goals import find_goal_owner
 from sophon_hosting.cli.remote.stored_schedules import (
     add_stored_schedule,
     change_stored_schedule,
@@ -220,15 +221,16 @@ class StoreHostClient:
     def create_goal(
         self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
     ) -> JsonRow:
-        """Create a goal of the local user and return it. Raises InputError, BudgetExceeded."""
+        """Create a goal of its session's writer or the local user. Raises InputError, BudgetExceeded."""
         if not self._settings.goals.enabled:
             raise InputError("goals are switched off (Goals.Enabled)")
 
         async def write(store: Store) -> JsonRow:
+            owner = await find_goal_owner(store, self._settings, session_id)
             if session_id is not None:
-                await store.sessions.get_or_create(session_id, LOCAL_USER)
+                await store.sessions.get_or_create(session_id, owner)
             goal = await self._goal_commands(store).create(
-                owner=LOCAL_USER,
+                owner=owner,
                 title=title,
                 description=description,
                 autonomy=autonomy,

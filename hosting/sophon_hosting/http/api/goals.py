@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from aiohttp import web
 
@@ -10,6 +10,7 @@ from sophon.errors import InputError
 from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.history_redaction import redact_text_for_reader
+from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.http.json_io import (
@@ -27,7 +28,7 @@ from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
 class GoalListQuery(RequestQuery):
     """Query of the list; `archived` includes archived goals, `everything` (all users') is for operators."""
 
-    limit: int = 100
+    limit: Annotated[int, ValueRules(ge=1, le=1000)] = 100
     archived: bool = False
     everything: bool = False
 
@@ -60,8 +61,7 @@ async def list_goals(request: web.Request) -> web.Response:
     if query.everything:
         authorized_host.require_operator()
     owner = None if query.everything else authorized_host.user.id
-    limit = min(max(query.limit, 1), 1000)
-    found = await get_host(request).services.store.goals.list(owner=owner, limit=limit)
+    found = await get_host(request).services.store.goals.list(owner=owner, limit=query.limit)
     shown = [goal for goal in found if query.archived or goal.state != "archived"]
     return json_response({"items": [_to_json(goal, authorized_host, goal_to_json) for goal in shown]})
 
@@ -80,7 +80,9 @@ async def create_goal(request: web.Request) -> web.Response:
     authorized_host.rights.require("Chat")
     commands = _commands(request, needs_engine=True)
     user = authorized_host.user.id
-    session = await authorized_host.ensure_own_session(body.session_id) if body.session_id is not None else None
+    # The stored id: the user's own name for a session may be that of another user's session in the store.
+    named = body.session_id
+    session = await authorized_host.sessions.find_or_create_own(named) if named is not None else None
     goal = await commands.create(
         owner=user,
         title=body.title,

@@ -68,3 +68,12 @@ def test_a_goal_and_the_session_in_which_it_works_are_deleted_with_its_chat(soph
     assert sophon("sessions", "delete", "chat", "--yes").code == 0
     assert sophon("sessions", "list", "--json").json == []
     assert sophon("goals", "show", goal).code != 0
+
+
+def test_a_goal_of_a_host_with_users_is_made_for_whoever_wrote_in_its_session(sophon: Command, folder: Path) -> None:
+    users = [{"Id": name, "Token": f"{name}-0123456789abcdef"} for name in ("ada", "bob")]
+    settings = {"Sophon": {"Goals": {"Enabled": True}, "Hub": {"Users": users}}}
+    (folder / "appsettings.json").write_text(json.dumps(settings))
+    assert "this host has several users" in sophon("goals", "create", "Birds").err
+    assert "nobody has written in session 's'" in sophon("goals", "create", "Birds", "--session", "s").err
+    assert sophon("goals", "list", "--json").json == []

@@ -78,3 +78,24 @@ async def test_clients_cannot_choose_the_session_in_which_a_goal_works(serve) ->
     stored = [each.id for each in await api.host.services.store.sessions.list()]
     assert "goal-x" not in stored
     assert [each.partition("\u241f")[0] for each in stored] == ["goal-x"]
+
+
+async def test_a_list_of_goals_has_1_to_1000(serve) -> None:
+    api = await serve(settings=GOALS)
+    ada = await api.open("ada")
+    for limit in ("-1", "0", "1001"):
+        answer = await ada.get(f"/api/goals?limit={limit}")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input")
+
+
+async def test_a_goal_reports_to_the_session_of_its_owner_not_to_one_of_the_same_name(serve) -> None:
+    api = await serve(settings=GOALS)
+    ada, bob = await api.open("ada"), await api.open("bob")
+    for user in (ada, bob):
+        made = await user.post("/api/goals", json={"title": "Birds", "session_id": "shared"})
+        assert (made.status_code, made.json()["session_id"]) == (201, "shared")
+    store = api.host.services.store
+    stored = {goal.owner: goal.session_id for goal in await store.goals.list()}
+    assert len(set(stored.values())) == 2
+    for owner, session_id in stored.items():
+        assert (await store.sessions.get(session_id)).owner == owner
