@@ -107,7 +107,7 @@ async def test_wasp_answers_by_a_fast_path_and_makes_a_schedule_and_a_goal_from_
     assert [each["tool"] for each in find(events, "approval_requested")] == ["goals.create"]
     assert [each["outcome"] for each in find(events, "tool_call_completed")] == ["completed"]
     [goal] = host.get("/api/goals")["items"]
-    assert goal["description"] == wish
+    assert host.get(f"/api/goals/{goal['goal_id']}")["description"] == wish
     assert (await talk.client.until("goal_changed"))["goal_id"] == goal["goal_id"]
 
 
