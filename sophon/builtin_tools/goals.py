@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Literal
 
 from sophon.context import Context
-from sophon.context.provenance import collect_untrusted_sources, list_person_texts
+from sophon.context.provenance import collect_untrusted_sources, is_approved_by_person, list_person_texts
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.budget import GoalSpending, list_budget
@@ -166,8 +166,7 @@ async def _check_origin(ctx: Context, tool: Tool) -> None:
     sources = await collect_untrusted_sources(ctx)
     if not sources:
         return
-    grant = ctx.grants.get(call.id) if call is not None else None
-    if grant is not None and grant.decided_by and not grant.standing:
+    if is_approved_by_person(ctx, tool.name):
         return
     texts = PersonTexts(list_person_texts(ctx))
     if call is not None and find_unnamed_arguments(call.arguments, tool.parameters, texts, is_command=False) == []:

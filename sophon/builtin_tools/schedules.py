@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from sophon.context import Context
-from sophon.context.provenance import collect_untrusted_sources, list_person_texts
+from sophon.context.provenance import (
+    collect_untrusted_sources,
+    is_approved_by_person,
+    is_call_of_client,
+    list_person_texts,
+)
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import ScheduleChanged
 from sophon.schedules.library import Destination, ScheduleLibrary
@@ -30,13 +35,17 @@ NOT_ASKED_FOR = (
     "person, who can write what is to be done and when, or use `sophon schedules add`"
 )
 """Why a call is refused that may follow from a web page."""
+NOT_APPROVED = "a program made this call with a token: a person must approve it, and no setting or standing grant does"
+FROM_CLIENT = "A program asks for this with a token; nobody wrote it in a conversation."
+"""What a person is told who is asked about a call of a client."""
 
 
 def _find_problem(ctx: Context, arguments: Mapping[str, Any]) -> str | None:
     """Return why a schedule cannot be made in this turn, before a person is asked."""
     if ctx.root.get(SCHEDULE) is not None:
         return NESTED
-    if _has_read_others(ctx) and not follows_from_people(arguments, list_person_texts(ctx)):
+    has_read_others = _has_read_others(ctx) and not _comes_from_client(ctx)
+    if has_read_others and not follows_from_people(arguments, list_person_texts(ctx)):
         return NOT_ASKED_FOR
     try:
         _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
@@ -47,7 +56,8 @@ def _find_problem(ctx: Context, arguments: Mapping[str, Any]) -> str | None:
 
 def _write_preview(ctx: Context, arguments: Mapping[str, Any]) -> str:
     try:
-        return _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
+        preview = _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
+        return f"{preview}\n{FROM_CLIENT}" if _comes_from_client(ctx) else preview
     except (InputError, TypeError) as error:  # the call fails before anybody is asked
         return str(error)
 
@@ -89,8 +99,12 @@ async def schedules_add(
     if ctx.root.get(SCHEDULE) is not None:
         raise ToolError(NESTED)
     # Of earlier turns too, also those whose messages are summarised by now.
-    if await collect_untrusted_sources(ctx) and not follows_from_people(arguments, list_person_texts(ctx)):
-        raise ToolError(NOT_ASKED_FOR)
+    sources = await collect_untrusted_sources(ctx)
+    if sources and not follows_from_people(arguments, list_person_texts(ctx)):
+        if not is_call_of_client(ctx, sources):
+            raise ToolError(NOT_ASKED_FOR)
+        if not is_approved_by_person(ctx, "schedules.add"):
+            raise ToolError(NOT_APPROVED)
     run = await ctx.services.store.runs.find(ctx.task_id)
     if run is None:
         raise ToolError("schedules need a host, which fires them; this turn has none")
@@ -183,6 +197,11 @@ def schedule_tools() -> list[Tool]:
 def _library(ctx: Context) -> ScheduleLibrary:
     services = ctx.services
     return ScheduleLibrary(services.store, services.clock, services.settings.schedules)
+
+
+def _comes_from_client(ctx: Context) -> bool:
+    fenced = [source for message in ctx.root.messages for source in find_fence_sources(message.content)]
+    return is_call_of_client(ctx, [*ctx.tally.untrusted_sources, *fenced])
 
 
 def _has_read_others(ctx: Context) -> bool:

@@ -21,6 +21,9 @@ MAX_SOURCES = 20
 
 MAX_SOURCE_CHARACTERS = 200
 
+CLIENT_SOURCE = "arguments of a client's tool call"
+"""Source of a turn that is one tool call of a client: who made up the arguments, and from what, no host knows."""
+
 
 def describe_source(call: ToolCall) -> str:
     """Return the tool's name, followed by the call's `url` or `path`: a URL without credentials, query and fragment."""
@@ -68,6 +71,18 @@ async def collect_untrusted_sources(ctx: Context) -> tuple[str, ...]:
     if not found:
         found = dict.fromkeys(_fence_sources(ctx.messages))
     return tuple(found)[:MAX_SOURCES]
+
+
+def is_call_of_client(ctx: Context, sources: Iterable[str]) -> bool:
+    """Return whether the turn is a tool call of a client, and its arguments are all of `sources`."""
+    return CLIENT_SOURCE in ctx.tally.untrusted_sources and set(sources) == {CLIENT_SOURCE}
+
+
+def is_approved_by_person(ctx: Context, tool_name: str) -> bool:
+    """Return whether a person has approved exactly the pending call of a tool; a standing grant is no such approval."""
+    call = next((each for each in ctx.pending if each.name == tool_name), None)
+    grant = ctx.grants.get(call.id) if call is not None else None
+    return grant is not None and bool(grant.decided_by) and not grant.standing
 
 
 def _fence_sources(messages: Iterable[Message]) -> list[str]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from sophon.errors import SessionTaken
 from sophon.events import SessionDeleted
 from sophon.stores.sessions.contract import SessionSummary
-from sophon_hosting.client_api.authorized_host import SESSION_TRIES, AuthorizedHost
+from sophon_hosting.client_api.areas.messages import SESSION_TRIES
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_client_replay
 from sophon_hosting.events.event_bus import EventBus

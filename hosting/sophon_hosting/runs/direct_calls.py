@@ -2,14 +2,11 @@
 
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
-from sophon.context.provenance import note_untrusted_source
+from sophon.context.provenance import CLIENT_SOURCE, note_untrusted_source
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
 from sophon_hosting.run_authorship import CALL, is_goal_step
 from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
-
-CLIENT_SOURCE = "arguments of a client's tool call"
-"""Untrusted source of such a turn: who made up the arguments, and from what, is not known to this host."""
 
 
 def put_direct_call(ctx: Context, run: Run) -> None:

@@ -28,7 +28,7 @@ from sophon.trace_context import PROPAGATED, derive_span_id
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
-from sophon_middlewares.inner.tool_limits import keep_reserved_call, start_reserved_call
+from sophon_middlewares.inner.tool_limits import keep_reserved_call, note_suspended_call, start_reserved_call
 
 log = logging.getLogger("sophon.tools")
 
@@ -163,6 +163,7 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
     try:
         text, outcome = await _invoke(ctx, call, tool)
     except CallSuspended:
+        note_suspended_call(ctx, call)
         ctx.awaiting_approval.add(call.id)
         return
     except asyncio.CancelledError:

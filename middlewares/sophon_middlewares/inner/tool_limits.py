@@ -15,6 +15,9 @@ from sophon.messages import ToolCall
 RESERVED_CALLS: Key[set[str]] = Key("tool_limits.reserved", dump=sorted, load=set)
 """Ids of the calls of the current reply that the tally counts already although they have not started."""
 
+SUSPENDED_CALLS: Key[set[str]] = Key("tool_limits.suspended", dump=sorted, load=set)
+"""Ids of the calls that have started, wait for a person, and stay counted until they start again."""
+
 
 def max_result_characters(ctx: Context, call: ToolCall) -> int:
     """Return the maximum characters of the call's result: the tool's `max_result`, else Tools.MaxResultCharacters."""
@@ -60,13 +63,14 @@ def count_capped_calls(ctx: Context, calls: Sequence[ToolCall]) -> None:
 def reserve_calls(ctx: Context, calls: Sequence[ToolCall]) -> None:
     """Count all calls against Budget.Turn.ToolCalls before the first of them runs.
 
-    Calls that a suspended or interrupted turn had reserved are not counted again. Raises BudgetExceeded, and then
-    reserves none.
+    Calls that a suspended or interrupted turn had reserved or started are not counted again. Raises BudgetExceeded,
+    and then reserves none.
     """
     if ctx.meter is None:
         return
     reserved = ctx.get(RESERVED_CALLS) or set()
-    new = [call.id for call in calls if call.id not in reserved]
+    counted = reserved | (ctx.get(SUSPENDED_CALLS) or set())
+    new = [call.id for call in calls if call.id not in counted]
     before = ctx.tally.tool_calls
     for _ in new:
         try:
@@ -81,17 +85,27 @@ def reserve_calls(ctx: Context, calls: Sequence[ToolCall]) -> None:
 
 
 def start_reserved_call(ctx: Context, call: ToolCall) -> None:
-    """Count a call that starts now; one that was reserved is checked again, but not counted twice.
+    """Count a call that starts now; one that was reserved, or was suspended, is checked again, but not counted twice.
 
     Raises BudgetExceeded, also for a time limit that was reached after the reservation.
     """
-    reserved = ctx.get(RESERVED_CALLS)
-    if reserved is not None and call.id in reserved:
-        reserved.discard(call.id)
-        ctx.tally.tool_calls -= 1
+    for key in (RESERVED_CALLS, SUSPENDED_CALLS):
+        counted = ctx.get(key)
+        if counted is not None and call.id in counted:
+            counted.discard(call.id)
+            ctx.tally.tool_calls -= 1
     if ctx.meter is not None:
         ctx.meter.reserve_tool_call()
     ctx.tally.tool_calls += 1
+
+
+def note_suspended_call(ctx: Context, call: ToolCall) -> None:
+    """Note a call that has started and waits for a person, so that it is not counted again when it goes on."""
+    suspended = ctx.get(SUSPENDED_CALLS)
+    if suspended is None:
+        suspended = set[str]()
+        ctx.put(SUSPENDED_CALLS, suspended)
+    suspended.add(call.id)
 
 
 def keep_reserved_call(ctx: Context, call: ToolCall) -> None:

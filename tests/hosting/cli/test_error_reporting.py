@@ -26,7 +26,7 @@ Command = Callable[..., Any]
         (["chat", "--set", "Chain.Name=twelv", "hi"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
         (["chat", "--set", "Chain.Factory=nowhere:made", "hi"], 1, "Chain.Factory: there is no module 'nowhere'"),
         (["chat", "--set", "Store.Url=mysql://x", "hi"], 1, "unknown kind of store"),
-        (["chain", "twelv"], 1, "there is no chain 'twelv'; did you mean 'twelve'?"),
+        (["chain", "twelv"], 2, "there is no chain 'twelv'; did you mean 'twelve'?"),
         (["sessions", "show", "none"], 1, "there is no session 'none'"),
         (["sessions", "export", "none"], 1, "there is no session 'none'"),
         (["sessions", "fork", "none"], 1, "there is no session 'none'"),

@@ -7,7 +7,7 @@ import pytest
 from sophon import Decision
 from sophon.errors import NotFound
 from sophon.events import TaskStarted
-from sophon_hosting.client_api.authorized_host import ClientMessage
+from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.events.wire_event import EventListener, WireEvent
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from sophon_hosting.client_api.authorized_host import MAX_CONTENT_CHARACTERS
+from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS
 
 
 async def answer(raw, text: str) -> dict:

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
+from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import InputError, NotFound
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel, VirtualClock
+from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
@@ -42,6 +43,13 @@ async def keep_note(text: str) -> str:
     return "kept"
 
 
+@tool(name="agents.run", risk=Risk.NONE)
+async def spawn() -> str:
+    """Start an agent."""
+    written.append("an agent")
+    return "started"
+
+
 @tool()
 async def read_calendar() -> str:
     """Read the calendar."""
@@ -56,6 +64,8 @@ async def answer(request: ModelRequest) -> ModelResponse:
         name = last.content.split()[1]
         arguments = {"text": TOKEN} if name == "keep_note" else {}
         return ModelResponse("", [ToolCall(f"call-{name}", name, arguments)])
+    if last.content.startswith("prompt"):
+        return ModelResponse(request.messages[0].content)
     if last.content.startswith("fail"):
         raise RuntimeError(f"{TOKEN} in an error")
     return ModelResponse(f"{TOKEN} {len(request.messages)} {sorted(tool.name for tool in request.tools)}")
@@ -175,6 +185,36 @@ async def test_a_writing_tool_is_blocked_and_not_offered(place: Place) -> None:
     assert "keep_note" not in str(reply["text"]).split("[")[1]
     assert "read_calendar" in str(reply["text"])
     assert written == []
+
+
+async def test_the_prompt_says_that_nothing_is_stored(place: Place) -> None:
+    user = place.user()
+    _, reply = await say(place, "prompt")
+    assert "off the record: nothing of it is stored" in str(reply["text"])
+    receipt = await user.send_message(ClientMessage("prompt"))
+    assert "off the record" not in str((await place.outcome(user, receipt.task_id))["text"])
+
+
+async def test_nothing_that_keeps_or_starts_something_runs(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place.off.services, "toolbox", Toolbox(ToolRegistry([spawn])))  # as if it were offered
+    user, events = place.user(), list[WireEvent]()
+    session = await user.open_off_the_record()
+    await user.subscribe(session.id, events.append)
+    names = ("agents.run", "schedules.add", "schedules.remove", "goals.create", "goals.resume")
+    for name in names:
+        await say(place, f"call {name}", session_id=session.id)
+    verdicts = [each.data for each in events if each.name == "guard_verdict"]
+    assert [(each["tool"], each["verdict"], each["rule"]) for each in verdicts] == [
+        (name, "block", "off_the_record") for name in names
+    ]
+    assert written == []
+
+
+async def test_without_the_guard_the_same_call_starts_an_agent(tmp_path: Path) -> None:
+    written.clear()
+    services = Services(models=FunctionModel(answer), tools=[spawn], settings={"Planning": {"Mode": "Never"}})
+    await build_configured_chain(services).run(services.turn("call agents.run"))
+    assert written == ["an agent"]
 
 
 async def test_without_the_guard_the_tool_writes(place: Place) -> None:

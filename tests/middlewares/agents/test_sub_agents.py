@@ -11,6 +11,7 @@ from sophon.approvals import Decision
 from sophon.events import SubAgentChanged, ToolCallStarted
 from sophon.testing import FunctionModel
 from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS, find_fence_sources, unfence_text
+from sophon_middlewares.inner import tool_execution
 from tests.agents import Workshop, ask, call
 
 
@@ -289,6 +290,35 @@ async def test_a_waiting_agent_suspends_the_turn_and_goes_on_where_it_was(shop: 
     assert [name for name, _ in shop.ran] == ["look", "send"]
     assert unfence_text(shop.results(restored)[0]) == "Sent."
     assert [agent for agent, _ in shop.requests] == ["main", "helper", "helper", "helper", "main"]
+
+
+@pytest.mark.parametrize("is_noted", [True, False])
+async def test_a_call_that_waited_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_noted: bool) -> None:
+    """Three calls: one of the parent, two of the agent. If it were not noted, each resume would count one more."""
+    if not is_noted:
+        monkeypatch.setattr(tool_execution, "note_suspended_call", lambda ctx, call: None)
+    shop = Workshop(tmp_path, Budget={"Turn": {"ToolCalls": 3}})
+    shop.write("helper")
+    answers = [Decision.suspend()]
+
+    class Gate:
+        async def request(self, request: object) -> Decision:
+            return answers[0]
+
+    shop.options["approvals"] = Gate()
+    shop.scripts = {"main": [[ask("helper")]], "helper": [[call("look")], [call("send", "t2", to="ada")], "Sent."]}
+    response, ctx = await shop.run()
+    for decision in (Decision.suspend(), Decision.approve()):
+        assert response.finish_reason == "suspended"
+        answers[0] = decision
+        ctx = shop.services.restore(ctx.state())
+        response = await shop.chain.run(ctx)
+        if not is_noted:
+            assert response.finish_reason == "budget_exceeded"
+            return
+    assert response.text == "main is done"
+    assert [name for name, _ in shop.ran] == ["look", "send"]
+    assert ctx.tally.tool_calls == 3
 
 
 async def test_the_time_before_a_suspension_counts(shop: Workshop) -> None:

@@ -112,6 +112,22 @@ def test_a_hard_prompt_scores_above_an_easy_one_and_the_confidence_falls_with_va
     )
 
 
+@pytest.mark.parametrize(
+    ("factor", "less", "more"),
+    [
+        ("word_count", "tell me a story", "tell me a long story " * 10),
+        ("vocabulary_diversity", "go " * 50, " ".join(f"word{n}" for n in range(50))),
+        ("syntactic_depth", "It rains.", "It rains, which is bad, because the roof, although new, leaks."),
+        ("domain_specificity", "a cup of tea", "the latency of a database transaction"),
+        ("ambiguity", "open the red door", "make it better somehow"),
+        ("code_density", "print a line", "def f(x):\n    return x;"),
+        ("reasoning_chain_length", "boil the egg", "first boil it, then cool it, finally peel it"),
+    ],
+)
+def test_each_factor_rises_with_what_it_measures(factor: str, less: str, more: str) -> None:
+    assert complexity_factors(less).factors[factor] < complexity_factors(more).factors[factor]
+
+
 def test_the_weights_sum_to_one_and_each_factor_has_a_weight() -> None:
     assert sum(WEIGHTS.values()) == pytest.approx(1)
     assert complexity_factors(HARD).factors.keys() == WEIGHTS.keys()

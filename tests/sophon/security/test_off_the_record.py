@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from sophon.builtin_tools.agents import agent_tools
+from sophon.builtin_tools.goals import goal_tools
+from sophon.builtin_tools.schedules import schedule_tools
 from sophon.security.action_types import ACTION_TYPES
 from sophon.security.off_the_record import find_off_the_record_refusal, is_offered_off_the_record
 
@@ -31,6 +34,25 @@ def test_tools_that_read_are_allowed(name: str) -> None:
 def test_every_other_tool_is_refused(name: str) -> None:
     assert not is_offered_off_the_record(name)
     assert "off the record" in str(find_off_the_record_refusal(name, {}))
+
+
+KEEPING_GROUPS = {
+    "agents": {"agents.run", "agents.list", "agents.cancel"},
+    "goals": {"goals.create", "goals.list", "goals.show", "goals.pause", "goals.resume", "goals.cancel"},
+    "schedules": {"schedules.add", "schedules.list", "schedules.pause", "schedules.resume", "schedules.remove"},
+}
+"""Tools that keep or start something, and those that show what is kept on the record."""
+
+
+@pytest.mark.parametrize("name", sorted(name for names in KEEPING_GROUPS.values() for name in names))
+def test_agents_goals_and_schedules_are_refused(name: str) -> None:
+    assert not is_offered_off_the_record(name)
+    assert f"{name} may not run" in str(find_off_the_record_refusal(name, {}))
+
+
+def test_every_tool_of_agents_goals_and_schedules_has_its_verdict() -> None:
+    registered = {each.name for each in (*agent_tools(), *goal_tools(), *schedule_tools())}
+    assert registered == {name for names in KEEPING_GROUPS.values() for name in names}
 
 
 @pytest.mark.parametrize(

@@ -22,17 +22,17 @@ def mcp_routes() -> list[web.RouteDef]:
 
 async def list_mcp_servers(request: web.Request) -> web.Response:
     """List the servers in the order of the settings, each with state, last error and tools."""
-    return json_response({"items": [each.to_json() for each in get_authorized_host(request).list_mcp_servers()]})
+    return json_response({"items": [each.to_json() for each in get_authorized_host(request).mcp.list()]})
 
 
 async def accept_mcp_tools(request: web.Request) -> web.Response:
     """Accept the definitions of tools, and offer them. Raises NotFound; InputError for one that has changed again."""
     body = await parse_body(request, AcceptBody)
-    server = await get_authorized_host(request).accept_mcp_tools(request.match_info["server_id"], body.tools)
+    server = await get_authorized_host(request).mcp.accept_tools(request.match_info["server_id"], body.tools)
     return json_response({"ok": True, **server.to_json()})
 
 
 async def restart_mcp_server(request: web.Request) -> web.Response:
     """Connect to a server again. Raises NotFound; InputError for one that is disabled."""
-    server = await get_authorized_host(request).restart_mcp_server(request.match_info["server_id"])
+    server = await get_authorized_host(request).mcp.restart(request.match_info["server_id"])
     return json_response({"ok": True, **server.to_json()})

@@ -27,7 +27,7 @@ def policy_routes() -> list[web.RouteDef]:
 
 async def get_policy(request: web.Request) -> web.Response:
     """Return the guards, when people are asked, and what happens to calls of each tool; rules for operators only."""
-    return json_response(get_authorized_host(request).describe_policy())
+    return json_response(get_authorized_host(request).policy.describe())
 
 
 async def try_tool_call(request: web.Request) -> web.Response:
@@ -36,4 +36,4 @@ async def try_tool_call(request: web.Request) -> web.Response:
     size = json_bytes(body.arguments)
     if size > MAX_ARGUMENT_BYTES:
         raise TooLarge("the arguments", size, MAX_ARGUMENT_BYTES, "bytes")
-    return json_response(get_authorized_host(request).try_call(body.tool, body.arguments))
+    return json_response(get_authorized_host(request).policy.try_call(body.tool, body.arguments))

@@ -24,12 +24,12 @@ def preference_routes() -> list[web.RouteDef]:
 
 async def get_preferences(request: web.Request) -> web.Response:
     """Return the preferences of the user."""
-    found = await get_authorized_host(request).get_preferences()
+    found = await get_authorized_host(request).preferences.get()
     return json_response({"preferences": found.to_json()})
 
 
 async def put_preferences(request: web.Request) -> web.Response:
     """Replace the preferences of the user. Raises InputError, NotFound for an unknown model."""
     body = await parse_body(request, PreferencesBody)
-    stored = await get_authorized_host(request).set_preferences(Preferences.from_json(body.to_dict()))
+    stored = await get_authorized_host(request).preferences.set(Preferences.from_json(body.to_dict()))
     return json_response({"ok": True, "preferences": stored.to_json()})

@@ -20,12 +20,12 @@ async def list_providers(request: web.Request) -> web.Response:
     """List the providers in order of priority, as this process knows them."""
     authorized_host = get_authorized_host(request)
     now = authorized_host.now()
-    items: list[dict[str, Any]] = [provider_to_json(each, now) for each in authorized_host.list_providers()]
+    items: list[dict[str, Any]] = [provider_to_json(each, now) for each in authorized_host.providers.list()]
     return json_response({"items": items})
 
 
 async def reset_provider(request: web.Request) -> web.Response:
     """End the cool-downs of a provider, enable its rejected keys and close its circuit. Raises NotFound."""
     authorized_host = get_authorized_host(request)
-    statistics = authorized_host.reset_provider(request.match_info["provider_id"])
+    statistics = authorized_host.providers.reset(request.match_info["provider_id"])
     return json_response({"ok": True, **provider_to_json(statistics, authorized_host.now())})

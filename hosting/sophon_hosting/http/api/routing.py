@@ -25,15 +25,15 @@ def routing_routes() -> list[web.RouteDef]:
 
 async def list_averages(request: web.Request) -> web.Response:
     """Return the moving averages of cost, latency and quality by model, tier and task type."""
-    return json_response({"items": await get_authorized_host(request).list_route_averages()})
+    return json_response({"items": await get_authorized_host(request).routing.list_averages()})
 
 
 async def explain_route(request: web.Request) -> web.Response:
     """Return which models a message would be sent to, and why; nothing is sent."""
     query = parse_query(request, RouteExplanationQuery)
-    return json_response({"explanation": await get_authorized_host(request).explain_route(query.text)})
+    return json_response({"explanation": await get_authorized_host(request).routing.explain(query.text)})
 
 
 async def reset_averages(request: web.Request) -> web.Response:
     """Forget the averages and the demotions of models; return how many averages there were."""
-    return json_response({"deleted": await get_authorized_host(request).reset_routing()})
+    return json_response({"deleted": await get_authorized_host(request).routing.reset()})

@@ -50,14 +50,14 @@ async def list_tools(request: web.Request) -> web.Response:
     are the user's custom tools, also those that are off.
     """
     authorized_host = get_authorized_host(request)
-    tools = authorized_host.list_tools()
+    tools = authorized_host.tools.list()
     hidden = len(get_host(request).services.registry) - len(tools)
-    custom = [custom_tool_to_json(each) for each in await authorized_host.list_custom_tools()]
+    custom = [custom_tool_to_json(each) for each in await authorized_host.tools.list_custom()]
     if not authorized_host.user.operator:
         custom = [{name: value for name, value in each.items() if name != "folder"} for each in custom]
     items: list[dict[str, Any]] = []
     for tool in tools:
-        error = await authorized_host.find_tool_error(tool.name)
+        error = await authorized_host.tools.find_error(tool.name)
         items.append({**_tool_to_json(tool), "last_error": None if error is None else _error_to_json(error)})
     version = _digest(authorized_host)
     return json_response({"items": items, "version": version, "hidden": hidden, "custom": custom})
@@ -78,7 +78,7 @@ async def get_version(request: web.Request) -> web.Response:
 async def list_groups(request: web.Request) -> web.Response:
     """Return the groups that `load_tools` offers the user, with the names of their tools."""
     groups: dict[str, list[str]] = {}
-    for tool in get_authorized_host(request).list_tools():
+    for tool in get_authorized_host(request).tools.list():
         if tool.group:
             groups.setdefault(tool.group, []).append(tool.name)
     return json_response({"items": [{"group": name, "tools": tools} for name, tools in sorted(groups.items())]})
@@ -89,7 +89,7 @@ async def change_custom_tool(request: web.Request) -> web.Response:
     from sophon_hosting.http.api.tool_bodies import CustomToolChange  # lazy: it needs pydantic
 
     body = await parse_body(request, CustomToolChange)
-    changed = await get_authorized_host(request).change_custom_tool(
+    changed = await get_authorized_host(request).tools.change_custom(
         request.match_info["name"], enabled=body.enabled, shared=body.shared
     )
     return json_response({"name": changed.full_name, "enabled": changed.is_enabled, "shared": changed.is_shared})
@@ -97,7 +97,7 @@ async def change_custom_tool(request: web.Request) -> web.Response:
 
 async def delete_custom_tool(request: web.Request) -> web.Response:
     """Delete a custom tool."""
-    deleted = await get_authorized_host(request).delete_custom_tool(request.match_info["name"])
+    deleted = await get_authorized_host(request).tools.delete_custom(request.match_info["name"])
     return json_response({"name": deleted.full_name, "ok": True})
 
 
@@ -119,7 +119,7 @@ async def list_skills(request: web.Request) -> web.Response:
 
 def _digest(authorized_host: AuthorizedHost) -> str:
     """Return the version of the tools that a user may use: a digest of everything that a client is told of them."""
-    shown = [_tool_to_json(each) for each in authorized_host.list_tools()]
+    shown = [_tool_to_json(each) for each in authorized_host.tools.list()]
     return sha256(encode_json(shown).encode()).hexdigest()[:VERSION_DIGITS]
 
 

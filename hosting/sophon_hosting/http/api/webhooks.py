@@ -18,11 +18,11 @@ def webhook_routes() -> list[web.RouteDef]:
 
 async def list_webhooks(request: web.Request) -> web.Response:
     """List the webhooks in the order of the settings, the incoming ones first."""
-    return json_response({"items": await get_authorized_host(request).list_webhooks()})
+    return json_response({"items": await get_authorized_host(request).webhooks.list()})
 
 
 async def test_webhook(request: web.Request) -> web.Response:
     """Send a test event. Raises NotFound for what is no outgoing webhook."""
     await parse_body(request, TestBody)
-    entry_id = await get_authorized_host(request).test_webhook(request.match_info["webhook_id"])
+    entry_id = await get_authorized_host(request).webhooks.test(request.match_info["webhook_id"])
     return json_response({"ok": True, "entry_id": entry_id})

@@ -1,0 +1,1 @@
+"""What a user may do on a host, one module per area."""

@@ -1,0 +1,132 @@
+"""Messages of a user: accepted into a session of the user's own, on or off the record."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
+from sophon.messages import ToolCall
+from sophon.stores.runs.contract import InboundKey
+from sophon.turn_options import check_metadata
+from sophon_hosting.client_api.areas.sessions import SessionOperations
+from sophon_hosting.client_api.areas.tools import UserTools
+from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
+from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
+from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode
+from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.client_api.user_sessions import validate_id
+from sophon_hosting.host import RunRequest, TaskReceipt
+from sophon_hosting.observability.trace_id import trace_id_from_traceparent
+from sophon_hosting.off_the_record.host import is_generated_id
+
+SESSION_TRIES = 5
+"""How often a session is looked up that others delete and take at the same time."""
+
+
+class MessageOperations(SessionOperations):
+    """The operations that make a message, or a tool call outside of a turn, a task."""
+
+    async def send_message(self, message: ClientMessage) -> TaskReceipt:
+        """Accept a message; create the session if none is named or the named one does not exist.
+
+        Raises Unavailable, InputError, TooLarge, Forbidden (operators), QueueFull, NotFound for an unknown model.
+        """
+        receipt = await self.accept_message(message)
+        return replace(receipt, session_id=self.sessions.to_client_id(receipt.session_id))
+
+    async def accept_message(
+        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
+    ) -> TaskReceipt:
+        """Do what `send_message` does; the receipt has the stored session id.
+
+        A message that was accepted earlier gets the receipt of its task at once, also while the queue is full or the
+        host is shutting down; it may name another session. Otherwise `before_accept` is awaited with the stored session
+        id, after the permission check and before anything is written.
+        """
+        if message.call is None:
+            self.rights.require("Chat")
+        else:
+            self.check_call(message.call)
+        if message.model is not None:
+            self.rights.require("ChooseModel")
+        validate_id("client_message_id", message.client_message_id)
+        if await self.is_off_the_record(message):
+            return await self._sessions_off_the_record().accept_message(message, before_accept=before_accept)
+        if message.client_message_id is not None:
+            key = InboundKey(HUB_CHANNEL, self.user.id, message.client_message_id)
+            if (receipt := await self.host.find_accepted(key)) is not None:
+                return receipt
+        if self.host.is_shutting_down:
+            raise Unavailable("the host is shutting down; send the message again when it is back")
+        if len(message.content) > MAX_CONTENT_CHARACTERS:
+            raise TooLarge("the message", len(message.content), MAX_CONTENT_CHARACTERS)
+        for _ in range(SESSION_TRIES - 1):
+            with suppress(SessionTaken):  # the session was deleted meanwhile, and its id is somebody else's by now
+                return await self._accept_into_session(message, before_accept)
+        return await self._accept_into_session(message, before_accept)
+
+    def check_call(self, call: ToolCall) -> None:
+        """Check a tool call that is no part of a turn, before it becomes a run.
+
+        Raises LevelNeeded, ScopeNeeded, NotFound for a tool that the user may not use like for one that does not exist,
+        InvalidArguments, and InputError if the chain of this host runs no tools.
+        """
+        self.rights.require_calls()
+        tool = next((each for each in UserTools(self).list() if each.name == call.name), None)
+        if tool is None:
+            raise NotFound("tool", call.name)
+        if tool.nested:
+            raise InputError(f"{call.name} runs a turn of its own: send a message instead")
+        tool.schema.validate(tool.name, call.arguments)
+        try:
+            self.host.direct_chains.find(self.host.chain)
+        except CompositionError as error:
+            raise InputError(f"this host runs no tools outside of a turn: {error}") from error
+
+    async def is_off_the_record(self, message: ClientMessage) -> bool:
+        """Return whether a message is for the host off the record. Raises OtherMode, OffTheRecordLost."""
+        off, named = self.off_the_record, message.session_id
+        if off is None or named is None:
+            return message.mode == "otr"
+        if await off.has_session(named):
+            if message.mode != "otr":
+                raise OtherMode(named, is_off_the_record=True)
+            return True
+        is_known = await self.has_session(named)
+        if is_generated_id(named) and not is_known:
+            raise OffTheRecordLost(named)
+        if message.mode == "otr" and is_known:
+            raise OtherMode(named, is_off_the_record=False)
+        return message.mode == "otr"
+
+    async def _accept_into_session(
+        self, message: ClientMessage, before_accept: Callable[[str], Awaitable[None]] | None
+    ) -> TaskReceipt:
+        session_id = message.session_id
+        if session_id is None:  # created with the task, so that a repeated message leaves no empty session
+            session_id = self.new_session_id()
+        else:
+            session_id = (await self.sessions.find_or_create_own(session_id)).id
+        if before_accept is not None:
+            await before_accept(session_id)
+        return await self.host.accept(
+            RunRequest(
+                text=message.content,
+                session_id=session_id,
+                owner=self.user.id,
+                channel=HUB_CHANNEL,
+                account=self.user.id,
+                external_id=message.client_message_id,
+                stream=message.stream,
+                model=message.model,
+                planning=message.planning,
+                max_iterations=message.max_iterations,
+                temperature=None if message.metadata is None else check_metadata(message.metadata),
+                trace=message.trace or trace_id_from_traceparent(message.traceparent),
+                traceparent=message.traceparent,
+                instructions=message.instructions,
+                images=message.images,
+                call=message.call,
+                session_owner=self.user.id,
+            )
+        )

@@ -1,0 +1,67 @@
+"""Access of one user to a host: who asks, with which rights, and what of histories they see."""
+
+from datetime import datetime
+
+from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.history_view import HistoryView
+from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
+from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
+from sophon_hosting.client_api.user_sessions import UserSessions
+from sophon_hosting.host import Host
+
+
+class UserAccess:
+    """What the areas share: the host, the user and the rights of the user.
+
+    `rights` limit the user by the permission level, and by the scopes of the token: operations raise LevelNeeded and
+    ScopeNeeded. Who lacks the permission FullHistory reads conversations, events, tasks and approvals redacted.
+    """
+
+    def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
+        self.host, self.user, self.store = host, user, host.services.store
+        self.rights = ClientRights.resolve(
+            host.services.settings.permissions,
+            user.id,
+            channel=HUB_CHANNEL,
+            is_operator=user.operator or knows_all,
+            scopes=user.scopes,
+        )
+        self.view = (
+            None
+            if self.rights.sees_full_history
+            else HistoryView(
+                shows_approvals=self.rights.allows("Approvals"),
+                hides_streams=not host.services.settings.guards.redaction.enabled,
+            )
+        )
+        """What of histories the user sees; None: everything."""
+        self.sessions = UserSessions(
+            self.store.sessions, user, knows_all=knows_all or user.operator, channels=host.channel_names
+        )
+
+    @property
+    def off_the_record(self) -> OffTheRecordOperations | None:
+        """The same user on the host of conversations off the record; None if this host has none."""
+        return None
+
+    def now(self) -> datetime:
+        """Return the host's time."""
+        return self.host.services.clock.now()
+
+    def monotonic(self) -> float:
+        """Return the monotonic time of the host's clock, in seconds."""
+        return self.host.services.clock.monotonic()
+
+    def require_operator(self) -> None:
+        """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""
+        self.rights.require_scope(OPERATOR_SCOPE)
+        if not self.user.operator:
+            raise Forbidden("only an operator may do this")
+
+    def owner_filter(self, everything: bool) -> str | None:
+        """Return the owner to filter by: the user, or None for everything, which is for operators."""
+        if everything:
+            self.require_operator()
+            return None
+        return self.user.id
