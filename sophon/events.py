@@ -251,7 +251,8 @@ class AgentSelected(Event):
 class SubAgentChanged(Event):
     """A sub-agent is in a state; `parent_id` is the run id of the turn that runs it, `depth` how deep it is.
 
-    `task` is the beginning of its task. `detail` says why it failed, or that it waits for a person.
+    `call_id` is the call of `agents.run` there, `task` the beginning of its task. `detail` says why it failed, or that
+    it waits for a person.
     """
 
     agent_id: str
@@ -261,6 +262,7 @@ class SubAgentChanged(Event):
     depth: int = 1
     task: str = ""
     detail: str = ""
+    call_id: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

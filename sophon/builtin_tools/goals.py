@@ -11,6 +11,7 @@ from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.budget import GoalSpending, list_budget
 from sophon.goals.commands import GoalCommands, budget_from_settings
 from sophon.goals.goal import Goal
+from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
 from sophon.security.named_values import PersonTexts, find_unnamed_arguments
@@ -139,7 +140,9 @@ def build_goal_id(run_id: str, call_id: str) -> str:
 
 def _commands(ctx: Context) -> GoalCommands:
     services = ctx.services
-    return GoalCommands(services.store, services.clock, services.settings.goals, ctx.emit)
+    sink = services.events
+    events = sink if isinstance(sink, EventCommitter) else EmittingCommitter(ctx.emit)
+    return GoalCommands(services.store, services.clock, services.settings.goals, events)
 
 
 async def _run(change: Awaitable[Goal]) -> Goal:

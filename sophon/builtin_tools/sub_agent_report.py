@@ -21,8 +21,8 @@ MAX_DETAIL_CHARACTERS = 1000
 class SubAgentReport:
     """Reports the states of a sub-agent. What the store refuses is logged: the ledger is no part of the work."""
 
-    def __init__(self, child: Context, parent: Context, agent: str, task: str) -> None:
-        self._child, self._parent_id, self._agent = child, parent.run_id, agent
+    def __init__(self, child: Context, parent: Context, agent: str, task: str, call_id: str) -> None:
+        self._child, self._parent_id, self._agent, self._call_id = child, parent.run_id, agent, call_id
         self._task = render_for_person(_redact(parent, task), MAX_TASK_CHARACTERS)
         self._depth = find_agent_depth(child)
         self._created_at = child.services.clock.now()
@@ -40,6 +40,7 @@ class SubAgentReport:
                 depth=self._depth,
                 task=self._task,
                 detail=detail,
+                call_id=self._call_id,
             )
         )
         row = SubAgentRun(

@@ -75,7 +75,7 @@ async def run_sub_agent(ctx: Context, name: str, task: str) -> str:
     definition = _find_definition(ctx, runtime, name)
     child = opened.active.get(call_id) or _open_child(ctx, opened, definition, call_id, task)
     opened.active[call_id] = child
-    report = SubAgentReport(child, ctx, definition.name, task)
+    report = SubAgentReport(child, ctx, definition.name, task, call_id)
     try:
         end = await _run_in_slot(ctx, child, runtime, definition, report, opened.seconds.get(call_id, 0.0))
     except ToolError as error:

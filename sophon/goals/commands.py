@@ -10,23 +10,15 @@ from typing import Any, Final, Protocol
 
 from sophon.clock import Clock
 from sophon.errors import BudgetExceeded, InputError, NotFound, StoreError
-from sophon.events import Event, GoalChanged
 from sophon.goals.autonomy import limit_autonomy, parse_autonomy
 from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, PRIORITIES, Goal, GoalPriority
+from sophon.goals.goal_writer import EventCommitter, GoalRepository, GoalWriter
 from sophon.goals.progress import resume_by_person
 from sophon.settings import GoalsSettings
 
 MAX_ATTEMPTS: Final = 8
 """Attempts to change a goal that somebody else changes meanwhile."""
-
-
-class GoalRepository(Protocol):
-    """The part of `sophon.stores.goals.contract.GoalStore` that the commands use."""
-
-    async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None: ...
-    async def change(self, goal: Goal) -> Goal | None: ...
-    async def find(self, goal_id: str) -> Goal | None: ...
 
 
 class TitledSession(Protocol):
@@ -54,10 +46,11 @@ class GoalStores(Protocol):
 
 
 class GoalCommands:
-    """Changes goals of a store. `emit` gets an event for every transition, after it was stored."""
+    """Changes goals of a store; `events` publishes the event of every transition, which is stored with it."""
 
-    def __init__(self, store: GoalStores, clock: Clock, settings: GoalsSettings, emit: Callable[[Event], None]) -> None:
-        self._store, self._clock, self._settings, self._emit = store, clock, settings, emit
+    def __init__(self, store: GoalStores, clock: Clock, settings: GoalsSettings, events: EventCommitter) -> None:
+        self._store, self._clock, self._settings = store, clock, settings
+        self._writer = GoalWriter(store.goals, events)
 
     async def create(
         self,
@@ -80,14 +73,12 @@ class GoalCommands:
         goal = replace(goal, priority=PRIORITIES[priority], **where)
         most = self._settings.limits.active_goals
         session = await self._store.sessions.get_or_create(goal.work_session_id, owner)
-        added = await self._store.goals.add(goal, most_live=most)
+        added = await self._writer.add(goal, most_live=most)
         if added is None:
             await self._store.sessions.delete(goal.work_session_id)
             raise BudgetExceeded("Goals.Limits.ActiveGoals", most, most, unit="goals")
         if not session.title:
             await self._store.sessions.rename(goal.work_session_id, f"Goal: {added.title}")
-        if added is goal or added == goal:
-            self._emit(build_event(added))
         return added
 
     async def pause(self, goal_id: str, owner: str | None, *, by: str) -> Goal:
@@ -125,11 +116,8 @@ class GoalCommands:
     async def _change(self, goal_id: str, owner: str | None, change: Callable[[Goal, datetime], Goal]) -> Goal:
         for _ in range(MAX_ATTEMPTS):
             now = self._clock.now()
-            changed = await self._store.goals.change(
-                replace(change(await self.find(goal_id, owner), now), updated_at=now)
-            )
+            changed = await self._writer.change(replace(change(await self.find(goal_id, owner), now), updated_at=now))
             if changed is not None:
-                self._emit(build_event(changed))
                 return changed
         raise StoreError("goals", f"the goal {goal_id!r} was changed by somebody else {MAX_ATTEMPTS} times")
 
@@ -169,17 +157,3 @@ def build_goal(
 def budget_from_settings(settings: GoalsSettings) -> GoalBudget:
     """Return the limits of a new goal."""
     return GoalBudget(**{name: getattr(settings.budget, name) for name in GoalBudget().to_json()})
-
-
-def build_event(goal: Goal, *, step: str = "", step_status: str = "") -> GoalChanged:
-    """Return the event of a change, for the chat that the goal reports to."""
-    return GoalChanged(
-        session_id=goal.session_id or goal.work_session_id,
-        goal_id=goal.id,
-        state=goal.state,
-        reason=goal.reason,
-        title=goal.title,
-        progress=goal.progress,
-        step=step,
-        step_status=step_status,
-    )

@@ -75,6 +75,11 @@ class Goal:
         """Id of the session in which its steps run: the chat stays free while a step waits."""
         return f"{WORK_SESSION_PREFIX}-{self.id}"
 
+    @property
+    def report_session_id(self) -> str:
+        """Id of the session that its events and its report go to."""
+        return self.session_id or self.work_session_id
+
     def list_work_sessions(self) -> list[str]:
         """Return the ids of the sessions in which its steps may run: as many as may run at once."""
         first = self.work_session_id

@@ -64,7 +64,7 @@ class InMemoryStore:
         self.data_labels = InMemoryDataLabelStore()
         self.sessions.on_delete(self.data_labels.forget_session)
         self.sessions.on_fork(self.data_labels.copy_session)
-        self.goals = InMemoryGoalStore()
+        self.goals = InMemoryGoalStore(self.sessions)
         self.sessions.on_delete(self.goals.forget_session)
         self.grants = InMemoryGrantStore()
         self.sessions.on_delete(self.grants.forget_session)
@@ -86,6 +86,7 @@ class InMemoryStore:
         self.texts = InMemoryTextStore(self.sessions.__contains__)
         self.sessions.on_delete(self.texts.forget_session)
         self.events = InMemoryEventLog(clock, self.sessions, self.texts)
+        self.goals.event_log = self.events
         self.channel_state = InMemoryChannelStateStore(clock)
         own_preferences = InMemoryPreferenceStore()
         self.preferences: PreferenceStore = own_preferences if preferences is None else preferences

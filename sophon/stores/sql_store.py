@@ -71,7 +71,7 @@ class SqlStore:
         self.api_tokens = SqlApiTokenStore(self._database)
         self.audit = SqlAuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
-        self.goals = SqlGoalStore(self._database)
+        self.goals = SqlGoalStore(self._database, clock)
         self.grants = SqlGrantStore(self._database)
         self.journal = SqlJournal(self._database)
         self.memories = SqlMemoryStore(self._database, clock)

@@ -9,6 +9,7 @@ from sophon import events
 from sophon.messages import NO_USAGE, Usage
 from sophon.security import redact_and_cut
 from sophon.traces.trace import (
+    AgentTrace,
     ApprovalTrace,
     AttemptTrace,
     NoteTrace,
@@ -71,9 +72,11 @@ class TraceFolder:
     ) -> None:
         self._find_risk, self._redact = find_risk, redact
         self.attempts = list(earlier.attempts) if earlier is not None else []
-        self.tools = {each.call_id: each for each in earlier.tools} if earlier is not None else {}
+        # Call ids are those of a model, and the same ones may come again in a plan step or a sub-agent.
+        self.tools = {(each.step, each.call_id): each for each in earlier.tools} if earlier is not None else {}
         self.approvals = {each.approval_id: each for each in earlier.approvals} if earlier is not None else {}
         self.steps = {each.id: each for each in earlier.steps} if earlier is not None else {}
+        self.agents = {each.id: each for each in earlier.agents} if earlier is not None else {}
         self.prompt = dict.fromkeys(earlier.prompt) if earlier is not None else {}
         self.notes = list(earlier.notes) if earlier is not None else []
 
@@ -106,8 +109,9 @@ class TraceFolder:
         )
 
     def _tool_started(self, at: float, event: events.ToolCallStarted) -> None:
-        known = self.tools.get(event.call_id)
-        self.tools[event.call_id] = ToolTrace(
+        key = (_step_of(event), event.call_id)
+        known = self.tools.get(key)
+        self.tools[key] = ToolTrace(
             event.call_id,
             event.tool,
             "running",
@@ -120,21 +124,23 @@ class TraceFolder:
         )
 
     def _tool_completed(self, at: float, event: events.ToolCallCompleted) -> None:
-        started = self.tools.get(event.call_id) or ToolTrace(
+        key = (_step_of(event), event.call_id)
+        started = self.tools.get(key) or ToolTrace(
             event.call_id, event.tool, "", at, risk=self._find_risk(event.tool), step=_step_of(event)
         )
-        self.tools[event.call_id] = replace(
+        self.tools[key] = replace(
             started, outcome=event.outcome, duration_ms=event.duration_ms, result_characters=len(event.result)
         )
 
     def _verdict(self, at: float, event: events.GuardVerdict) -> None:
-        call = self.tools.get(event.call_id)
+        key = (_step_of(event), event.call_id)
+        call = self.tools.get(key)
         if call is None:
             summary = self._summarize(event.arguments) if event.arguments else ""
             risk = self._find_risk(event.tool) if event.tool else ""
             call = ToolTrace(event.call_id, event.tool, "pending", at, 0, summary, risk=risk, step=_step_of(event))
         verdict = VerdictTrace(event.guard, event.verdict, event.rule, event.tier)
-        self.tools[event.call_id] = replace(call, tool=call.tool or event.tool, verdicts=(*call.verdicts, verdict))
+        self.tools[key] = replace(call, tool=call.tool or event.tool, verdicts=(*call.verdicts, verdict))
 
     def _approval_requested(self, at: float, event: events.ApprovalRequested) -> None:
         self.approvals.setdefault(
@@ -158,6 +164,16 @@ class TraceFolder:
         took = round(at - start, 3)
         self.steps[event.step_id] = StepTrace(
             event.step_id, event.status, start, took, self._shorten(event.reason, MAX_NOTE_CHARACTERS)
+        )
+
+    def _agent_changed(self, at: float, event: events.SubAgentChanged) -> None:
+        agent_id = _step_of(event)
+        known = self.agents.get(agent_id)
+        start = at if known is None else known.start_ms
+        reason = self._shorten(event.detail, MAX_NOTE_CHARACTERS)
+        caller = event.parent_id.partition("/")[2]
+        self.agents[agent_id] = AgentTrace(
+            agent_id, event.agent, event.state, start, round(at - start, 3), reason, event.call_id, caller
         )
 
     def _memory(self, _at: float, event: events.MemoryRecalled) -> None:
@@ -215,6 +231,7 @@ _HANDLERS: Mapping[type[events.Event], Callable[[TraceFolder, float, Any], None]
     events.ApprovalResolved: TraceFolder._approval_resolved,  # pyright: ignore[reportPrivateUsage]
     events.PlanProposed: TraceFolder._plan,  # pyright: ignore[reportPrivateUsage]
     events.PlanStepChanged: TraceFolder._step_changed,  # pyright: ignore[reportPrivateUsage]
+    events.SubAgentChanged: TraceFolder._agent_changed,  # pyright: ignore[reportPrivateUsage]
     events.MemoryRecalled: TraceFolder._memory,  # pyright: ignore[reportPrivateUsage]
     events.SkillLoaded: TraceFolder._skill,  # pyright: ignore[reportPrivateUsage]
 }

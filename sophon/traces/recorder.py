@@ -155,6 +155,7 @@ class TraceRecorder:
             tools=tuple(folder.tools.values()),
             approvals=tuple(folder.approvals.values()),
             steps=tuple(folder.steps.values()),
+            agents=tuple(folder.agents.values()),
             prompt=tuple(folder.prompt),
             notes=tuple(folder.notes),
             left_out=self._left_out + (0 if earlier is None else earlier.left_out),

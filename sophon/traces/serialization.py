@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from sophon.messages import Usage
 from sophon.traces.trace import (
+    AgentTrace,
     ApprovalTrace,
     AttemptTrace,
     NoteTrace,
@@ -29,6 +30,7 @@ _PARTS: Mapping[str, type[Any]] = {
     "tools": ToolTrace,
     "approvals": ApprovalTrace,
     "steps": StepTrace,
+    "agents": AgentTrace,
     "prompt": PromptPart,
     "notes": NoteTrace,
     "verdicts": VerdictTrace,

@@ -21,7 +21,7 @@ class StageTime:
     """Time of a middleware: of all its calls, with (`total_ms`) and without (`own_ms`) the middlewares inside it.
 
     `outcome` of the last call: `passed` (it called the next one), `ended` (it did not), `cancelled`, or an error code.
-    Plan steps (depth 1 and more) run the chain again, beside each other.
+    Plan steps and sub-agents (depth 1 and more) run the chain again, beside each other.
     """
 
     name: str
@@ -109,6 +109,23 @@ class StepTrace:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentTrace:
+    """A sub-agent. The parts of the trace that are its own have its `id` as their `step`.
+
+    `step` and `call_id` name the call of `agents.run` that it belongs to; `step` is empty for one of the turn itself.
+    """
+
+    id: str
+    agent: str
+    state: str
+    start_ms: float
+    duration_ms: float = 0.0
+    reason: str = ""
+    call_id: str = ""
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PromptPart:
     """What was added to the prompts of the turn: memory or a skill, with its length in tokens."""
 
@@ -169,6 +186,7 @@ class Trace:
     tools: tuple[ToolTrace, ...] = ()
     approvals: tuple[ApprovalTrace, ...] = ()
     steps: tuple[StepTrace, ...] = ()
+    agents: tuple[AgentTrace, ...] = ()
     prompt: tuple[PromptPart, ...] = ()
     notes: tuple[NoteTrace, ...] = ()
     left_out: int = 0

@@ -73,7 +73,7 @@ async def main() -> None:
         engine = GoalEngine(host)
         engine.start()
         goals = services.store.goals
-        commands = GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus.emit)
+        commands = GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus)
         for number in range(GOALS):
             await services.store.sessions.get_or_create("chat", "ada")
             name = f"g{number}"

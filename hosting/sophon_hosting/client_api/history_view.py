@@ -186,6 +186,7 @@ class HistoryView:
             attempts=tuple(replace(each, detail=_cover(each.detail)) for each in trace.attempts),
             tools=tuple(replace(each, arguments=_cover(each.arguments)) for each in trace.tools),
             steps=tuple(replace(each, reason=_cover(each.reason)) for each in trace.steps),
+            agents=tuple(replace(each, reason=_cover(each.reason)) for each in trace.agents),
             prompt=tuple(replace(each, name=each.name if is_own else _cover(each.name)) for each in trace.prompt),
             notes=tuple(
                 replace(each, data=self.event_data(each.kind, each.data, is_own=is_own)) for each in trace.notes

@@ -94,6 +94,12 @@ def _format_approval(each: Data) -> str:
     return f"{_at(each)}{each['tool'] or each['kind']}: {each['decision']} by {each['decided_by']} after {waited}"
 
 
+def _format_agent(each: Data) -> str:
+    indent = "  " * each["id"].count("/")
+    text = f"{indent}{each['agent']} [{each['id']}]: {each['state']}, {format_ms(each['duration_ms'])}"
+    return f"{_at(each)}{text} {each['reason']}".rstrip()
+
+
 def _format_note(each: Data) -> str:
     data = ", ".join(f"{name} {value}" for name, value in each["data"].items() if value not in ("", None, [], {}))
     return f"{_at(each)}{_step(each)}{each['kind']}: {data}"
@@ -110,6 +116,7 @@ _PARTS: Sequence[tuple[str, str, Callable[[Data], str] | None]] = (
         "steps",
         lambda each: f"{_at(each)}{each['id']}: {each['status']}, {format_ms(each['duration_ms'])} {each['reason']}",
     ),
+    ("sub-agents", "agents", _format_agent),
     ("prompt", "prompt", lambda each: f"{each['kind']} {each['name']}: {each['tokens']:,} tokens"),
     ("notes", "notes", _format_note),
 )

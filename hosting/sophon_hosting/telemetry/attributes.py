@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 
 from sophon.messages import Usage
-from sophon.traces.trace import AttemptTrace, NoteTrace, ToolTrace, Trace
+from sophon.traces.trace import AgentTrace, AttemptTrace, NoteTrace, ToolTrace, Trace
 
 Attributes: TypeAlias = dict[str, Any]
 
@@ -80,6 +80,18 @@ def describe_tool(call: ToolTrace, *, content: bool) -> Attributes:
             "sophon.tool.outcome": call.outcome,
             "sophon.tool.result_characters": call.result_characters,
             "sophon.verdicts": tuple(f"{each.guard}: {each.verdict}" for each in call.verdicts),
+        }
+    )
+
+
+def describe_agent(agent: AgentTrace) -> Attributes:
+    """Return the attributes of the span of a sub-agent."""
+    return drop_empty(
+        {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.agent.name": agent.agent,
+            "gen_ai.agent.id": agent.id,
+            "sophon.agent.state": agent.state,
         }
     )
 

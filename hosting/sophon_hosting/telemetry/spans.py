@@ -24,6 +24,7 @@ from sophon.trace_context import derive_span_id
 from sophon.traces.trace import Trace
 from sophon_hosting.telemetry.attributes import (
     AGENT_NAME,
+    describe_agent,
     describe_attempt,
     describe_note,
     describe_tool,
@@ -70,11 +71,13 @@ class _TurnSpans:
         self._trace, self._resource, self._providers, self._content = trace, resource, providers, content
         self._flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
         self._start_ns = int(trace.started_at.timestamp() * 1_000_000) * 1000
+        self._known = {each.id for each in (*trace.steps, *trace.agents)}
         self._length_ms = (trace.ended_at - trace.started_at) / _MILLISECOND
 
     def build(self) -> Iterator[ReadableSpan]:
         yield self._turn_span()
         yield from self._step_spans()
+        yield from self._agent_spans()
         yield from self._attempt_spans()
         yield from self._tool_spans()
         yield from self._approval_spans()
@@ -108,6 +111,17 @@ class _TurnSpans:
                 error="failed" if each.status == "failed" else "",
             )
 
+    def _agent_spans(self) -> Iterator[ReadableSpan]:
+        for each in self._trace.agents:
+            yield self._span(
+                f"invoke_agent {each.agent}",
+                self._step_id(each.id),
+                self._context(self._call_id(each.step, each.call_id)) if each.call_id else self._parent(each.step),
+                (each.start_ms, each.start_ms + each.duration_ms),
+                describe_agent(each),
+                error=each.state if each.state in ("failed", "timed_out", "cancelled") else "",
+            )
+
     def _attempt_spans(self) -> Iterator[ReadableSpan]:
         for number, each in enumerate(self._trace.attempts):
             attributes = describe_attempt(each, self._provider(each.model))
@@ -125,7 +139,7 @@ class _TurnSpans:
         for each in self._trace.tools:
             yield self._span(
                 f"execute_tool {each.tool or each.call_id}",
-                derive_span_id(self._trace.run_id, each.call_id),
+                self._call_id(each.step, each.call_id),
                 self._parent(each.step),
                 (each.start_ms, each.start_ms + each.duration_ms),
                 describe_tool(each, content=self._content is not None),
@@ -184,9 +198,15 @@ class _TurnSpans:
     def _step_id(self, step: str) -> str:
         return derive_span_id(self._trace.run_id, "step", step)
 
+    def _call_id(self, step: str, call_id: str) -> str:
+        run_id = self._trace.run_id
+        return derive_span_id(f"{run_id}/{step}" if step else run_id, call_id)
+
     def _parent(self, step: str) -> SpanContext:
-        known = {each.id for each in self._trace.steps}
-        return self._context(self._step_id(step)) if step in known else self._own()
+        """Return the span of a plan step or a sub-agent; that of the nearest known one around it, or of the turn."""
+        while step and step not in self._known:
+            step = step.rpartition("/")[0]
+        return self._context(self._step_id(step)) if step else self._own()
 
     def _provider(self, model: str) -> str:
         provider = model.partition("/")[0]

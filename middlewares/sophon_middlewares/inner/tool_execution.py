@@ -158,7 +158,7 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
         ctx.emit(ToolCallStarted(call_id=call.id, tool=call.name, arguments_digest=digest, arguments=arguments))
     await journal.start(ctx.run_id, call.id, call.name)
     if (propagated := PROPAGATED.get()) is not None:
-        PROPAGATED.set(propagated.child(derive_span_id(ctx.task_id, call.id)))
+        PROPAGATED.set(propagated.child(derive_span_id(ctx.run_id, call.id)))
     started = clock.monotonic()
     try:
         text, outcome = await _invoke(ctx, call, tool)

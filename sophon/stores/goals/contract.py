@@ -1,11 +1,27 @@
 """The contract of the goals: each with a version, so that of two changes of the same state only one is stored."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import GoalState
+from sophon.lazy_dataclass import dataclass
+from sophon.stores.events.contract import LoggedEvent
+
+GoalEvents: TypeAlias = Callable[[Goal], Sequence[LoggedEvent]]
+"""Builds the rows of the events of a change, from the goal as it is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoalWrite:
+    """Result of a write with events: the goal as it is stored, None if nothing was.
+
+    `seq` is that of the last event; None if the goal's chat does not exist, so that there is no log of events.
+    """
+
+    goal: Goal | None
+    seq: int | None = 0
 
 
 class GoalStore(Protocol):
@@ -16,6 +32,17 @@ class GoalStore(Protocol):
 
         None, and nothing is stored, if its owner has `most_live` goals already that are planning, active or paused.
         """
+        ...
+
+    async def add_with_events(self, goal: Goal, events: GoalEvents, *, most_live: int | None = None) -> GoalWrite:
+        """Do as `add`, and store the events of a new goal in the same transaction, in the log of its chat.
+
+        A goal with a known id is returned without events.
+        """
+        ...
+
+    async def change_with_events(self, goal: Goal, events: GoalEvents) -> GoalWrite:
+        """Do as `change`, and store the events in the same transaction, in the log of the goal's chat."""
         ...
 
     async def change(self, goal: Goal) -> Goal | None:

@@ -6,30 +6,42 @@ from datetime import datetime
 
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import GoalState
+from sophon.stores.events.in_memory import InMemoryEventLog
+from sophon.stores.goals.contract import GoalEvents, GoalWrite
+from sophon.stores.sessions.in_memory import InMemorySessionStore
 
 
 class InMemoryGoalStore:
     """The goals of an `InMemoryStore`; see `GoalStore`."""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: InMemorySessionStore) -> None:
+        self._sessions = sessions
         self._goals: dict[str, Goal] = {}
+        self.event_log: InMemoryEventLog | None = None
+        """The log of the events of goals, which is created after the goals."""
 
     async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
         """See `GoalStore.add`."""
-        if (known := self._goals.get(goal.id)) is not None:
-            return known
-        if most_live is not None and await self.count_live(goal.owner) >= most_live:
-            return None
-        self._goals[goal.id] = goal
-        return goal
+        return (await self.add_with_events(goal, lambda _: (), most_live=most_live)).goal
 
     async def change(self, goal: Goal) -> Goal | None:
         """See `GoalStore.change`."""
+        return (await self.change_with_events(goal, lambda _: ())).goal
+
+    async def add_with_events(self, goal: Goal, events: GoalEvents, *, most_live: int | None = None) -> GoalWrite:
+        """See `GoalStore.add_with_events`."""
+        if (known := self._goals.get(goal.id)) is not None:
+            return GoalWrite(known)
+        if most_live is not None and await self.count_live(goal.owner) >= most_live:
+            return GoalWrite(None)
+        return await self._store(goal, events)
+
+    async def change_with_events(self, goal: Goal, events: GoalEvents) -> GoalWrite:
+        """See `GoalStore.change_with_events`."""
         stored = self._goals.get(goal.id)
         if stored is None or stored.version != goal.version:
-            return None
-        changed = self._goals[goal.id] = replace(goal, version=goal.version + 1)
-        return changed
+            return GoalWrite(None)
+        return await self._store(replace(goal, version=goal.version + 1), events)
 
     async def find(self, goal_id: str) -> Goal | None:
         """See `GoalStore.find`."""
@@ -67,6 +79,16 @@ class InMemoryGoalStore:
         for goal_id in old:
             del self._goals[goal_id]
         return len(old)
+
+    async def _store(self, goal: Goal, events: GoalEvents) -> GoalWrite:
+        """Store a goal after its events, which the log may refuse."""
+        seq: int | None = 0
+        if rows := events(goal):
+            assert self.event_log is not None
+            has_log = goal.report_session_id in self._sessions
+            seq = await self.event_log.append(goal.report_session_id, rows) if has_log else None
+        self._goals[goal.id] = goal
+        return GoalWrite(goal, seq)
 
     def forget_session(self, session_id: str) -> None:
         """Delete the goals of a chat or of a session of work that is deleted."""

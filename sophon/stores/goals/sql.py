@@ -6,10 +6,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
+from sophon.clock import Clock
+from sophon.errors import NotFound
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import LIVE_STATES, GoalState
+from sophon.stores.events.sql import add_events
+from sophon.stores.goals.contract import GoalEvents, GoalWrite
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import goals
 
@@ -19,16 +23,25 @@ _OWN_COLUMNS = ("id", "owner", "session_id", "work_session_id", "state", "priori
 class SqlGoalStore:
     """The goals of an `SqlStore`; see `GoalStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
 
     async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
         """See `GoalStore.add`."""
-        return await self._database.write(partial(_add, goal=goal, most_live=most_live))
+        return (await self.add_with_events(goal, lambda _: (), most_live=most_live)).goal
 
     async def change(self, goal: Goal) -> Goal | None:
         """See `GoalStore.change`."""
-        return await self._database.write(partial(_change, goal=goal))
+        return (await self.change_with_events(goal, lambda _: ())).goal
+
+    async def add_with_events(self, goal: Goal, events: GoalEvents, *, most_live: int | None = None) -> GoalWrite:
+        """See `GoalStore.add_with_events`."""
+        at = self._clock.now()
+        return await self._database.write(partial(_add, goal=goal, most_live=most_live, events=events, at=at))
+
+    async def change_with_events(self, goal: Goal, events: GoalEvents) -> GoalWrite:
+        """See `GoalStore.change_with_events`."""
+        return await self._database.write(partial(_change, goal=goal, events=events, at=self._clock.now()))
 
     async def find(self, goal_id: str) -> Goal | None:
         """See `GoalStore.find`."""
@@ -72,27 +85,29 @@ class SqlGoalStore:
         )
 
 
-def delete_session_goals(connection: Connection, session_id: str) -> None:
-    """Delete the goals of a chat or of a session of work that is deleted, in the caller's transaction."""
-    own = or_(goals.c.session_id == session_id, goals.c.work_session_id == session_id)
-    connection.execute(delete(goals).where(own))
-
-
-def _add(connection: Connection, goal: Goal, most_live: int | None) -> Goal | None:
+def _add(connection: Connection, goal: Goal, most_live: int | None, events: GoalEvents, at: datetime) -> GoalWrite:
     known = _find(connection, goal.id)
     if known is not None:
-        return known
+        return GoalWrite(known)
     if most_live is not None and _count_live(connection, goal.owner) >= most_live:
-        return None
+        return GoalWrite(None)
     connection.execute(insert(goals), _row(goal))
-    return goal
+    return GoalWrite(goal, _log(connection, goal, events, at))
 
 
-def _change(connection: Connection, goal: Goal) -> Goal | None:
+def _change(connection: Connection, goal: Goal, events: GoalEvents, at: datetime) -> GoalWrite:
     changed = replace(goal, version=goal.version + 1)
     same = (goals.c.id == goal.id) & (goals.c.version == goal.version)
     result = connection.execute(update(goals).where(same).values(_row(changed)))
-    return changed if result.rowcount else None
+    return GoalWrite(changed, _log(connection, changed, events, at)) if result.rowcount else GoalWrite(None)
+
+
+def _log(connection: Connection, goal: Goal, events: GoalEvents, at: datetime) -> int | None:
+    rows = events(goal)
+    try:
+        return add_events(connection, goal.report_session_id, rows, at) if rows else 0
+    except NotFound:  # found before anything of the log was written
+        return None
 
 
 def _find(connection: Connection, goal_id: str) -> Goal | None:

@@ -12,7 +12,6 @@ from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.audit.sql import blank_session_texts
 from sophon.stores.data_labels.sql import copy_session_label, delete_session_label
-from sophon.stores.goals.sql import delete_session_goals
 from sophon.stores.grants.sql import delete_session_grants
 from sophon.stores.memories.sql import delete_session_memories
 from sophon.stores.schedules.sql import delete_session_schedules
@@ -29,6 +28,7 @@ from sophon.stores.sessions.records import (
 from sophon.stores.sessions.sql_history import load_history
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.goal_deletion import delete_session_goals
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.row_keys import belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import approvals, attempts, event_logs, events, journal, records, runs, sessions, traces

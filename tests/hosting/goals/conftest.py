@@ -147,7 +147,7 @@ class World:
     @property
     def commands(self) -> GoalCommands:
         host = self.host
-        return GoalCommands(self.store, self.clock, host.services.settings.goals, host.event_bus.emit)
+        return GoalCommands(self.store, self.clock, host.services.settings.goals, host.event_bus)
 
     async def create(self, title: str = "Errand", **more: Any) -> Goal:
         await self.store.sessions.get_or_create("chat", "ada")

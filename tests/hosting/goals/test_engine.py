@@ -10,7 +10,7 @@ import pytest
 from sophon import Decision
 from sophon.errors import BudgetExceeded, IllegalTransition, NotFound
 from sophon.events import GoalChanged
-from sophon_hosting.goals import goal_work
+from sophon_hosting.goals import step_work
 from sophon_hosting.goals.step_runs import build_step_request
 from sophon_hosting.runs.acceptance import RunRequest
 from tests.hosting.goals.conftest import World, plan, step
@@ -338,7 +338,7 @@ async def test_without_the_key_of_its_try_the_step_would_have_run_twice(world: W
     def build_without_key(*arguments: Any) -> RunRequest:
         return replace(build_step_request(*arguments), external_id=None)
 
-    monkeypatch.setattr(goal_work, "build_step_request", build_without_key)
+    monkeypatch.setattr(step_work, "build_step_request", build_without_key)
     world.plans = [plan(step("a", "note", text="one"))]
     await world.start()
     goal = await world.create()

@@ -155,7 +155,7 @@ async def test_the_offline_model_plans_and_reaches_a_simple_goal() -> None:
     await host.start()
     engine = GoalEngine(host)
     engine.start()
-    commands = GoalCommands(services.store, clock, services.settings.goals, host.event_bus.emit)
+    commands = GoalCommands(services.store, clock, services.settings.goals, host.event_bus)
     await services.store.sessions.get_or_create("chat", "ada")
     goal = await commands.create(
         owner="ada",

@@ -58,7 +58,7 @@ async def test_a_month_of_goals_runs_in_a_second() -> None:
     await store.sessions.get_or_create("chat", "ada")
     begin, began = clock.now(), time.process_time()
     engine.start()
-    commands = GoalCommands(store, clock, services.settings.goals, host.event_bus.emit)
+    commands = GoalCommands(store, clock, services.settings.goals, host.event_bus)
     waiting: list[tuple[datetime, str]] = []
     for day in range(DAYS):
         goal = await commands.create(owner="ada", title=f"Day {day}", session_id="chat")

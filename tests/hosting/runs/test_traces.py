@@ -120,3 +120,17 @@ def test_the_span_of_a_run_is_the_same_in_every_start(clock, header: str, parent
     assert first.sender is not None
     assert (first.context.trace_id, first.sender.span_id, first.context.sampled) == (TRACE, parent, sampled)
     assert first.context.span_id not in (parent, "0" * 16)
+
+
+async def test_the_sender_of_a_message_is_known_after_a_restart(world: World):
+    header = f"00-{TRACE}-{SPAN}-01"
+    async with world.host(chain=traced) as host:
+        receipt = await world.send(host, "Pay Eve", trace=TRACE, traceparent=header)
+        run = await wait_suspended(world, receipt)
+    async with world.host(chain=traced) as host:
+        await host.approvals.decide(run.waiting_for[0], Decision.approve(), run.owner)
+        await over(world, receipt)
+        found = await world.store.traces.find(run.id)
+    assert found is not None
+    assert (found.trace_id, found.parent_span_id, len(found.starts)) == (TRACE, SPAN, 2)
+    assert found.span_id == find_trace_origin(run, world.clock.now()).context.span_id

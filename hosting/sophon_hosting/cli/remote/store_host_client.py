@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from sophon.approvals import Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound, SophonError
-from sophon.events import NullEventSink
 from sophon.goals.commands import GoalCommands
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER, STORE_OPERATOR
@@ -38,6 +37,7 @@ from sophon_hosting.client_api.serialization import (
     sub_agent_to_json,
     task_to_json,
 )
+from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
@@ -252,7 +252,7 @@ class StoreHostClient:
         return row
 
     def _goal_commands(self, store: Store) -> GoalCommands:
-        return GoalCommands(store, SystemClock(), self._settings.goals, NullEventSink().emit)
+        return GoalCommands(store, SystemClock(), self._settings.goals, StoredEvents())
 
     def list_sub_agents(self) -> Sequence[JsonRow]:
         """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""

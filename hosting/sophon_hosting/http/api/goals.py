@@ -126,7 +126,7 @@ def _commands(request: web.Request, *, needs_engine: bool = False) -> GoalComman
     services = host.services
     if needs_engine and not services.settings.goals.enabled:
         raise InputError("goals are switched off here (Goals.Enabled)")
-    return GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus.emit)
+    return GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus)
 
 
 def _owner(authorized_host: AuthorizedHost) -> str | None:

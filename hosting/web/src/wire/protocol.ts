@@ -82,6 +82,7 @@ export interface Payloads {
     depth: number;
     task: string;
     detail: string;
+    call_id?: string;
   };
   plan_proposed: { plan: PlanInfo };
   plan_step_changed: { step_id: string; status: string; reason: string };
@@ -96,12 +97,14 @@ export interface Payloads {
     full_preview?: string;
     editable: boolean;
     needs_operator?: boolean;
+    call_id?: string;
     escalation?: Escalation | null;
     grant_offer?: string;
     expires_at: string | null;
   };
   approval_resolved: { approval_id: string; decision: string; decided_by: string; reason: string; arguments?: Arguments | null };
-  message: { message_id: string; role: string; content: string };
+  /** `origin` is missing unless a schedule sent the message. */
+  message: { message_id: string; role: string; content: string; origin?: string };
   budget_alert: { provider: string; name: string; limit: number; used: number; share: number; refused?: boolean; principal?: string; task_type?: string };
   decision: {
     strategy: string;
@@ -119,15 +122,31 @@ export interface Payloads {
     flags?: string[];
   };
   provider_excluded: { provider: string; limit: string; reason: string; until: string | null };
-  model_attempt: { purpose: string; model: string; outcome: string; duration_ms: number; usage: Usage; detail: string };
+  /** `key` is the number of the API key from 0; `span_id` is empty unless the trace is passed on to providers. */
+  model_attempt: {
+    purpose: string;
+    model: string;
+    outcome: string;
+    duration_ms: number;
+    usage: Usage;
+    detail: string;
+    key?: number | null;
+    first_token_ms?: number | null;
+    span_id?: string;
+  };
   stage_completed: { stage: string; model_call: number; data: Record<string, unknown> };
   model_fallback: { purpose: string; states: string[]; max_transitions: number };
   /** What of skills, tools and memory stands in the prompts of the turn, with tokens. */
   skills_offered: { names: string[]; tokens: number; left_out: string[] };
   skill_loaded: { name: string; tokens: number };
   mcp_requested: { server: string; tool: string; protocol: string; duration_ms: number; questions: number; error: string };
+  /** An MCP server has another state or other tools; for operators only. */
+  mcp_server_changed: { server: string; state: string; error: string; tools: number; changed: number };
+  custom_tool_changed: { tool: string; change: string; by: string };
   tools_offered: { names: string[]; tokens: number; by_group: Record<string, number> };
   memory_recalled: { entry_ids: string[]; files: string[]; tokens: number; parts: Record<string, number> };
+  memory_learned: { entry_ids: string[]; texts: string[] };
+  memory_flush: { entry_ids: string[]; texts: string[]; messages: number };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };

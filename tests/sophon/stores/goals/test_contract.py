@@ -5,12 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sophon.errors import NotFound
+from sophon.errors import NotFound, StoreError
 from sophon.goals.goal import Goal
 from sophon.goals.stability import Stability
 from sophon.goals.task_node import TaskNode
 from sophon.risk import Risk
 from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.goals.contract import GoalWrite
 from sophon.stores.usage.contract import Period
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -110,3 +112,47 @@ async def test_goals_are_forgotten_with_their_person(store: Store):
     await store.goals.add(make("g2", "bob"))
     assert (await store.persons.forget("ada", MONTH))["goals"] == 1
     assert await ids(store) == ["g2"]
+
+
+def event_of(goal: Goal) -> list[LoggedEvent]:
+    return [LoggedEvent("goal_changed", {"state": goal.state, "version": goal.version})]
+
+
+async def versions(store: Store, session_id: str = "s") -> list[int]:
+    return [each.data["version"] for each in await store.events.list_after(session_id, 0)]
+
+
+async def test_a_goal_is_stored_with_its_events_in_the_log_of_its_chat(store: Store):
+    await store.sessions.get_or_create("s", "ada")
+    assert await store.goals.add_with_events(make(), event_of) == GoalWrite(make(), 1)
+    changed = await store.goals.change_with_events(replace(make(), reason="new"), event_of)
+    assert (changed.goal, changed.seq) == (await store.goals.find("g1"), 2)
+    assert await versions(store) == [1, 2]
+
+
+async def test_what_is_not_stored_has_no_event(store: Store):
+    await store.sessions.get_or_create("s", "ada")
+    await store.goals.add_with_events(make(), event_of)
+    assert await store.goals.add_with_events(make(title="Other"), event_of) == GoalWrite(make())
+    assert (await store.goals.add_with_events(make("g2"), event_of, most_live=1)).goal is None
+    assert (await store.goals.change_with_events(make(version=7), event_of)).goal is None
+    assert await versions(store) == [1]
+
+
+async def test_a_goal_whose_chat_does_not_exist_is_stored_without_events(store: Store):
+    assert await store.goals.add_with_events(make(), event_of) == GoalWrite(make(), None)
+    changed = await store.goals.change_with_events(replace(make(), reason="new"), event_of)
+    assert (changed.goal, changed.seq) == (await store.goals.find("g1"), None)
+
+
+async def test_a_change_whose_events_cannot_be_stored_is_not_stored(store: Store):
+    def fail(goal: Goal) -> list[LoggedEvent]:
+        raise StoreError("events", "full")
+
+    await store.sessions.get_or_create("s", "ada")
+    await store.goals.add(make())
+    with pytest.raises(StoreError):
+        await store.goals.change_with_events(replace(make(), state="cancelled"), fail)
+    with pytest.raises(StoreError):
+        await store.goals.add_with_events(make("g2"), fail)
+    assert [each.state for each in await store.goals.list()] == ["planning"]

@@ -1,0 +1,32 @@
+"""Saving of a goal: one change of the version that was read, with the event of a transition or of a step."""
+
+from dataclasses import replace
+
+from sophon.clock import Clock
+from sophon.goals.goal import Goal
+from sophon.goals.goal_writer import GoalWriter
+from sophon.goals.task_node import TaskNode
+from sophon.stores.goals.contract import GoalStore
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.goals.goal_host import GoalChangedMeanwhile
+
+
+class GoalSaver:
+    """Saves goals, each as a change of the version that was read."""
+
+    def __init__(self, goals: GoalStore, event_bus: EventBus, clock: Clock) -> None:
+        self._goals, self._clock = goals, clock
+        self._writer = GoalWriter(goals, event_bus)
+
+    async def save(self, goal: Goal, before: Goal, *, step: TaskNode | None = None) -> Goal:
+        """Store a change, with the event of a transition or of a step. Raises GoalChangedMeanwhile, StoreError."""
+        new = replace(goal, version=before.version, updated_at=self._clock.now())
+        if step is not None:
+            changed = await self._writer.change(new, step=step.id, step_status=step.status)
+        elif (new.state, new.pause_kind) != (before.state, before.pause_kind):
+            changed = await self._writer.change(new)
+        else:
+            changed = await self._goals.change(new)
+        if changed is None:
+            raise GoalChangedMeanwhile(f"the goal {goal.id!r} was changed by somebody else")
+        return changed
