@@ -84,6 +84,30 @@ def test_each_stage_is_made_of_middlewares_of_the_chain_and_named_by_its_explana
 
 @pytest.mark.parametrize("chain", ["clawdesk", "openparallax", "wasp"])
 def test_every_middleware_is_part_of_a_stage_or_of_what_all_chains_have(chain: str) -> None:
-    common = {"ChainDefaults", "Budget", "CapabilityRouting", "PromptToolBridge", "StageMark", "Approval"}
+    common = {"Trace", "ChainDefaults", "Budget", "CapabilityRouting", "PromptToolBridge", "StageMark", "Approval"}
     named = {name for _, ours in STAGES[chain] for name in re.findall(r"`(\w+)`", ours)}
     assert {type(each).__name__ for each in CHAINS[chain](Services())} - named <= common
+
+
+TRACED = set(re.findall(r"^\| `(\w+)` \| \w+ \| `Trace` \|", PAGE, re.MULTILINE))
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+async def test_the_chains_whose_pipelines_write_a_trace_have_it_by_themselves(chain: str) -> None:
+    services = Services()
+    await CHAINS[chain](services).run(services.turn("What is 2 + 2?", session_id="s"))
+    traces = await services.store.traces.list()
+    assert [each.finish_reason for each in traces] == (["stop"] if chain in TRACED else [])
+
+
+@pytest.mark.parametrize("chain", sorted(TRACED))
+async def test_a_chain_writes_no_trace_where_traces_are_off(chain: str) -> None:
+    services = Services(settings={"Traces": {"Enabled": False}})
+    pipeline = CHAINS[chain](services)
+    await pipeline.run(services.turn("What is 2 + 2?", session_id="s"))
+    assert await services.store.traces.list() == []
+    assert "Trace" not in {type(each).__name__ for each in pipeline}
+
+
+def test_two_chains_write_traces() -> None:
+    assert {"clawdesk", "wasp"} == TRACED

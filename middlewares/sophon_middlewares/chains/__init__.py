@@ -45,7 +45,7 @@ def clawdesk(services: Services) -> Pipeline:
     """Return the chain of clawdesk: six stages from AuthResolve to FailoverDecide; see docs/chains.md."""
     from sophon_middlewares.chains.clawdesk_chain import compose_clawdesk
 
-    return compose_clawdesk()
+    return compose_clawdesk(traced=services.settings.traces.enabled)
 
 
 def openparallax(services: Services) -> Pipeline:
@@ -66,7 +66,7 @@ def wasp(services: Services) -> Pipeline:
     """Return the chain of wasp: decisions before the model, and checks of the reply behind it; see docs/chains.md."""
     from sophon_middlewares.chains.wasp_chain import compose_wasp
 
-    return compose_wasp()
+    return compose_wasp(traced=services.settings.traces.enabled)
 
 
 CHAINS: Mapping[str, Callable[[Services], Pipeline]] = {

@@ -17,12 +17,14 @@ from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.stage_mark import StageMark
 from sophon_middlewares.outer.tool_split import ToolSplit
+from sophon_middlewares.outer.trace import Trace
 
 
-def compose_clawdesk() -> Pipeline:
-    """Return the chain."""
+def compose_clawdesk(*, traced: bool = True) -> Pipeline:
+    """Return the chain, with the trace that the published one writes of each request if `traced`."""
     return Pipeline.compose(
         as_stage("1 AuthResolve, 2 HistorySanitize", SessionEvents()),
+        *([as_stage("each request", Trace())] if traced else []),
         ChainDefaults(CLAWDESK),
         as_stage("1 AuthResolve", Preferences()),
         StageMark("auth_resolve"),

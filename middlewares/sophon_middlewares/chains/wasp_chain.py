@@ -27,12 +27,17 @@ from sophon_middlewares.outer.request_budget import RequestBudget
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.stage_mark import StageMark
 from sophon_middlewares.outer.tool_split import ToolSplit
+from sophon_middlewares.outer.trace import Trace
 
 
-def compose_wasp() -> Pipeline:
-    """Return the chain. What acts on the way out stands outside of what it judges, in reverse order."""
+def compose_wasp(*, traced: bool = True) -> Pipeline:
+    """Return the chain, with the trace that the published one writes of each request if `traced`.
+
+    What acts on the way out stands outside of what it judges, in reverse order.
+    """
     return Pipeline.compose(
         as_stage("1 PerChatLock, 12 ChannelPostProcessing", SessionEvents()),
+        *([as_stage("each request", Trace())] if traced else []),
         ChainDefaults(WASP),
         Budget(),
         CapabilityRouting(),

@@ -11,7 +11,7 @@ LEARNING_STRATEGIES = frozenset({"Intelligent", "CostAware"})
 
 
 def add_learning(chain: Pipeline, settings: Settings) -> Pipeline:
-    """Return the chain with Learning and Scoring behind its SessionEvents, if the settings want it.
+    """Return the chain with Learning and Scoring behind its SessionEvents and its Trace, if the settings want it.
 
     Learning.Enabled is true, or it is null and a routing strategy learns.
 
@@ -21,7 +21,7 @@ def add_learning(chain: Pipeline, settings: Settings) -> Pipeline:
     names = [get_middleware_name(each) for each in chain]
     if not is_wanted(settings) or "SessionEvents" not in names or "Learning" in names:
         return chain
-    position = names.index("SessionEvents") + 1
+    position = names.index("Trace" if "Trace" in names else "SessionEvents") + 1
     added = list(chain)
     if "Scoring" not in names:
         added.insert(position, Scoring())

@@ -236,6 +236,41 @@ async def test_a_conversation_with_a_host_has_its_questions_and_its_memory(progr
     assert host.get("/api/sessions/main")["messages"] == 4
 
 
+async def test_preferences_are_shown_set_and_taken_back_in_a_chat_with_a_host(program, chat) -> None:
+    here = program()
+    host = here.serve()
+    talk = await chat(here, "--url", host.url)
+    await talk.type("/preferences")
+    await talk.until("no preferences")
+    await talk.type("/preferences language de")
+    await talk.until("  language: de")
+    assert host.get("/api/preferences") == {"preferences": {"language": "de"}}
+    await talk.type("/preferences colour blue")
+    await talk.until("there is no preference 'colour'")
+    await talk.type("/preferences model nobody/nothing")  # only the host knows its models
+    await talk.until("nobody/nothing")
+    await talk.type("/preferences verbosity brief")
+    await talk.until("  verbosity: brief")
+    await talk.type("/preferences language clear")
+    await talk.type("hello")  # the chat goes on after the mistakes
+    await talk.until("HELLO")
+    assert host.get("/api/preferences") == {"preferences": {"verbosity": "brief"}}
+    await talk.end()
+
+
+async def test_preferences_in_a_chat_with_a_host_are_those_of_the_token(program, chat, monkeypatch) -> None:
+    here = program(Hub={"Users": [{"Id": "ada", "Token": "a" * 32}, {"Id": "bob", "Token": "b" * 32}]})
+    host = here.serve()
+    for token, said in (("a" * 32, "de"), ("b" * 32, "fr")):
+        monkeypatch.setenv("SOPHON_TOKEN", token)
+        talk = await chat(here, "--url", host.url)
+        await talk.type("/preferences")
+        await talk.until("no preferences")
+        await talk.type(f"/preferences language {said}")
+        await talk.until(f"  language: {said}")
+        assert await talk.end() == 0
+
+
 async def test_the_chat_goes_on_where_it_was_when_its_host_is_killed(program, chat) -> None:
     here = program()
     host = here.serve()

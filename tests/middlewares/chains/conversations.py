@@ -80,7 +80,7 @@ REFUSED = {"Budget": {"Providers": {"function": {"DailyTokens": 0}}}}
 
 
 async def converse(compose: Any, name: str, **settings: Any) -> tuple[list[Event], list[Response | SophonError]]:
-    """Return the events of the last turn of a conversation, and how each of its turns ended."""
+    """Return the events of all turns of a conversation, and how each of them ended."""
     events = EventRecorder()
     gate = Gate(Decision.reject("no") if name == "rejected" else Decision.approve())
     services = Services(
@@ -94,7 +94,6 @@ async def converse(compose: Any, name: str, **settings: Any) -> tuple[list[Event
     chain: Pipeline = compose(services)
     ends: list[Response | SophonError] = []
     for text in CONVERSATIONS[name]:
-        events.events.clear()
         try:
             ends.append(await chain.run(services.turn(text, session_id="s", stream=True)))
         except SophonError as error:

@@ -1,6 +1,7 @@
 """Chat session with a running host (`sophon chat --url`), with one Socket.IO connection per turn."""
 
 import asyncio
+from collections.abc import Callable
 
 from sophon._version import __version__
 from sophon.clock import SystemClock
@@ -9,6 +10,7 @@ from sophon.messages import Response
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
+from sophon_hosting.cli.chat.preferences_command import PreferenceAccess, run_preferences_command
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
 from sophon_hosting.cli.chat.rendering.json_renderer import JsonRenderer
@@ -18,11 +20,12 @@ from sophon_hosting.cli.chat.termination_signals import handle_termination_signa
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, write_error
 
-REMOTE_SLASH_COMMANDS = ("new", "session", "help", "quit")
+REMOTE_SLASH_COMMANDS = ("new", "session", "preferences", "help", "quit")
 REMOTE_HELP_LINES = [
-    "  /new [ID]           start a new session",
-    "  /session [ID]       show the session, or switch to another",
-    "  /quit               leave the chat; the end of the input does too",
+    "  /new [ID]                  start a new session",
+    "  /session [ID]              show the session, or switch to another",
+    "  /preferences [NAME VALUE]  show or set how you want to be answered",
+    "  /quit                      leave the chat; the end of the input does too",
 ]
 
 
@@ -30,9 +33,14 @@ class RemoteChat:
     """Chat session that runs its turns on a host; Ctrl-C cancels the running turn there."""
 
     def __init__(
-        self, runner: asyncio.Runner, turn: RemoteTurnClient, choices: TurnChoices, front: ChatFrontend
+        self,
+        runner: asyncio.Runner,
+        turn: RemoteTurnClient,
+        choices: TurnChoices,
+        front: ChatFrontend,
+        connect: Callable[[], PreferenceAccess],
     ) -> None:
-        self._runner, self._turn = runner, turn
+        self._runner, self._turn, self._connect = runner, turn, connect
         self.choices, self.frontend = choices, front
 
     def run_turn(self, text: str) -> int:
@@ -51,13 +59,18 @@ class RemoteChat:
         return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
 
     def run_slash_command(self, name: str, argument: str) -> list[str]:
-        """Run a slash command; those that need services in this process do not exist here. Raises Leave, NotFound."""
+        """Run a slash command; those that need services in this process do not exist here.
+
+        Raises QuitChat, SophonError.
+        """
         if name == "quit":
             raise QuitChat
         if name == "help":
             return REMOTE_HELP_LINES
         if name not in REMOTE_SLASH_COMMANDS:
             raise NotFound("command", f"/{name}", [f"/{each}" for each in REMOTE_SLASH_COMMANDS])
+        if name == "preferences":
+            return run_preferences_command(self._connect(), argument)
         if name == "new":
             self.choices.session = argument or SystemClock().new_id()[:12]
         elif argument:
@@ -87,7 +100,8 @@ def run_remote_chat(
             renderer.emit,
             lambda line: output.write_lines([f"  {line}"]),
         )
-        conversation = RemoteChat(runner, turn, choices, ChatFrontend(renderer, write_error, ending))
+        front = ChatFrontend(renderer, write_error, ending)
+        conversation = RemoteChat(runner, turn, choices, front, lambda: _connect_over_http(url, token))
         if message is not None:
             return conversation.run_turn(message)
         runner.run(turn.check_connection())
@@ -100,3 +114,9 @@ def run_remote_chat(
         if first is None:
             return 0
         return run_piped_lines(conversation, first, lambda: stdin.read_line(""), output, conversation.run_slash_command)
+
+
+def _connect_over_http(url: str, token: str | None) -> PreferenceAccess:
+    from sophon_hosting.cli.remote.http_host_client import HttpHostClient  # lazy: turns need Socket.IO only
+
+    return HttpHostClient(url, token)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 
 from sophon.errors import NotFound
 from sophon.lazy_dataclass import dataclass
-from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
+from sophon.preferences import Preferences
 from sophon.principals import LOCAL_USER
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.chat.local_chat import LocalChat
+from sophon_hosting.cli.chat.preferences_command import run_preferences_command
 from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
@@ -47,7 +48,8 @@ def run_slash_command(chat: LocalChat, name: str, argument: str) -> list[str]:
 
 
 def _help(chat: LocalChat, argument: str) -> list[str]:
-    lines = [f"  {each.usage:<20}{each.help}" for each in SLASH_COMMANDS.values()]
+    width = max(len(each.usage) for each in SLASH_COMMANDS.values()) + 2
+    lines = [f"  {each.usage:<{width}}{each.help}" for each in SLASH_COMMANDS.values()]
     return [*lines, "  Ctrl-C cancels a turn; answer an approval prompt with approve, reject or edit."]
 
 
@@ -95,18 +97,24 @@ def _planning(chat: LocalChat, argument: str) -> list[str]:
     return [f"  planning {chat.choices.planning or default}"]
 
 
+class _LocalPreferences:
+    """Preferences of the person at this terminal, in the store of this process."""
+
+    def __init__(self, chat: LocalChat) -> None:
+        self._chat, self._store = chat, chat.services.store.preferences
+
+    def get_preferences(self) -> Preferences:
+        return self._chat.run_coroutine(self._store.get(LOCAL_USER))
+
+    def set_preferences(self, preferences: Preferences) -> Preferences:
+        if preferences.model:
+            self._chat.services.gateway.find(preferences.model)
+        self._chat.run_coroutine(self._store.put(LOCAL_USER, preferences))
+        return preferences
+
+
 def _preferences(chat: LocalChat, argument: str) -> list[str]:
-    store = chat.services.store.preferences
-    found = chat.run_coroutine(store.get(LOCAL_USER))
-    changed = parse_preference_command(argument)
-    if changed is not None:
-        if changed[0] == "model" and changed[1]:
-            chat.services.gateway.find(changed[1])
-        found = found.change(*changed)
-        chat.run_coroutine(store.put(LOCAL_USER, found))
-    return [f"  {line}" for line in describe_preferences(found)] or [
-        f"  no preferences; /preferences NAME VALUE sets one: {', '.join(PREFERENCE_NAMES)}"
-    ]
+    return run_preferences_command(_LocalPreferences(chat), argument)
 
 
 def _quit(chat: LocalChat, argument: str) -> list[str]:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 import httpx
 
 from sophon.approvals import Decision
+from sophon.preferences import PREFERENCE_NAMES, Preferences
 from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
 
 PROBE_SECONDS = 2.0
@@ -169,6 +170,14 @@ class HttpHostClient:
         """End cool-downs of a provider, enable its rejected keys and close its circuit; return its state."""
         return self._request("POST", f"/api/providers/{_path_segment(provider_id)}/reset")
 
+    def get_preferences(self) -> Preferences:
+        """Return how the user of the token wants to be answered."""
+        return self._parse_preferences(self._request("GET", "/api/preferences"))
+
+    def set_preferences(self, preferences: Preferences) -> Preferences:
+        """Replace the preferences of the user of the token, and return what the host has stored."""
+        return self._parse_preferences(self._request("PUT", "/api/preferences", preferences.to_json()))
+
     def forget_person(self, person: str) -> JsonRow:
         """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
         return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
@@ -202,6 +211,11 @@ class HttpHostClient:
     def delete_custom_tool(self, name: str) -> str:
         """Delete a custom tool with its program; return its full name."""
         return str(self._request("DELETE", f"/api/tools/{_path_segment(name)}")["name"])
+
+    def _parse_preferences(self, answer: JsonRow) -> Preferences:
+        said = cast(Mapping[str, Any], answer["preferences"])
+        # A newer host may know more of them.
+        return Preferences.from_json({name: said[name] for name in PREFERENCE_NAMES if name in said})
 
     def _get_items(self, path: str, query: Mapping[str, str]) -> Sequence[JsonRow]:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
