@@ -5,8 +5,20 @@ from dataclasses import fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from sophon import events
-from sophon.events import Event
+from sophon.events import (
+    Event,
+    agents,
+    approvals,
+    memory,
+    models,
+    plans,
+    routing,
+    schedules,
+    sessions,
+    streaming,
+    tools,
+    turn,
+)
 from sophon.messages import Usage
 from sophon_hosting.client_api.client_errors import HTTP_STATUS_BY_CODE
 from sophon_hosting.client_api.payload import build_model
@@ -16,6 +28,9 @@ COMMON_FIELDS = ("session_id", "task_id", "run_id", "seq")
 """Fields of every event; docs/protocol.md describes them once above the table."""
 
 SECTION_HEADINGS = ("## What a client sends", "## What the host sends", "## Error codes")
+
+EVENT_AREAS = (turn, streaming, models, routing, tools, approvals, plans, agents, memory, schedules, sessions)
+"""The modules of events, in the order of the table."""
 
 _TYPE_NAMES: Mapping[Any, str] = {
     str: "text",
@@ -50,11 +65,12 @@ def render_protocol_tables() -> str:
 
 
 def list_event_types() -> Sequence[type[Event]]:
-    """Return all event classes that a host sends, in the order of sophon/events.py."""
+    """Return all event classes that a host sends, by area, in the order of each module."""
     # Not `__subclasses__`: a dataclass with slots leaves behind the class that it was made from, until it is collected.
     return [
         item
-        for item in vars(events).values()
+        for area in EVENT_AREAS
+        for item in vars(area).values()
         if isinstance(item, type) and issubclass(item, Event) and item is not Event
     ]
 

@@ -19,7 +19,7 @@ class UserAccess:
     """
 
     def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
-        self.host, self.user, self.store = host, user, host.services.store
+        self._host, self.user, self.store = host, user, host.services.store
         self.rights = ClientRights.resolve(
             host.services.settings.permissions,
             user.id,
@@ -41,17 +41,22 @@ class UserAccess:
         )
 
     @property
+    def host(self) -> Host:
+        """The host that serves the user."""
+        return self._host
+
+    @property
     def off_the_record(self) -> OffTheRecordOperations | None:
         """The same user on the host of conversations off the record; None if this host has none."""
         return None
 
     def now(self) -> datetime:
         """Return the host's time."""
-        return self.host.services.clock.now()
+        return self._host.services.clock.now()
 
     def monotonic(self) -> float:
         """Return the monotonic time of the host's clock, in seconds."""
-        return self.host.services.clock.monotonic()
+        return self._host.services.clock.monotonic()
 
     def require_operator(self) -> None:
         """Raise Forbidden unless the user is an operator, ScopeNeeded if the token may not be used as one."""

@@ -1,0 +1,102 @@
+"""Events of a running turn: one dataclass per event, its fields named as in the wire format, one module per area.
+
+`emit` sets `session_id`, `task_id` (the whole turn), `run_id` (the turn, or the plan step inside it) and, for a
+durable event of a host, `seq`. Durable events can be replayed; transient events are lost without a listener, except
+that a host stores traces apart, soon after they were emitted. Secrets in the text of an error are replaced when its
+event is made.
+"""
+
+from sophon.events.agents import AgentSelected, AgentState, SubAgentChanged
+from sophon.events.approvals import ApprovalRequested, ApprovalResolved, GuardDecision, GuardVerdict
+from sophon.events.base import Emit, Event, EventSink, NullEventSink, event_from_wire, event_types
+from sophon.events.memory import MemoryFlush, MemoryLearned, MemoryRecalled
+from sophon.events.models import BudgetAlert, ModelAttempt, ModelFallback, ProviderExcluded
+from sophon.events.plans import GoalChanged, PlanProposed, PlanStepChanged, StepStatus
+from sophon.events.routing import DecisionMade, RouteChosen, Stage, StageCompleted
+from sophon.events.schedules import ScheduleChanged, ScheduleFired
+from sophon.events.sessions import AnswerUndelivered, FeedbackRecorded, SessionDeleted, SessionTitled
+from sophon.events.streaming import Reasoning, ReasoningChunk, StreamChunk, StreamCompleted, StreamReset
+from sophon.events.tools import (
+    CustomToolChanged,
+    McpRequested,
+    McpServerChanged,
+    SkillLoaded,
+    SkillsOffered,
+    ToolCallCompleted,
+    ToolCallStarted,
+    ToolsOffered,
+)
+from sophon.events.turn import (
+    AgentActivity,
+    AgentStatus,
+    ContextCompacted,
+    LoopWarning,
+    Message,
+    Progress,
+    TaskCancelled,
+    TaskCompleted,
+    TaskFailed,
+    TaskQueued,
+    TaskStarted,
+)
+
+__all__ = [
+    "AgentActivity",
+    "AgentSelected",
+    "AgentState",
+    "AgentStatus",
+    "AnswerUndelivered",
+    "ApprovalRequested",
+    "ApprovalResolved",
+    "BudgetAlert",
+    "ContextCompacted",
+    "CustomToolChanged",
+    "DecisionMade",
+    "Emit",
+    "Event",
+    "EventSink",
+    "FeedbackRecorded",
+    "GoalChanged",
+    "GuardDecision",
+    "GuardVerdict",
+    "LoopWarning",
+    "McpRequested",
+    "McpServerChanged",
+    "MemoryFlush",
+    "MemoryLearned",
+    "MemoryRecalled",
+    "Message",
+    "ModelAttempt",
+    "ModelFallback",
+    "NullEventSink",
+    "PlanProposed",
+    "PlanStepChanged",
+    "Progress",
+    "ProviderExcluded",
+    "Reasoning",
+    "ReasoningChunk",
+    "RouteChosen",
+    "ScheduleChanged",
+    "ScheduleFired",
+    "SessionDeleted",
+    "SessionTitled",
+    "SkillLoaded",
+    "SkillsOffered",
+    "Stage",
+    "StageCompleted",
+    "StepStatus",
+    "StreamChunk",
+    "StreamCompleted",
+    "StreamReset",
+    "SubAgentChanged",
+    "TaskCancelled",
+    "TaskCompleted",
+    "TaskFailed",
+    "TaskQueued",
+    "TaskStarted",
+    "ToolCallCompleted",
+    "ToolCallStarted",
+    "ToolsOffered",
+    "event_from_wire",
+    "event_types",
+]

@@ -1,0 +1,35 @@
+"""Events of agents and sub-agents."""
+
+from typing import Literal, TypeAlias
+
+from sophon.events.base import Event
+from sophon.lazy_dataclass import dataclass
+
+AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "timed_out", "cancelled"]
+"""State of a sub-agent; all but the first two are final."""
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentSelected(Event):
+    """A message went to an agent: by its name in the message, by chat, by content or by channel (`rule`)."""
+
+    agent: str
+    rule: str
+
+
+@dataclass(slots=True, kw_only=True)
+class SubAgentChanged(Event):
+    """A sub-agent is in a state; `parent_id` is the run id of the turn that runs it, `depth` how deep it is.
+
+    `call_id` is the call of `agents.run` there, `task` the beginning of its task. `detail` says why it failed, or that
+    it waits for a person.
+    """
+
+    agent_id: str
+    agent: str
+    state: AgentState
+    parent_id: str = ""
+    depth: int = 1
+    task: str = ""
+    detail: str = ""
+    call_id: str = ""

@@ -1,0 +1,42 @@
+"""Events of plans and goals."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from sophon.events.base import Event
+from sophon.lazy_dataclass import dataclass
+from sophon.security import redact
+
+StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanProposed(Event):
+    """A plan was created: `{id, goal, steps: [...]}`."""
+
+    plan: Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class PlanStepChanged(Event):
+    """A plan step changed its status; `reason` says why it failed or was skipped."""
+
+    step_id: str
+    status: StepStatus
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        self.reason = redact(self.reason)
+
+
+@dataclass(slots=True, kw_only=True)
+class GoalChanged(Event):
+    """A goal has another state, for a reason, or a step of its plan another status. `progress` is in percent."""
+
+    goal_id: str
+    state: str
+    reason: str = ""
+    title: str = ""
+    progress: int = 0
+    step: str = ""
+    step_status: str = ""

@@ -1,0 +1,87 @@
+"""Events of the decisions before a model is asked, and of the stages of a chain."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from sophon.events.base import Event
+from sophon.lazy_dataclass import dataclass
+from sophon.security import redact
+
+Stage: TypeAlias = Literal[
+    "classifier",
+    "assembler",
+    "transport",
+    "scorer",
+    "learner",
+    "auth_resolve",
+    "history_sanitize",
+    "context_guard",
+    "tool_split",
+    "execute",
+    "failover_decide",
+    "context_builder",
+    "llm_loop",
+    "url_outcomes",
+    "validator",
+    "announcer",
+]
+
+
+@dataclass(slots=True, kw_only=True)
+class RouteChosen(Event):
+    """Routing chose the models of a turn; `model` is the first one, empty if a booster answered without any.
+
+    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. For the strategy Priority only
+    the chain clawft sends it.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    model: str
+    strategy: str
+    reason: str
+    tier: str = ""
+    task_type: str = ""
+    complexity: float = 0.0
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.reason = redact(self.reason)
+
+
+@dataclass(slots=True, kw_only=True)
+class StageCompleted(Event):
+    """A stage of a chain has done its part of a model call, the first one being 1.
+
+    `stage`: of classification and learning `classifier`, `assembler`, `transport`, `scorer`, `learner` (that of the
+    router is `route_chosen`); of a reply `url_outcomes`, `validator`, `announcer`; the others are published stages of
+    the chains clawdesk and wasp. `data` holds names and numbers, no text of the conversation.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+
+    stage: Stage
+    model_call: int = 1
+    data: Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class DecisionMade(Event):
+    """Rules decided what kind of work a message is, before a model was asked.
+
+    `strategy`: `direct`, `goal`, `scheduled_task`, `sub_agent` or `script`; `hits`: matching patterns by family.
+    `fast_path`: the tool whose result answers the message, empty if none does. `low_intent`: the message says too
+    little, and was answered with a question.
+    """
+
+    durable: ClassVar[bool] = False
+    is_trace: ClassVar[bool] = True
+    wire_name: ClassVar[str] = "decision"
+
+    strategy: str
+    fast_path: str = ""
+    low_intent: bool = False
+    hits: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -1,0 +1,134 @@
+"""Events of a turn: its beginning, activity, messages and end."""
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from sophon.events.base import Event
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import FinishReason, Role, Usage
+from sophon.security import redact_message
+
+AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "waiting_approval", "compacting", "retrying"]
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskQueued(Event):
+    """The message `text` was queued; `position` tasks are ahead of it."""
+
+    position: int = 0
+    text: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskStarted(Event):
+    """The turn started; `started_at` is ISO 8601 in UTC."""
+
+    started_at: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentStatus(Event):
+    """The current activity of the agent; `detail` is text for a person."""
+
+    durable: ClassVar[bool] = False
+
+    status: AgentActivity
+    detail: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Message(Event):
+    """A message was added to the conversation.
+
+    A text before tool calls is sent when the calls begin; a later one with the same `message_id` replaces it, if the
+    reply was made again. The last message is the text of the last reply. `origin` is `schedule` for a message that a
+    schedule has sent, and missing for others.
+    """
+
+    message_id: str
+    role: Role
+    content: str
+    origin: str = ""
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the payload, without an empty `origin`."""
+        # Not super(): a class with slots is made anew, and the method would refer to the first one.
+        data = Event.to_wire(self)
+        if not self.origin:
+            del data["origin"]
+        return data
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress(Event):
+    """Progress report, emitted every 10 rounds of tool calls."""
+
+    iteration: int
+    tool_calls: int
+    usage: Usage
+
+
+@dataclass(slots=True, kw_only=True)
+class LoopWarning(Event):
+    """The loop detector found a repetition; `level` is `warning`, `critical` or `breaker`."""
+
+    level: str
+    pattern: str
+    tool: str
+    count: int
+    detail: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class ContextCompacted(Event):
+    """Messages were compacted in the model's context; `how` is `summary`, `truncation` or `results` (large tool results
+    were cut, because the provider rejected the request as too large).
+    """
+
+    how: Literal["summary", "truncation", "results"]
+    messages: int
+    tokens_before: int
+    tokens_after: int
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskCompleted(Event):
+    """Final event: the turn ended with a response, which may be a refusal.
+
+    `tool_rounds`: rounds of tool calls; `fallback_attempts`: attempts beyond the first of each model call.
+    """
+
+    text: str
+    finish_reason: FinishReason
+    usage: Usage
+    duration_ms: int
+    tool_rounds: int = 0
+    fallback_attempts: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskFailed(Event):
+    """Final event: the turn failed with `error` `{code, message, id}`; the id is also in the log.
+
+    `text` is the part of the reply that had been streamed.
+    """
+
+    error: Mapping[str, Any]
+    text: str = ""
+    finish_reason: FinishReason = "error"
+    usage: Usage = field(default_factory=Usage)
+    duration_ms: int = 0
+
+    def __post_init__(self) -> None:
+        self.error = redact_message(self.error)
+
+
+@dataclass(slots=True, kw_only=True)
+class TaskCancelled(Event):
+    """Final event: the turn was cancelled. `text` is the part of the reply that had been streamed."""
+
+    text: str = ""
+    finish_reason: FinishReason = "cancelled"
+    usage: Usage = field(default_factory=Usage)
+    duration_ms: int = 0
