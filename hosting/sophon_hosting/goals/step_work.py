@@ -9,6 +9,7 @@ from typing import Final
 from sophon.errors import NotFound, SophonError, StoreError, TryLater
 from sophon.goals.goal import Goal
 from sophon.goals.progress import StepOutcome, apply_outcome
+from sophon.goals.state_machine import GoalState
 from sophon.goals.task_graph import list_running, replace_node
 from sophon.goals.task_node import TaskNode
 from sophon_hosting.events.wire_event import WireEvent
@@ -23,6 +24,9 @@ log = logging.getLogger("sophon")
 
 STEP_POLL: Final = timedelta(minutes=5)
 """A step that runs is looked at so often, beside the event with which it ends."""
+
+ACTIVE: Final[tuple[GoalState, ...]] = ("active",)
+"""The goals whose steps count against a person's limits."""
 
 
 class StepWork:
@@ -158,7 +162,7 @@ class StepWork:
             resources = ("tasks", "api_calls") if self._calls_outside(node) else resources
         else:
             resources = ("tasks", "llm_calls", "tokens")
-            live = await self._store.goals.list(owner=goal.owner, states=("active",), limit=1000)
+            live = await self._store.goals.list(owner=goal.owner, states=ACTIVE, limit=1000)
             agents = sum(not each.tool and not each.waits for other in live for each in list_running(other.nodes))
             if agents >= limits.running_agents:
                 return f"{agents}/{limits.running_agents} running agents"
