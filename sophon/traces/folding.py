@@ -150,8 +150,9 @@ class TraceFolder:
     def _approval_resolved(self, at: float, event: events.ApprovalResolved) -> None:
         asked = self.approvals.get(event.approval_id)
         if asked is not None and asked.decided_ms is None:
-            decided = {"decision": event.decision, "decided_by": event.decided_by}
-            self.approvals[event.approval_id] = replace(asked, decided_ms=at, **decided)
+            self.approvals[event.approval_id] = replace(
+                asked, decided_ms=at, decision=event.decision, decided_by=event.decided_by
+            )
 
     def _plan(self, at: float, event: events.PlanProposed) -> None:
         steps = event.plan.get("steps", ())

@@ -71,7 +71,7 @@ class _TurnSpans:
         self._trace, self._resource, self._providers, self._content = trace, resource, providers, content
         self._flags = TraceFlags(TraceFlags.SAMPLED if sampled else TraceFlags.DEFAULT)
         self._start_ns = int(trace.started_at.timestamp() * 1_000_000) * 1000
-        self._known = {each.id for each in (*trace.steps, *trace.agents)}
+        self._known = {each.id for each in trace.steps} | {each.id for each in trace.agents}
         self._length_ms = (trace.ended_at - trace.started_at) / _MILLISECOND
 
     def build(self) -> Iterator[ReadableSpan]:
