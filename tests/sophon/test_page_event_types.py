@@ -11,7 +11,7 @@ from sophon.events import Event
 
 PROTOCOL = Path(__file__).parents[2] / "hosting/web/src/wire/protocol.ts"
 ON_EVERY_EVENT = {"session_id", "task_id", "run_id", "seq"}
-BUILT_IN = [each for each in events.event_types().values() if each.__module__ == "sophon.events"]
+BUILT_IN = [each for each in events.event_types().values() if each.__module__.startswith("sophon.events.")]
 
 
 def interface(source: str, name: str) -> str:

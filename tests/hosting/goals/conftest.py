@@ -20,6 +20,7 @@ from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.goals.engine import GoalEngine
 from sophon_hosting.host import Host
+from sophon_hosting.runs.session_deletion import Busy
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database
@@ -178,6 +179,20 @@ class World:
                 await asyncio.sleep(0.001)
         await self.host.approvals.decide(run.waiting_for[0], decision, "ada")
         return node.tool
+
+    async def delete_session(self, session_id: str) -> None:
+        """Delete a session while time goes on: a turn that is being cancelled has a second, and then it is busy."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while True:
+                deletion = asyncio.ensure_future(self.host.delete_session(session_id))
+                while not deletion.done():
+                    for _ in range(20):
+                        await asyncio.sleep(0.001)
+                    await self.clock.advance(0.1)
+                try:
+                    return deletion.result()
+                except Busy:  # as a client would: again
+                    continue
 
     async def ended(self, goal: Goal) -> Goal:
         return await self.until(goal, lambda found: not found.is_live)

@@ -22,7 +22,7 @@ async def test_a_chat_is_deleted_with_its_goals_and_what_they_did(world: World):
     await world.start()
     goal = await world.create()
     await world.until(goal, lambda found: len(world.kept) == 2)
-    await world.host.delete_session("chat")
+    await world.delete_session("chat")
     assert await world.store.goals.find(goal.id) is None
     assert await world.store.sessions.list() == []
     assert await world.store.runs.list() == []
@@ -35,7 +35,7 @@ async def test_a_goal_goes_with_the_session_in_which_it_works(world: World):
     await world.start()
     goal = await world.create()
     await world.ended(goal)
-    await world.host.delete_session(goal.work_session_id)
+    await world.delete_session(goal.work_session_id)
     assert await world.store.goals.find(goal.id) is None
     assert [each.id for each in await world.store.sessions.list()] == ["chat"]
 
@@ -52,7 +52,7 @@ async def test_goals_are_exported_imported_and_forgotten(world: World, tmp_path:
     exported = [item["goal"] for item in items if item["kind"] == "goal"]
     assert {each["description"] for each in exported} == {"Pay the Xylophonist", "Wait"}
     memory = LongTermMemory(world.store, world.clock, HashingEmbedder())
-    forgetting = PersonForgetting(world.store, memory, world.clock, folders, world.host.delete_session)
+    forgetting = PersonForgetting(world.store, memory, world.clock, folders, world.delete_session)
     await forgetting.forget("ada")
     assert await world.store.goals.list() == []
     assert await world.store.sessions.list() == []
@@ -77,6 +77,6 @@ async def test_a_deleted_goal_cannot_be_resumed(world: World):
     await world.start()
     goal = await world.create()
     await world.ended(goal)
-    await world.host.delete_session("chat")
+    await world.delete_session("chat")
     with pytest.raises(NotFound):
         await world.commands.resume(goal.id, "ada", by="ada")

@@ -8,6 +8,7 @@ from sophon.schedules.library import Destination, ScheduleLibrary, pause_schedul
 from sophon.schedules.requests import ScheduleRequest
 from sophon.testing import VirtualClock
 from sophon_hosting.cli.doctor.automation_checks import check_automation
+from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.schedules.firing import note_outcome
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,7 +37,7 @@ async def test_schedules_that_the_host_paused_are_counted() -> None:
 
 async def test_goals_that_the_host_paused_are_counted() -> None:
     services = Services(clock=VirtualClock(start=NOW), settings={"Goals": {"Enabled": True}})
-    commands = GoalCommands(services.store, services.clock, services.settings.goals, lambda _: None)
+    commands = GoalCommands(services.store, services.clock, services.settings.goals, StoredEvents())
     where = {"session_id": "s", "channel": "hub"}
     goals = [await commands.create(owner="ada", title=f"t{n}", goal_id=f"g{n}", **where) for n in range(2)]
     await commands.pause(goals[0].id, "ada", by="ada")
