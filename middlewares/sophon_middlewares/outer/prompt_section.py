@@ -17,12 +17,16 @@ class PromptSection:
         self._extended: Message | None = None
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
-        return call(request.copy_with(messages=self._add(request.messages)))
+        return call(self.add_to(request))
 
     def find_overhead(self, request: ModelRequest) -> str:
         """Return the text that the layer will add to a request; "" for one that has it."""
         has_section = self._extended is not None and bool(request.messages) and request.messages[0] is self._extended
         return "" if has_section else self._section
+
+    def add_to(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with the section."""
+        return request.copy_with(messages=self._add(request.messages))
 
     def _add(self, messages: list[Message]) -> list[Message]:
         if not messages or messages[0].role != "system":

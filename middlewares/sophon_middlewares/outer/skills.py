@@ -8,13 +8,14 @@ from sophon.builtin_tools.skills import skill_tools
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
 from sophon.events import SkillsOffered
-from sophon.messages import Message, ToolCall
+from sophon.messages import ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.prompt import SkillList
 from sophon.turn_permissions import find_allowed_tools
 from sophon_middlewares.outer.insertion import insert_in_front
+from sophon_middlewares.outer.prompt_section import PromptSection
 
 SOURCE = "skills"
 """Source of the tools that skills bring, in the toolbox."""
@@ -89,36 +90,20 @@ class Skills:
 class SkillsLayer:
     """The call layer of one turn: adds the section, and removes the tools that loaded skills do not allow."""
 
-    __slots__ = ("_ctx", "_extended", "_section", "_system")
+    __slots__ = ("_ctx", "_section")
 
     def __init__(self, ctx: Context, section: str) -> None:
-        self._ctx, self._section = ctx, section
-        self._system: Message | None = None
-        self._extended: Message | None = None
+        self._ctx, self._section = ctx, PromptSection(section) if section else None
 
     def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
         allowed = find_allowed_tools(self._ctx)
         if allowed is not None:
             request = request.copy_with(tools=[tool for tool in request.tools if tool.name in allowed])
-        if self._section:
-            request = request.copy_with(messages=self._add_section(request.messages))
-        return call(request)
+        return call(request if self._section is None else self._section.add_to(request))
 
     def find_overhead(self, request: ModelRequest) -> str:
         """Return the text that the layer will add to a request; "" for one that has it."""
-        has_section = self._extended is not None and bool(request.messages) and request.messages[0] is self._extended
-        return "" if has_section else self._section
-
-    def _add_section(self, messages: list[Message]) -> list[Message]:
-        if not messages or messages[0].role != "system":
-            if self._extended is None:
-                self._extended = Message("system", self._section)
-            return [self._extended, *messages]
-        if self._extended is None or self._system is not messages[0]:
-            # Once per turn: what was counted and serialised of a message is kept with it.
-            self._system = messages[0]
-            self._extended = Message("system", f"{messages[0].content}\n\n{self._section}")
-        return [self._extended, *messages[1:]]
+        return "" if self._section is None else self._section.find_overhead(request)
 
 
 async def _check(ctx: Context, call: ToolCall) -> str | None:

@@ -58,9 +58,7 @@ async def list_goals(request: web.Request) -> web.Response:
     """List goals, newest first."""
     query, authorized_host = parse_query(request, GoalListQuery), get_authorized_host(request)
     authorized_host.rights.require_scope("Read")
-    if query.everything:
-        authorized_host.require_operator()
-    owner = None if query.everything else authorized_host.user.id
+    owner = authorized_host.owner_filter(query.everything)
     found = await get_host(request).services.store.goals.list(owner=owner, limit=query.limit)
     shown = [goal for goal in found if query.archived or goal.state != "archived"]
     return json_response({"items": [_to_json(goal, authorized_host, goal_to_json) for goal in shown]})

@@ -24,10 +24,7 @@ async def list_grants(request: web.Request) -> web.Response:
     """List the grants that are neither revoked nor expired, oldest first."""
     query, authorized_host = parse_query(request, GrantListQuery), get_authorized_host(request)
     authorized_host.rights.require_scope("Read")
-    if query.everything:
-        authorized_host.require_operator()
-    services = get_host(request).services
-    principal = None if query.everything else authorized_host.user.id
+    services, principal = get_host(request).services, authorized_host.owner_filter(query.everything)
     to_client_id, view = authorized_host.sessions.to_client_id, authorized_host.view
     found = await services.store.grants.list_active(services.clock.now(), principal=principal)
     found = found if view is None else [view.grant(each) for each in found]

@@ -84,9 +84,7 @@ async def list_schedules(request: web.Request) -> web.Response:
     """List the schedules, oldest first, each with its next times and what became of the last one."""
     query, authorized_host = parse_query(request, ScheduleListQuery), get_authorized_host(request)
     authorized_host.rights.require_scope("Read")
-    if query.everything:
-        authorized_host.require_operator()
-    owner = None if query.everything else authorized_host.user.id
+    owner = authorized_host.owner_filter(query.everything)
     found = await get_host(request).services.store.schedules.list(owner=owner)
     return json_response({"items": [_to_json(request, each) for each in found]})
 

@@ -55,13 +55,12 @@ async def get_turns(request: web.Request) -> web.Response:
     """Return the turns per day and person, from their traces: one's own, with `everything` all users' to operators."""
     query, authorized_host = parse_query(request, TurnQuery), get_authorized_host(request)
     authorized_host.rights.require_scope("Read")
-    if query.everything:
-        authorized_host.require_operator()
+    owner = authorized_host.owner_filter(query.everything)
     services = get_host(request).services
     first = services.clock.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     found = await services.store.traces.list_daily(
         since=first - timedelta(days=query.days - 1),
-        principal=None if query.everything else authorized_host.user.id,
+        principal=owner,
     )
     return json_response({"items": [turn_total_to_json(each) for each in found]})
 
