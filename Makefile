@@ -10,7 +10,7 @@ PAGE := hosting/sophon_hosting/web/index.html
 # Where this is set, each of the hundred processes of the tests would compile all of Sophon again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run serve chat page test soak properties check fix bench docs clean help
+.PHONY: run serve chat page test soak chaos properties check fix bench docs clean help
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -32,7 +32,10 @@ test: $(VENV)/.dev $(PAGE) ## run all tests
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 soak: $(VENV)/.dev ## kill hosts and cancel turns at random, again and again: make soak SEED=123 ROUNDS=25
-	$(BIN)/python -m pytest tests/soak -n 2 --dist worksteal $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS))
+	$(BIN)/python -m pytest tests/soak -n 2 --dist worksteal $(if $(SEED),--seed $(SEED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),-k "$(ONLY)")
+
+chaos: $(VENV)/.dev ## eight hosts on one store and one queue, killed and cut off: make chaos BACKEND=Redis SEED=123
+	$(BIN)/python -m tests.soak.chaos $(if $(BACKEND),--backend $(BACKEND)) $(if $(SEED),--seed $(SEED))
 
 properties: $(VENV)/.dev $(PAGE) ## try eight times the examples of each property-based test, and new ones in each run
 	$(BIN)/python -m pytest -q -m hypothesis --hypothesis-profile many -n 2 --dist worksteal

@@ -23,6 +23,7 @@
     │   ├── UnknownTool
     │   └── InvalidArguments
     ├── PlanError                 an invalid plan
+    ├── TrialFailed               a provider that was tried before its use: key, credit, network, model
     ├── SsrfBlocked               a URL that the SSRF guard blocks (in sophon.tools.http.ssrf_guard)
     └── ModelError                a provider, its key or its network
         ├── RateLimited           429
@@ -153,6 +154,25 @@ class StoreUnavailable(StoreError):
         self.args = (f"the store is unavailable: {reason}",)
 
 
+class StaleRun(SophonError):
+    """A start of a run wrote something after the run was continued elsewhere; nothing of it was stored.
+
+    `start` is the number of the start. Trying again is of no use: what the start does has no effect any more.
+    """
+
+    code = "stale_run"
+
+    def __init__(self, run_id: str, start: int) -> None:
+        self.run_id, self.start = run_id, start
+        super().__init__(f"start {start} of run {run_id} can write nothing: the run was continued elsewhere")
+
+
+class Busy(SophonError):
+    """A running turn blocks the operation; retry when the turn has ended."""
+
+    code = "busy"
+
+
 class IllegalTransition(SophonError):
     """The requested state transition is not allowed; of two concurrent transitions the later one raises this."""
 
@@ -238,6 +258,16 @@ class QueueFull(TryLater):
             "kept for others"
         )
         super().__init__(f"{reason}; try again in {retry_after_seconds} s")
+
+
+class QueueUnavailable(SophonError):
+    """The queue's server cannot be reached now, through no fault of the request. `queue` names it without secrets."""
+
+    code = "queue_unavailable"
+
+    def __init__(self, queue: str, reason: str) -> None:
+        self.queue, self.reason = queue, reason
+        super().__init__(f"the queue {queue} is unavailable: {reason}")
 
 
 class TooManyMessages(TryLater):
@@ -352,6 +382,19 @@ class ModelTimeout(ModelError):
     """No response within the timeout."""
 
     code = "model_timeout"
+
+
+class TrialFailed(SophonError):
+    """A provider cannot be used as it was given; the text is one sentence for people.
+
+    `reason` is `wrong_key`, `no_credit`, `no_network`, `unknown_model`, `no_api`, `provider_busy` or `provider_failed`.
+    """
+
+    code = "trial_failed"
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        self.reason = reason
+        super().__init__(sentence)
 
 
 class ResponseTooLarge(ModelError):

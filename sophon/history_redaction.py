@@ -28,7 +28,8 @@ def redact_message_for_reader(message: Message, *, is_own: bool = True) -> Messa
         ToolCall(call.id, call.name, hide_values(call.arguments), None if call.malformed is None else HIDDEN)
         for call in message.tool_calls
     ]
-    return Message(message.role, content, calls, message.tool_call_id, message.origin)
+    files = message.attachments if is_own else ()
+    return Message(message.role, content, calls, message.tool_call_id, message.origin, attachments=files)
 
 
 def redact_history_for_reader(messages: Iterable[Message]) -> list[Message]:

@@ -111,7 +111,11 @@ def describe_image(image: Image) -> str:
 
 def count_image_tokens(image: Image) -> int:
     """Return about how many tokens a provider counts for an image, at most `MAX_IMAGE_TOKENS`."""
-    size = image_size(image)
+    return count_size_tokens(image_size(image))
+
+
+def count_size_tokens(size: tuple[int, int] | None) -> int:
+    """Return about how many tokens a provider counts for an image of a size in pixels, which may be unknown."""
     if size is None:
         return MAX_IMAGE_TOKENS
     width, height = size

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -49,6 +50,7 @@ from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
     from sophon.agents.runtime import AgentRuntime
+    from sophon.attachments import Attachment
     from sophon.images import Image
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.routing.router import Router
@@ -113,16 +115,8 @@ class Services:
         self.vault = vault or CredentialVault(self.settings.vault, {})
         self.clock: Clock = clock or SystemClock()
         providers = to_providers(models)
-        if (prices := self.settings.budget.default_price_pair) is not None:
-            for provider in providers:
-                provider.default_prices = prices
+        configure_providers(providers, self.settings)
         failover = self.settings.failover
-        for provider in providers if failover != FailoverSettings.defaults() else ():
-            provider.breaker = CircuitBreaker(
-                failover.breaker_failures,
-                failover.breaker_window.total_seconds(),
-                failover.breaker_open.total_seconds(),
-            )
         limits = GatewayOptions(
             max_retries=failover.max_retries, max_reply_bytes=self.settings.agent_execution.max_reply_bytes
         )
@@ -136,6 +130,7 @@ class Services:
         self.operator_policy: OperatorPolicy = UNRESTRICTED
         """Set by a host, which knows its operators."""
         self.rate_windows = SlidingWindows()
+        """Counts in this process; a host of several processes replaces it."""
         self.set_event_sink(events or NullEventSink())
         self.turn_log: TurnLog = turn_log or SessionLog(self.store)
         self.instructions = instructions
@@ -287,6 +282,7 @@ class Services:
         text: str,
         *,
         images: "Sequence[Image]" = (),
+        attachments: "Sequence[Attachment]" = (),
         session_id: str | None = None,
         stream: bool = False,
         model: str | None = None,
@@ -302,20 +298,21 @@ class Services:
         """Create a turn, ready for `Pipeline.run`; without `session_id` it starts a new session.
 
         A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
-        the session's. `images` belong to the message: see `sophon.images`. `max_iterations` is the turn's ceiling of
+        the session's. `images` belong to the message: see `sophon.images`. So do `attachments`, files of the session
+        that the store has. `max_iterations` is the turn's ceiling of
         rounds of tool calls, instead of the chain's; `temperature` is that of the replies, from 0 to 2. A host passes
         the `run_id` under which it accepted the message.
 
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
-        if not text.strip() and not images:
+        if not text.strip() and not images and not attachments:
             raise InputError("the message is empty: write something")
         if images:
             check_image_count(images)
         if model is not None:
             self.gateway.find(model)
-        user = Message("user", text, images=tuple(images))
+        user = Message("user", text, images=tuple(images), attachments=tuple(attachments))
         messages = MessageList((Message("system", self.instructions), user) if self.instructions else (user,))
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
@@ -376,6 +373,19 @@ class Services:
         self.events = events
         self.has_listeners = not isinstance(events, NullEventSink)
 
+    def copy_for_replay(self, store: Store, toolbox: Toolbox, approvals: ApprovalGate) -> Self:
+        """Return services whose turns leave nothing behind in these: another store, other tools, nobody who listens,
+        learns or counts messages, and caches of their own.
+
+        The models are shared, with their keys, cool-downs and circuit breakers.
+        """
+        view = copy(self)
+        view.store, view.toolbox, view.approvals = store, toolbox, approvals
+        view.turn_log, view.rate_windows, view.learns = SessionLog(store), SlidingWindows(), False
+        view._routers, view._memory_vectors, view._workspaces = [], [], {}
+        view.set_event_sink(NullEventSink())
+        return view
+
     def restore(self, state: Mapping[str, Any]) -> Context:
         """Restore a suspended turn from what `ctx.state()` returned, ready for `Pipeline.run`. Raises StateError."""
         return Context.from_state(self, state)
@@ -403,6 +413,17 @@ class Services:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
+    """Give providers what the settings say about all of them: default prices and circuit breakers."""
+    prices, failover = settings.budget.default_price_pair, settings.failover
+    for provider in providers if prices is not None else ():
+        provider.default_prices = prices
+    for provider in providers if failover != FailoverSettings.defaults() else ():
+        provider.breaker = CircuitBreaker(
+            failover.breaker_failures, failover.breaker_window.total_seconds(), failover.breaker_open.total_seconds()
+        )
 
 
 MEMORY_GROUP = "memory"
@@ -530,7 +551,7 @@ def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
     try:
         return Policy.load((folder / name).read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        problem = f"{name!r} cannot be read: {error}"
+        problem = f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}"
     except PolicyError as error:
         problem = f"{name!r}: {error}"
     raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])

@@ -79,7 +79,9 @@ def repair_transcript(messages: Sequence[Message], start: int = 0) -> list[Messa
             is_leading = False
             continue
         if message.role == "system" and not is_leading:
-            message = Message("user", message.content, origin="hint", images=message.images)
+            message = Message(
+                "user", message.content, origin="hint", images=message.images, attachments=message.attachments
+            )
         is_leading = is_leading and message.role == "system"
         calls = _unique_calls(message)
         if len(calls) < len(message.tool_calls):

@@ -63,6 +63,7 @@ def _connection() -> Connection:
 @cache
 def _deletion() -> str:
     deletions = [f"DELETE FROM {table.name}" for table in reversed(metadata.sorted_tables)]
+    deletions.append("DELETE FROM message_words")  # made by a migration
     sequences = _connection().execute(text("SELECT sequencename FROM pg_sequences WHERE schemaname = 'public'"))
     return "; ".join(deletions + [f"SELECT setval('{name}', 1, false)" for name in sequences.scalars()])
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
 
 from sophon.errors import StoreUnavailable
 from sophon.stores.sql_store import SqlStore
@@ -23,7 +24,7 @@ async def refuse_writes(store: SqlStore) -> None:
         _REFUSING[store] = driver
         driver.execute("PRAGMA query_only=1")
 
-    with suppress(sqlite3.OperationalError):  # other work of the same transaction was refused
+    with suppress(sqlite3.OperationalError, OperationalError):  # other work of the same transaction was refused
         await _execute(store, refuse)
 
 

@@ -9,6 +9,7 @@ COMMAND_DESCRIPTIONS = {
     "start": "show what this is, and the commands",
     "new": "start a new conversation",
     "stop": "stop the running tasks",
+    "retry": "answer your last message again",
     "status": "show running and waiting tasks",
     "model": "show the model; /model NAME selects one, /model auto lets the host select",
     "preferences": "show how you want to be answered; /preferences language de changes it",

@@ -51,9 +51,9 @@ class ChatLocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class ChannelAttachment:
     """A file that came with a message and is not downloaded yet. `id` is the platform's download id; `size` is in
-    bytes, None if the platform does not state it.
+    bytes, None if the platform does not state it. `is_voice`: a voice message, which the sender has spoken.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Attachment:
     media_type: str = ""
     size: int | None = None
     digest: str = ""
+    is_voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class InboundMessage:
     `media_group_id` is the platform's id of a media group whose parts arrive as separate messages. `is_late`: the
     message was delivered long after it was written. `is_forwarded`: somebody else wrote it, `forwarded_from` states
     who. `shared` is text that came with it. `unreadable` names content that cannot be read ("stories"), "" if there is
-    none.
+    none. `is_edited`: it is the new version of a message that was read before; the host sets it.
     """
 
     external_id: str
@@ -97,7 +98,7 @@ class InboundMessage:
     is_mention: bool = False
     quoted_text: str = ""
     media_group_id: str | None = None
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[ChannelAttachment, ...] = ()
     is_late: bool = False
     is_forwarded: bool = False
     quoted_author: str = ""
@@ -106,6 +107,17 @@ class InboundMessage:
     forwarded_from: str = ""
     shared: tuple[SharedText, ...] = ()
     unreadable: str = ""
+    is_edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageEdited:
+    """The sender has edited a message. `message` is what it is now, with the `external_id` of the message;
+    `external_id` is that of this edit.
+    """
+
+    external_id: str
+    message: InboundMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +185,7 @@ class DeliveryReceipt:
 
 
 InboundEvent: TypeAlias = (
-    InboundMessage | ButtonPress | MessageReaction | ChatMigrated | IdentityChanged | DeliveryReceipt
+    InboundMessage | MessageEdited | ButtonPress | MessageReaction | ChatMigrated | IdentityChanged | DeliveryReceipt
 )
 """Everything that a channel reports to the host."""
 
@@ -437,9 +449,11 @@ class Channel(Protocol):
         """
         ...
 
-    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
+    async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
         """Download an attachment to the path `target`; return its size in bytes. Raises ChannelError if it is too
         large, gone or damaged.
+
+        Also while the channel is stopped: the process that runs a turn need not be the one that receives its messages.
         """
         ...
 

@@ -13,9 +13,9 @@ from aiohttp import web
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.visible_text import is_blank
 from sophon_channels.contract import (
-    Attachment,
     BeforeRequest,
     ButtonPress,
+    ChannelAttachment,
     ChannelHealth,
     ChatLocation,
     InboundEvent,
@@ -164,7 +164,7 @@ class SyntheticChannel:
         self._notify()
         return preview_message_id or f"m{next(self._ids)}"
 
-    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
+    async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
         """See `Channel.download_attachment`."""
         content = self._contents.get(attachment.id)
         if content is None:

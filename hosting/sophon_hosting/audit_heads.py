@@ -1,5 +1,6 @@
 """Signed heads of the audit chain: written by a host every minute, and read by `sophon audit verify`."""
 
+import asyncio
 import logging
 import os
 import tempfile
@@ -12,6 +13,7 @@ from sophon.failure_log import log_failure
 from sophon.private_files import make_private_folder
 from sophon.security.audit_head import MIN_KEY_BYTES, AuditHead, HeadError, read_head, sign_head
 from sophon.settings import Settings
+from sophon.stores.audit.contract import AuditVerification
 from sophon.stores.contract import Store
 
 log = logging.getLogger("sophon")
@@ -67,6 +69,24 @@ def find_signing_key(settings: Settings, environment: Mapping[str, str]) -> str 
     if len(key.encode()) < MIN_KEY_BYTES:
         raise InputError(f"Guards.Audit.SigningKey has less than {MIN_KEY_BYTES} bytes")
     return key
+
+
+async def verify_store(
+    store: Store, settings: Settings, folder: Path, environment: Mapping[str, str]
+) -> AuditVerification:
+    """Check the hash chain of a store, and its signed head if there is a key. Raises InputError, StoreError."""
+    key = find_signing_key(settings, environment)
+    if key is None:
+        return await store.audit.verify(None)
+    file = folder / settings.guards.audit.head_file
+    try:
+        head = await asyncio.to_thread(load_head, file, key)
+    except HeadError as error:
+        return AuditVerification(0, None, f"{file}: {error}")
+    found = await store.audit.verify(head)
+    if head is None and found.count and not found.problem:
+        return AuditVerification(found.count, None, f"there is no signed head {file}")
+    return found
 
 
 def load_head(file: Path, key: str) -> AuditHead | None:

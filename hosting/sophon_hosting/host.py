@@ -1,28 +1,38 @@
 """Host without network interfaces: accept messages, run them, record decisions and cancel, within one process."""
 
 import asyncio
+import logging
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
-from sophon.errors import CompositionError, NotFound
+from sophon.errors import CompositionError, NotFound, QueueUnavailable
+from sophon.failure_log import log_failure
 from sophon.goals.goal import WORK_SESSION_PREFIX
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
 from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon.task_types import TaskType
+from sophon.traces.trace import Trace
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import build_named_chain, records_turns
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
+from sophon_hosting.fanout.contract import HostFanout, NoFanout
+from sophon_hosting.leadership.contract import Leadership, LeaderWork
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.memory_vectors import MemoryVectors
+from sophon_hosting.message_indexing import MessageIndexing
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.factory import build_memory_queue
+from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.retention import RetentionSweep
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.acceptance import MessageAcceptance, RunRequest, TaskReceipt
@@ -30,6 +40,7 @@ from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
+from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancellation
 from sophon_hosting.runs.checkpoints import insert_checkpoints
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
@@ -39,10 +50,12 @@ from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.reconciler import RunReconciler
 from sophon_hosting.runs.recovery import RunRecovery
+from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import SessionDeletion
-from sophon_hosting.runs.traces import ApprovalTaps
+from sophon_hosting.runs.traces import ApprovalTaps, build_live_trace
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
+from sophon_hosting.snapshot_copies import SnapshotCopies
 from sophon_hosting.store_monitor import StoreMonitor
 from sophon_hosting.telemetry_setup import OutcomeExport, create_telemetry
 from sophon_hosting.tool_errors import ToolErrors
@@ -50,10 +63,16 @@ from sophon_hosting.worker import Worker
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
+    from sophon_hosting.live_settings.live_settings import LiveSettings
+    from sophon_hosting.live_settings.provider_setup import ProviderSetup
+    from sophon_hosting.observability.log_buffer import LogBuffer
     from sophon_hosting.telemetry.exporter import TelemetryExporter
 
-CANCEL_TIMEOUT_SECONDS = 1.0
-"""Maximum duration of a `cancel` call. Source: reference/queues.md."""
+
+log = logging.getLogger("sophon")
+
+QUEUE_RETRY_SECONDS = 2.0
+"""Delay between two attempts to open a queue whose server could not be reached at the start."""
 
 
 class WebhookOperations(Protocol):
@@ -75,8 +94,9 @@ class Host:
     `Queue.OwnerShare` of it. `approvers` are the operators: they may decide besides the owner of a run, and with
     `several_users` a Critical call of who is no operator needs one of them. `build_outbound` builds the outbound
     entries that are committed with a run's outcome, `build_event_row` those of an event; `prepare` is awaited before
-    each start of a run. `chain` may be a registry of chains by task type. The context manager opens the services,
-    recovers unfinished runs, runs, and shuts down at exit.
+    each start of a run. `fanout` passes messages to other host processes with the same store; by default there are
+    none. `membership` says which of several processes this one is; by default it is alone. `chain` may be a registry of
+    chains by task type. The context manager opens the services, recovers unfinished runs, runs, and shuts down at exit.
     """
 
     def __init__(
@@ -90,12 +110,22 @@ class Host:
         build_outbound: OutboundBuilder = build_answer_entries,
         prepare: PrepareRun = prepare_nothing,
         build_event_row: RowBuilder = to_logged_event,
+        fanout: HostFanout | None = None,
+        membership: GroupMembership | None = None,
     ) -> None:
         self.services = services
+        self.fanout: HostFanout = fanout or NoFanout()
+        """Messages to and from the other host processes; opened and closed with the host."""
         self.pipelines = chain if isinstance(chain, PipelineRegistry) else PipelineRegistry(chain)
         """The chains as they were composed, without the host's own middlewares; see `replace_chain`."""
         self.queue: TaskQueue = queue or build_memory_queue(services, is_shared=several_users)
+        health = self.queue_health = QueueHealth(services.clock)
+        """Whether the server of the queue can be reached."""
         active_runs = self._active_runs = ActiveRuns()
+        self.membership = membership or GroupMembership(services)
+        self.membership.count_turns = lambda: self.running_turns
+        if self.membership.is_shared:
+            services.rate_windows = SharedWindows(services.store.rate_windows)
         store = services.store
         self.tool_errors = ToolErrors(services.events, services.clock)
         """Last errors of tools, by session."""
@@ -107,12 +137,16 @@ class Host:
             store.texts,
             store.runs,
             build_event_row,
+            self.fanout,
+            active_runs.find_start,
         )
         self.event_bus.before_deletion(self.tool_errors.forget_session)
+        self.signals = RunSignals(self.fanout, self._notice_signal)
+        """Tells other processes that the store has something for a run, and receives that from them."""
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._accepted_runs = AcceptedRuns(services.clock)
         self._acceptance = MessageAcceptance(
-            services, self.queue, self.event_bus, self._deletion.gate, self._accepted_runs
+            services, self.queue, self.event_bus, self._deletion.gate, self._accepted_runs, health
         )
         kept = None if isinstance(store, InMemoryStore) else UnrecordedUsageFile(store, services.folder)
         self._outcome_writer = outcome_writer = OutcomeWriter(
@@ -125,7 +159,14 @@ class Host:
         )
         held = HeldQuestions()
         self._gate = StoreApprovalGate(
-            services.store, services.clock, active_runs, policy=policy, events=self.event_bus, held=held
+            services.store,
+            services.clock,
+            active_runs,
+            policy=policy,
+            events=self.event_bus,
+            held=held,
+            load_events=self.event_bus.load_run_events if self.queue.is_shared else None,
+            is_announced=lambda run, approval_id: self.event_bus.has_emitted(run, "approval_resolved", approval_id),
         )
         services.approvals, services.turn_log = (
             self._gate,
@@ -140,9 +181,16 @@ class Host:
             policy=services.operator_policy,
             events=self.event_bus,
             held=held,
+            health=health,
+            flush=self.event_bus.flush,
+            signal=self.signals.send,
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
-        self._terminator = RunTerminator(services, self.chain, self.queue, active_runs, outcome_writer)
+        self._terminator = RunTerminator(
+            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, health
+        )
+        self._cancellation = RunCancellation(services, self.queue, active_runs, self._terminator, self.signals.send)
+        self._reconciler = RunReconciler(services, self.queue, active_runs, self._terminator, health, held)
         self.direct_chains = DirectChains()
         """Chain of direct calls, without the host's own middlewares; it says whether there can be one."""
         self._worker = Worker(
@@ -153,6 +201,7 @@ class Host:
             self._terminator,
             self.event_bus,
             self._accepted_runs,
+            health,
             prepare,
         )
         if services.agents is not None:
@@ -167,6 +216,14 @@ class Host:
         """Supervisor of the MCP servers, started and stopped by who creates it; None: there are none."""
         self.webhooks: WebhookOperations | None = None
         """Webhooks, started and stopped by who creates them; None: there are none."""
+        self.live_settings: LiveSettings | None = None
+        """Settings that can change while the host runs; None for services that were made without settings files."""
+        self.provider_setup: ProviderSetup | None = None
+        """Set-up of a provider; None as above."""
+        self.log_buffer: LogBuffer | None = None
+        """The newest log lines, for operators; None: this host keeps none."""
+        self.replaying: set[str] = set()
+        """Users of whom a turn is replayed now."""
         self._outbox_listeners: list[Callable[[], None]] = []
         self.is_shutting_down = False
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
@@ -193,6 +250,16 @@ class Host:
         self.pipelines.replace(chain, task_type)
         self._worker.pipelines.replace(self._insert_checkpoints(chain), task_type)
 
+    def find_live_trace(self, task_id: str) -> Trace | None:
+        """Return the trace up to now of a turn that this process runs; None for any other."""
+        active_run = self._active_runs.get(task_id)
+        return None if active_run is None else build_live_trace(active_run)
+
+    def list_live_traces(self) -> list[Trace]:
+        """Return the traces up to now of the turns that this process runs."""
+        found = [build_live_trace(each) for each in self._active_runs]
+        return [each for each in found if each is not None]
+
     def _find_agent_chain(self, name: str) -> Pipeline:
         """Return the chain that the definition of an agent names, built once. Raises NotFound."""
         chain = self._agent_chains.get(name)
@@ -202,6 +269,11 @@ class Host:
 
     def _insert_checkpoints(self, chain: Pipeline) -> Pipeline:
         return insert_checkpoints(chain, self._active_runs, self.event_bus)
+
+    @property
+    def leadership(self) -> Leadership:
+        """What says whether this process does what only one of its group may do."""
+        return self.membership.leadership
 
     @property
     def running_turns(self) -> int:
@@ -221,6 +293,14 @@ class Host:
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
         return await self._acceptance.find_accepted(key)
+
+    async def replace_text(self, task_id: str, text: str, origin: Mapping[str, Any]) -> bool:
+        """Replace text and origin of a task whose turn has not begun; return False, changing nothing, otherwise.
+
+        A worker that has read the earlier text begins the turn anew with this one. Raises NotFound, StoreError.
+        """
+        self._accepted_runs.forget(task_id)
+        return await self.services.store.runs.replace_text(task_id, text, origin)
 
     async def retry_dead_letter(self, task_id: str) -> str:
         """Enqueue a dead letter of the queue again; return the id of the task that runs.
@@ -247,26 +327,21 @@ class Host:
 
     async def cancel(self, task_id: str) -> Run:
         """Cancel a task and return its run, which may still be stopping if that takes longer than
-        `CANCEL_TIMEOUT_SECONDS`.
+        `CANCEL_TIMEOUT_SECONDS`, in this process or in another one.
 
         A run that has an outcome keeps it. Raises NotFound.
         """
-        runs = self.services.store.runs
         self._accepted_runs.forget(task_id)
-        run = await runs.request_cancel(task_id)
-        while not run.is_finished:
-            active_run = self._active_runs.get(task_id)
-            if active_run is None:
-                await self._terminator.cancel_inactive(run)
-            else:
-                active_run.cancel()
-                try:
-                    async with self.services.clock.timeout(CANCEL_TIMEOUT_SECONDS):
-                        await active_run.released.wait()
-                except TimeoutError:
-                    return await runs.get(task_id)
-            run = await runs.get(task_id)
-        return run
+        return await self._cancellation.cancel(task_id)
+
+    async def find_position(self, task_id: str) -> int | None:
+        """Return how many tasks are ahead of a waiting task; None if it does not wait, or the queue does not say."""
+        with suppress(QueueUnavailable), self.queue_health.watch():
+            return await self.queue.position(task_id)
+        return None
+
+    async def _notice_signal(self, run_id: str) -> None:
+        await self._reconciler.notice_signal(run_id)
 
     async def delete_session(self, session_id: str) -> None:
         """Cancel the session's tasks, delete the session and end all subscriptions to it. Raises NotFound, Busy.
@@ -277,6 +352,13 @@ class Host:
         """
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
+    async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
+        """Delete the session if nothing was added to it since a time and nothing is to happen in it.
+
+        Return whether it was deleted. Completes even if the caller is cancelled.
+        """
+        return await asyncio.shield(asyncio.ensure_future(self._deletion.delete_idle(session_id, before)))
+
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker.
 
@@ -286,35 +368,89 @@ class Host:
         self._telemetry = telemetry = create_telemetry(self.services, os.environ)
         if telemetry is not None:
             self._outcome_writer.export_trace = OutcomeExport(telemetry)
-        await self.queue.open()
+        await self.fanout.open()
+        self.event_bus.start()
+        self.signals.start()
         await self._outcome_writer.record_kept_usage()
-        self._worker.interrupted_run_ids |= await RunRecovery(
-            self.services, self.queue, self._terminator, self.event_bus
-        ).recover()
+        self._background_tasks = []
         store, clock = self.services.store, self.services.clock
-        sweep = RunReconciler(self.services, self.queue, self._active_runs, self._terminator)
-        self._background_tasks = [
+        if self.queue.is_shared:
+            await self._join_queue()
+        else:
+            await self.queue.open()
+            await RunRecovery(self.services, self.queue, self._terminator, self.event_bus).recover()
+        self._background_tasks += [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
-            asyncio.create_task(sweep.run_forever()),
+            asyncio.create_task(self._reconciler.run_forever()),
             asyncio.create_task(self.store_monitor.run_forever()),
-            asyncio.create_task(
-                RetentionSweep(store, clock, self.services.settings, self.services.folder).run_forever()
+            self._lead(
+                "retention",
+                RetentionSweep(store, clock, self.services.settings, self.services.folder, self).run_forever,
             ),
         ]
+        if self.membership.is_shared:  # what the leader of retention deletes may be in copies of this machine
+            copies = SnapshotCopies(store, clock, self.services.folder)
+            self._background_tasks.append(asyncio.create_task(copies.run_forever()))
+        indexing = MessageIndexing(store.message_search, clock)
+        self._background_tasks.append(self._lead("message_index", indexing.run_forever))
         vectors = MemoryVectors(self.services)
         if vectors.are_used:
-            self._background_tasks.append(asyncio.create_task(vectors.run_forever()))
+            self._background_tasks.append(self._lead("vectors", vectors.run_forever))
         if key is not None:
             head_file = self.services.folder / self.services.settings.guards.audit.head_file
             heads = AuditHeadWriter(store, clock, head_file, key)
-            self._background_tasks.append(asyncio.create_task(heads.run_forever()))
-        self._worker.start()
+            self._background_tasks.append(self._lead("audit_head", heads.run_forever))
+        self.membership.start()
+        if not self.queue.is_shared:
+            self._start_worker()
         self.is_running = True
+
+    def _start_worker(self) -> None:
+        if self.membership.runs_turns:
+            self._worker.start()
+
+    async def _join_queue(self) -> None:
+        """Open a queue of several processes; if its server cannot be reached, keep trying, and start the worker then.
+
+        Messages are accepted meanwhile. Nothing is recovered: what is running may be another process's.
+        """
+        try:
+            await self._open_queue()
+        except QueueUnavailable:
+            self._background_tasks.append(asyncio.create_task(self._join_queue_later()))
+        else:
+            self._start_worker()
+
+    async def _join_queue_later(self) -> None:
+        while True:
+            await self.services.clock.sleep(QUEUE_RETRY_SECONDS)
+            try:
+                await self._open_queue()
+            except QueueUnavailable:
+                continue
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "the queue could not be opened; the next attempt follows")
+                continue
+            self._start_worker()
+            return
+
+    async def _open_queue(self) -> None:
+        with self.queue_health.watch():
+            await self.queue.open()
+            await self._reconciler.reconcile()
+
+    def _lead(self, duty: str, work: LeaderWork) -> asyncio.Task[None]:
+        return asyncio.create_task(self.leadership.lead(duty, work))
+
+    def begin_shutdown(self) -> None:
+        """Report from now on that this process is not ready, so that no new clients are sent to it."""
+        self.is_shutting_down, self.is_running = True, False
 
     async def shutdown(self, *, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
         """Shut down: take no more tasks and wait for running turns; interrupted turns resume at the next start."""
-        self.is_shutting_down, self.is_running = True, False
+        self.begin_shutdown()
         await self._worker.shutdown(grace_seconds)
+        await self.signals.stop()
         for background_task in self._background_tasks:
             background_task.cancel()
             with suppress(asyncio.CancelledError):
@@ -322,6 +458,8 @@ class Host:
         self._background_tasks = []
         await self.event_bus.aclose()
         await self.queue.close()
+        await self.fanout.close()
+        await self.membership.stop()
         if self._telemetry is not None:
             telemetry, self._telemetry = self._telemetry, None
             await asyncio.to_thread(telemetry.shutdown)
@@ -336,7 +474,7 @@ class Host:
             wake()
 
     async def pause(self) -> None:
-        """Start no more turns; messages are still accepted."""
+        """Start no more turns in this process; messages are still accepted, and other processes run them."""
         await self.queue.pause()
 
     async def resume(self) -> None:
@@ -344,7 +482,7 @@ class Host:
         await self.queue.resume()
 
     async def drain(self) -> bool:
-        """Pause and wait until no turn runs. Return False if aborted by `resume`."""
+        """Pause and wait until no turn of this process runs. Return False if aborted by `resume`."""
         return await self.queue.drain()
 
     async def __aenter__(self) -> Self:

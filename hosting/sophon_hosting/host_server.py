@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from sophon.errors import SophonError, StoreError
+from sophon.errors import QueueUnavailable, SophonError, StoreError
 from sophon.lazy_dataclass import dataclass
+from sophon.models.gateway.provider import Provider
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
-from sophon.settings import has_several_users
+from sophon.settings import Settings, has_several_users
+from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
+from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
-from sophon_hosting.client_api.login_throttle import LoginThrottle
+from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
+from sophon_hosting.client_api.shared_failures import SharedFailures
+from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
 from sophon_hosting.http.connections.limiter import ConnectionLimiter
@@ -30,10 +35,16 @@ from sophon_hosting.http.connections.listener import Listener, report_accept_err
 from sophon_hosting.hub.hub import Hub
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.instance_id import compute_instance_id
+from sophon_hosting.leadership.membership import GroupMembership, check_role, is_group
+from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.live_settings.provider_setup import ProviderSetup
 from sophon_hosting.mcp_servers import create_mcp_supervisor
+from sophon_hosting.observability.log_buffer import LogBuffer
 from sophon_hosting.observability.metrics import Metrics
+from sophon_hosting.observability.redaction import LogRedactor, collect_secrets
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
+from sophon_hosting.queue.contract import QueueStatistics
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.schedules.factory import (
     build_scheduled_outbound,
@@ -109,16 +120,26 @@ class HostServer:
     Start order: store, recovery and worker, post-turn jobs, HTTP, hub, channels, MCP servers, scheduler. Shutdown
     order: the scheduler stops and channels stop receiving, running turns end, MCP servers end, channels and hub deliver
     the last messages and events, connections close, then the store. `channels` are those of the settings by default.
+    Without `runs_turns` other processes take the tasks from the queue, which they must share. With `loaded`, the
+    settings with their sources, operators can change some of them. Raises SettingsError.
     """
 
     def __init__(
-        self, services: Services, environment: Mapping[str, str], *, channels: Sequence[ConfiguredChannel] | None = None
+        self,
+        services: Services,
+        environment: Mapping[str, str],
+        *,
+        channels: Sequence[ConfiguredChannel] | None = None,
+        runs_turns: bool = True,
+        loaded: LoadedSettings | None = None,
     ) -> None:
         hub = services.settings.hub
         access = TokenAuthenticator.from_settings(hub, environment)
         self.services = services
         self.channels = ChannelSupervisor(
-            services, create_channels(services, environment) if channels is None else channels
+            services,
+            create_channels(services, environment) if channels is None else channels,
+            create_transcriber(services.settings, environment, services.clock),
         )
         register_schedule_tools(services)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
@@ -127,18 +148,27 @@ class HostServer:
         is_shared = has_several_users(services.settings) or bool(self.channels.channels)
         approvers = access.operator_ids | self.channels.approvers
         off_the_record = OffTheRecordHost(services, approvers=approvers, several_users=is_shared, events=self.metrics)
+        queue = build_queue(services, is_shared=is_shared)
+        is_in_group = is_group(services.store, queue)
+        check_role(services.settings, services.store, queue, runs_turns=runs_turns)
+        self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
         self.host = Host(
             services,
             build_pipelines(services),
-            queue=build_queue(services, is_shared=is_shared),
+            queue=queue,
             approvers=approvers,
             several_users=is_shared,
             build_outbound=build_scheduled_outbound(services, self.channels.replies),
             prepare=self.channels.prepare_run,
             build_event_row=build_event_rows(services),
+            fanout=build_fanout(services.settings, environment),
+            membership=self.membership,
         )
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
+        if loaded is not None:
+            self._add_live_settings(loaded, environment)
+        self.log_buffer = self.host.log_buffer = LogBuffer(LogRedactor(collect_secrets(services.settings, environment)))
         self.mcp = self.host.mcp = create_mcp_supervisor(services, environment, self.host.event_bus)
         self.channels.connect(self.host)
         self.scheduler = create_scheduler(self.host, self.channels.configured)
@@ -147,7 +177,8 @@ class HostServer:
         )
         self.host.webhooks = self.webhooks
         self.heartbeat = create_heartbeat(self.host)
-        throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc)
+        shared = SharedFailures(services.store.rate_windows, services.clock, FORGET_SECONDS) if is_in_group else None
+        throttle = LoginThrottle(services.clock, self.metrics.auth_failures.inc, shared)
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
@@ -180,10 +211,31 @@ class HostServer:
         self._warm_up_task: asyncio.Task[None] | None = None
         self._tools_task: asyncio.Task[None] | None = None
 
+    def _add_live_settings(self, loaded: LoadedSettings, environment: Mapping[str, str]) -> None:
+        live = self.host.live_settings = LiveSettings([self.services, self.off_the_record.services], loaded)
+        setup = self.host.provider_setup = ProviderSetup(live, self.services, environment)
+        level = loaded.settings.logging.level
+
+        def apply_level(settings: Settings) -> None:
+            nonlocal level
+            if settings.logging.level != level:
+                level = settings.logging.level
+                logging.getLogger().setLevel(level.upper())
+
+        def use_providers(providers: Sequence[Provider]) -> None:
+            self.metrics.allow_models([model.info.id for provider in providers for model in provider.models])
+            self._warm_up_task = asyncio.create_task(self._warm_up())
+
+        live.on_applied.append(apply_level)
+        setup.on_replaced.append(use_providers)
+
     async def start(self, address: ListenAddress) -> None:
         """Open the store, recover unfinished runs and serve the address. Raises StoreError."""
+        self.membership.address = address.url
+        self.log_buffer.attach()
         await self.services.store.maintenance.verify()
         await self.services.open()
+        await self.membership.check_group()
         await self.channels.load()
         await self.host.start()
         await self.off_the_record.start()
@@ -209,7 +261,10 @@ class HostServer:
             self._load_tools()
 
     async def shutdown(self, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> None:
-        """Shut down: running turns have `grace_seconds` to end; interrupted ones resume at the next start."""
+        """Shut down: running turns have `grace_seconds` to end; interrupted ones resume at the next start, or in
+        another process of the group.
+        """
+        self.host.begin_shutdown()
         for task in (self._warm_up_task, self._tools_task):
             if task is not None:
                 task.cancel()
@@ -234,14 +289,25 @@ class HostServer:
             self._listener.close()
             await self._runner.cleanup()
         finally:
+            self.log_buffer.detach()
             await self.services.close()
 
     async def _render_metrics(self) -> bytes:
         undelivered = await self._count_undelivered()
         self.metrics.record_store(self.services.store.health, self.host.store_monitor.space)
+        self.metrics.record_group(self.membership.last_count, self.membership.leadership.list_duties())
         return self.metrics.render(
-            await self.host.queue.statistics(), self.hub.statistics().clients, len(self._limiter), undelivered
+            await self._read_queue_statistics(), self.hub.statistics().clients, len(self._limiter), undelivered
         )
+
+    async def _read_queue_statistics(self) -> QueueStatistics | None:
+        """Return None if the queue does not say."""
+        try:
+            async with self.services.clock.timeout(METRICS_STORE_TIMEOUT_SECONDS):
+                with self.host.queue_health.watch():
+                    return await self.host.queue.statistics()
+        except (QueueUnavailable, TimeoutError):
+            return None
 
     async def _count_undelivered(self) -> int | None:
         """Return None if the store does not say: the metrics are needed most while it is unavailable."""

@@ -9,16 +9,21 @@ from sophon.clock import Clock
 from sophon.failure_log import log_failure
 from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
-from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.contract import Store
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
+from sophon_hosting.session_retention import SessionDeleter, SessionRetention, StoreSessions
+from sophon_hosting.snapshot_copies import SnapshotCopies
 
 log = logging.getLogger("sophon")
 
 INTERNAL_DAYS = 30
 """Days that what only the host uses is kept after its use: sent entries, de-duplication keys, decided approvals,
-journals. Platforms repeat a message for up to 7 days (WhatsApp). Source: reference/channels.md.
+journals, tokens that are no longer accepted. Platforms repeat a message for up to 7 days (WhatsApp). Source:
+reference/channels.md.
 """
+
+ACCOUNT_DAYS = 62
+"""Days that a budget's sums are kept: those of the present day and month are compared with the limits."""
 
 FIRST_SWEEP_SECONDS = 60.0
 SWEEP_INTERVAL_SECONDS = 3600.0
@@ -30,13 +35,19 @@ GOAL_WINDOW = timedelta(hours=1)
 
 
 class RetentionSweep:
-    """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow. Sessions and messages stay."""
+    """Deletes the data that is older than `Retention` and `INTERNAL_DAYS` allow.
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings, folder: Path) -> None:
+    `sessions` deletes sessions; by default in the store alone, as a process without a host does.
+    """
+
+    def __init__(
+        self, store: Store, clock: Clock, settings: Settings, folder: Path, sessions: SessionDeleter | None = None
+    ) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
-        self._learning, self._goals = settings.learning, settings.goals
-        self._snapshots, self._archive = settings.guards.snapshot, SnapshotArchive(folder)
+        self._learning, self._keep_unsent = settings.learning, settings.attachments.keep_unsent
+        self._snapshots, self._copies = settings.guards.snapshot, SnapshotCopies(store, clock, folder)
         self._longest_window = max(find_longest_window(settings.guards), GOAL_WINDOW)
+        self._sessions = SessionRetention(store, settings, sessions or StoreSessions(store.sessions))
 
     async def run_forever(self) -> None:
         """Sweep every `SWEEP_INTERVAL_SECONDS`, until cancelled; while the store is unavailable, wait."""
@@ -54,35 +65,51 @@ class RetentionSweep:
 
         Raises StoreUnavailable.
         """
-        store, settings, now = self._store, self._settings, self._clock.now()
-        internal = now - timedelta(days=INTERNAL_DAYS)
-        deleted = {
+        now = self._clock.now()
+        deleted = await self._sweep_internal(now)
+        deleted |= await self._sweep_snapshots()
+        deleted |= await self._sweep_learning(now)
+        deleted |= await self._sweep_settings(now)
+        # Last, because a session that is in use may refuse to be deleted.
+        deleted |= await self._sessions.sweep(now)
+        deleted["reclaimed_bytes"] = await self._store.maintenance.reclaim_space()
+        if any(deleted.values()):
+            log.info("deleted old data: %s", format_counts(deleted))
+        return deleted
+
+    async def _sweep_internal(self, now: datetime) -> dict[str, int]:
+        """Delete what only the host uses, some time after its use."""
+        store, internal = self._store, now - timedelta(days=INTERNAL_DAYS)
+        return {
             "sent_entries": await store.outbox.expire(internal),
             "inbound_keys": await store.runs.expire_keys(internal),
             "journal_entries": await store.journal.expire(internal),
             "approvals": await store.approvals.expire(internal),
             "rate_events": await store.rate_windows.expire(now - self._longest_window),
             "grants": await store.grants.expire(internal),
+            "api_tokens": await store.api_tokens.expire(internal),
+            "attachments": await store.attachments.expire(now - self._keep_unsent),
+            "accounts": await store.usage.expire_accounts(_to_day(now - timedelta(days=ACCOUNT_DAYS))),
         }
-        if (days := self._goals.keep_days) is not None:
-            deleted["goals"] = await store.goals.expire(now - timedelta(days=days))
-        deleted |= await self._sweep_snapshots()
-        deleted |= await self._sweep_learning(now)
+
+    async def _sweep_settings(self, now: datetime) -> dict[str, int]:
+        """Delete what `Retention` names, but sessions."""
+        store, settings = self._store, self._settings
+        deleted: dict[str, int] = {}
         if settings.events is not None:
             deleted["events"] = await store.events.expire(now - timedelta(days=settings.events))
         if settings.runs is not None:
-            deleted["schedules"] = await store.schedules.expire(now - timedelta(days=settings.runs))
-            deleted["runs"] = await store.runs.expire(now - timedelta(days=settings.runs))
-            deleted["sub_agents"] = await store.sub_agents.expire(now - timedelta(days=settings.runs))
+            before = now - timedelta(days=settings.runs)
+            deleted["schedules"] = await store.schedules.expire(before)
+            deleted["runs"] = await store.runs.expire(before)
+            deleted["dead_letters"] = await store.outbox.expire_dead(before)
+            deleted["sub_agents"] = await store.sub_agents.expire(before)
         if settings.usage is not None:
-            deleted["usage"] = await store.usage.expire((now - timedelta(days=settings.usage)).date().isoformat())
+            deleted["usage"] = await store.usage.expire(_to_day(now - timedelta(days=settings.usage)))
         if settings.audit is not None:
             deleted["audit_entries"] = await store.audit.expire(now - timedelta(days=settings.audit))
         if settings.traces is not None:
             deleted["traces"] = await store.traces.expire(now - timedelta(days=settings.traces))
-        deleted["reclaimed_bytes"] = await store.maintenance.reclaim_space()
-        if any(deleted.values()):
-            log.info("deleted old data: %s", format_counts(deleted))
         return deleted
 
     async def _sweep_learning(self, now: datetime) -> dict[str, int]:
@@ -97,16 +124,12 @@ class RetentionSweep:
         return {"trajectories": deleted, "routing_policies": policies, "vectors": vectors}
 
     async def _sweep_snapshots(self) -> dict[str, int]:
-        """Delete old snapshots, then the copies that no snapshot has, also those that a kill has left."""
+        """Delete old snapshots, then the copies on this machine that no snapshot has."""
         store, settings = self._store.snapshots, self._snapshots
         now = self._clock.now()
         before = None if settings.days is None else now - timedelta(days=settings.days)
         deleted = await store.expire(before, settings.keep)
-        copies = await self._clock.run_in_thread(lambda: self._archive.list_old_copies(now))
-        ids = await store.find_ids({name.partition(".")[0] for name in copies})
-        unused = [name for name in copies if name.partition(".")[0] not in ids]
-        await self._clock.run_in_thread(lambda: self._archive.remove(unused))
-        return {"snapshots": deleted, "unused_copies": len(unused)}
+        return {"snapshots": deleted, "unused_copies": await self._copies.sweep()}
 
 
 def find_longest_window(guards: GuardsSettings) -> timedelta:
@@ -118,3 +141,7 @@ def find_longest_window(guards: GuardsSettings) -> timedelta:
 def format_counts(counts: Mapping[str, int]) -> str:
     """Return the counts that are not 0, in words."""
     return ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items() if count) or "nothing"
+
+
+def _to_day(at: datetime) -> str:
+    return at.date().isoformat()

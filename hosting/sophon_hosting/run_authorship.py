@@ -12,6 +12,9 @@ OWN_TEXT = "own_text"
 FOREIGN_SOURCES = "foreign_sources"
 """Key, in `Run.origin`, of the sources of the text that others wrote; see `sophon.context.provenance`."""
 
+PIECES = "pieces"
+"""Key, in `Run.origin`, of the messages that the run's message was merged from; missing if it was one."""
+
 CALL = "call"
 """Key, in `Run.options`, of the tool call of a client that the run is; missing for a message."""
 
@@ -23,6 +26,10 @@ FORWARDED_MESSAGE = "forwarded message"
 
 QUOTED_MESSAGE = "quoted message"
 """Source of a text that was quoted, and that neither the owner nor the assistant wrote."""
+
+
+GROUP_HISTORY = "group history"
+"""Source of what was written in a group before a message to the assistant."""
 
 
 def own_text_of_run(run: Run) -> str:

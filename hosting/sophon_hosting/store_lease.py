@@ -1,7 +1,8 @@
-"""Store lease: the exclusive claim of one host process on its store.
+"""Store lease: the claim of a host process on its store, exclusive or shared with the other processes of a group.
 
-Two hosts with in-memory queues would run the same tasks twice. A shared queue (Redis, RabbitMQ) needs no lease. The
-terminal chat takes no lease because it runs no queued tasks.
+Two hosts with in-memory queues would run the same tasks twice, and so would one with such a queue beside a group that
+has a shared one: the first needs the store alone, the processes of a group exclude only those. An SQLite file is for
+one process, whatever its queue. The terminal chat takes no lease because it runs no queued tasks.
 """
 
 import fcntl
@@ -29,30 +30,36 @@ ADVISORY_KEY = 0x50_50_48_4F_4E
 MAX_APPLICATION_NAME_CHARACTERS = 63
 """Maximum length of `application_name` in PostgreSQL, in characters."""
 
+SHARED_MODE = "ShareLock"
+"""Mode of a shared advisory lock in `pg_locks`."""
+
 _HOLDER = text(
-    "SELECT held.application_name FROM pg_locks JOIN pg_stat_activity AS held USING (pid) "
+    "SELECT held.application_name, mode FROM pg_locks JOIN pg_stat_activity AS held USING (pid) "
     "WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND (classid::bigint << 32 | objid::bigint) = :key "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 
 
 class StoreLease:
-    """Exclusive lease on a store, held for a `with` block or until the process ends.
+    """Lease on a store, held for a `with` block or until the process ends.
 
     SQLite: an `flock` on a file beside the database, which the kernel releases. PostgreSQL: an advisory lock on a
-    dedicated connection (a pooler such as PgBouncer must use session mode). An in-memory store needs no lease.
+    dedicated connection (a pooler such as PgBouncer must use session mode), which the processes of a group
+    (`is_shared`) hold together and any other one alone. An in-memory store needs no lease.
 
     Raises StoreError if another process holds the lease (the message names it) or acquiring it fails.
     """
 
-    def __init__(self, url: str, *, folder: Path | None = None) -> None:
-        self._url, self._folder = url, folder or Path()
+    def __init__(self, url: str, *, folder: Path | None = None, is_shared: bool = False) -> None:
+        self._url, self._folder, self._is_shared = url, folder or Path(), is_shared
         self._lock_handle: _FileLock | _ServerLock | None = None
 
     def __enter__(self) -> Self:
         if self._url != MEMORY_SCHEME:
             url = resolve_url(self._url, self._folder)
-            self._lock_handle = _FileLock(url) if url.get_backend_name() == "sqlite" else _ServerLock(url)
+            self._lock_handle = (
+                _FileLock(url) if url.get_backend_name() == "sqlite" else _ServerLock(url, self._is_shared)
+            )
         return self
 
     def __exit__(
@@ -105,8 +112,8 @@ class _FileLock:
 
 
 class _ServerLock:
-    def __init__(self, url: URL) -> None:
-        self._name = describe_url(url)
+    def __init__(self, url: URL, is_shared: bool) -> None:
+        self._name, self._is_shared = describe_url(url), is_shared
         try:
             # Autocommit: a transaction that stays open for weeks would block vacuuming.
             self._engine = create_engine(
@@ -145,8 +152,13 @@ class _ServerLock:
         return connection
 
     def _lock(self, connection: Connection) -> None:
-        if not connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY}).scalar():
-            raise _already_held(self._name, connection.execute(_HOLDER, {"key": ADVISORY_KEY}).scalar() or "")
+        function = "pg_try_advisory_lock_shared" if self._is_shared else "pg_try_advisory_lock"
+        if connection.execute(text(f"SELECT {function}(:key)"), {"key": ADVISORY_KEY}).scalar():
+            return
+        holder, mode = connection.execute(_HOLDER, {"key": ADVISORY_KEY}).first() or ("", "")
+        if self._is_shared or mode == SHARED_MODE:
+            raise _other_queue(self._name, holder)
+        raise _already_held(self._name, holder)
 
 
 def _process_name() -> str:
@@ -156,4 +168,12 @@ def _process_name() -> str:
 def _already_held(name: str, holder: str) -> StoreError:
     return StoreError(
         name, f"{holder or 'another process'} is already using this store; stop it or choose another Store.Url"
+    )
+
+
+def _other_queue(name: str, holder: str) -> StoreError:
+    return StoreError(
+        name,
+        f"{holder or 'another process'} is using this store with another kind of queue; all its processes must have "
+        "the same shared queue (Queue.Backend, Queue.Url, Queue.Name), or one of them have it alone",
     )

@@ -2,30 +2,32 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import TypeVar
 
 from sophon.cancellation import Cancellation
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.context.usage_rows import usage_rows
-from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
+from sophon.errors import NotFound, QueueUnavailable, SophonError, StaleRun, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
-from sophon.stores.runs.transitions import begin_run
 from sophon.trace_context import PROPAGATED
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
-from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
+from sophon_hosting.queue.health import QueueHealth
+from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, interrupted_error
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
+from sophon_hosting.runs.delivery_settlement import DeliverySettlement
 from sophon_hosting.runs.direct_calls import DirectChains
+from sophon_hosting.runs.isolation import POSTPONED_SECONDS, Isolation
+from sophon_hosting.runs.lease_renewal import LeaseRenewal
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
+from sophon_hosting.runs.run_start import RunStarter
+from sophon_hosting.runs.store_retry import INITIAL_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, write_until_stored
 from sophon_hosting.runs.traces import find_trace_origin
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
@@ -35,12 +37,6 @@ from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.trace import TRACE_ORIGIN
 
 log = logging.getLogger("sophon")
-
-T = TypeVar("T")
-
-INITIAL_BACKOFF_SECONDS = 0.25
-MAX_BACKOFF_SECONDS = 8.0
-"""Back-off before retrying a run whose outcome the store refused; as for providers (reference/sophon.md)."""
 
 
 class Worker:
@@ -54,8 +50,11 @@ class Worker:
     between, recovery finds the run. While the store is unavailable no turn starts, and a
     running one waits at its next operation on the store, within its time limit. A turn that cannot wait, because it has
     not begun, is run again afterwards; that does not count as one of its attempts. An outcome that the store does not
-    take is kept in memory and written again until it does. `interrupted_run_ids` holds the ids of runs that a previous
-    process interrupted.
+    take is kept in memory and written again until it does.
+
+    A run that the store has as running when it is delivered was interrupted, with its process or by an error: it
+    resumes from its checkpoint, or restarts. Where several processes share the queue, the leases of the deliveries are
+    renewed meanwhile, and the interrupted run may have been another process's.
     """
 
     def __init__(
@@ -67,22 +66,29 @@ class Worker:
         terminator: RunTerminator,
         event_bus: EventBus,
         accepted_runs: AcceptedRuns,
+        health: QueueHealth,
         prepare: PrepareRun = prepare_nothing,
     ) -> None:
-        self._prepare = prepare
+        self._prepare, self._health = prepare, health
         self._services, self.pipelines, self._queue = services, pipelines, queue
         self._active_runs, self._terminator, self._event_bus = active_runs, terminator, event_bus
-        self._accepted_runs = accepted_runs
         # The same for all of them.
-        self._begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
+        begins_in_chain = any(isinstance(middleware, SessionEvents) for middleware in pipelines.default)
+        self._starter = RunStarter(
+            services, event_bus, accepted_runs, is_shared=queue.is_shared, begins_in_chain=begins_in_chain
+        )
         self._direct_chains = DirectChains()
+        self._leases = LeaseRenewal(queue, services.clock, health)
+        self._settlement = DeliverySettlement(services, queue, active_runs, terminator, event_bus, self._leases)
+        self._isolation = Isolation()
         self._consumers: list[asyncio.Task[None]] = []
-        self.interrupted_run_ids: set[str] = set()
 
     def start(self) -> None:
-        """Start the consumer tasks."""
+        """Start the consumer tasks, and the renewal of their leases."""
         count = self._services.settings.agent_execution.max_concurrent_tasks
         self._consumers = [asyncio.create_task(self._consume()) for _ in range(count)]
+        if self._queue.lease_seconds is not None:
+            self._consumers.append(asyncio.create_task(self._leases.run_forever()))
 
     async def shutdown(self, grace_seconds: float) -> None:
         """Shut down: wait `grace_seconds` for running turns, interrupt the rest, and end the consumer tasks."""
@@ -93,15 +99,30 @@ class Worker:
         self._consumers = []
 
     async def _consume(self) -> None:
+        backoff_seconds = INITIAL_BACKOFF_SECONDS
         while True:
             await self._services.store.health.wait_until_available()
-            await self._consume_delivery(await self._queue.take())
+            try:
+                with self._health.watch():
+                    delivery = await self._queue.take()
+            except QueueUnavailable:  # from a queue that does not wait for its server
+                await self._services.clock.sleep(backoff_seconds)
+                backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
+                continue
+            backoff_seconds = INITIAL_BACKOFF_SECONDS
+            if self._isolation.admits(delivery):
+                with self._isolation.run(delivery):
+                    await self._consume_delivery(delivery)
+            else:
+                await self._settlement.leave(delivery, POSTPONED_SECONDS)
+            del delivery
 
     async def _consume_delivery(self, delivery: Delivery) -> None:
         """Run a turn. A method of its own, so that a consumer that waits holds nothing of its last turn."""
+        active_run = ActiveRun(delivery.entry.task_id)
+        self._leases.hold(active_run, delivery)
         while (previous := self._active_runs.get(delivery.entry.task_id)) is not None:
             await previous.released.wait()
-        active_run = ActiveRun(delivery.entry.task_id)
         self._active_runs.add(active_run)
         # The task created inside inherits the log context.
         with log_context(task_id=active_run.task_id, session_id=delivery.entry.session_id):
@@ -109,30 +130,49 @@ class Worker:
         await asyncio.wait({active_run.worker_task})
 
     async def _work(self, active_run: ActiveRun, delivery: Delivery) -> None:
-        can_ack, is_counted = False, True
-        try:
-            can_ack = await self._attempt(active_run)
-        except StoreUnavailable as error:
-            is_counted = False
-            log_failure(log, error, "run %s waits for the store", active_run.task_id)
-        except asyncio.CancelledError:
-            can_ack = active_run.has_outcome  # if it was recorded before the interruption was delivered
-            log.info("run %s was interrupted", active_run.task_id)
-        except Exception as error:  # noqa: BLE001 - logged, and tried again
-            log_failure(log, error, "run %s failed without an outcome", active_run.task_id)
+        can_ack, is_counted = await self._try_turn(active_run)
         active_run.is_finalizing = True
         try:
-            await self._settle_delivery(active_run, delivery, can_ack, is_counted)
+            if can_ack:
+                await self._settlement.ack(active_run, delivery)
+            else:
+                await self._settlement.give_back(active_run, delivery, is_counted=is_counted)
+        except QueueUnavailable as error:  # its lease ends, and it is delivered again
+            self._health.note_failure(error)
+            await self._settlement.leave(delivery)
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "the queue entry of run %s could not be settled", active_run.task_id)
+            await self._settlement.leave(delivery)
         finally:
             # Whatever has interrupted the settlement, as a shutdown while the store is unavailable.
+            self._leases.release(active_run)
             self._terminator.keep_usage(active_run)
+            if active_run.fence is not None:
+                self._event_bus.release_fence(delivery.entry.session_id, active_run.fence)
             if self._active_runs.get(active_run.task_id) is active_run:
                 self._active_runs.remove(active_run)
 
+    async def _try_turn(self, active_run: ActiveRun) -> tuple[bool, bool]:
+        """Run or resume the turn; return whether its delivery can be acked, and whether it counts as an attempt."""
+        try:
+            return await self._attempt(active_run), True
+        except StoreUnavailable as error:
+            log_failure(log, error, "run %s waits for the store", active_run.task_id)
+            return False, False
+        except StaleRun:
+            active_run.is_stale = True
+        except asyncio.CancelledError:
+            if not active_run.is_stale:
+                log.info("run %s was interrupted", active_run.task_id)
+            # The outcome may have been recorded before; a shutdown brings a task no nearer to the dead letters.
+            return active_run.has_outcome, not active_run.is_interrupted
+        except Exception as error:  # noqa: BLE001 - logged, and tried again
+            log_failure(log, error, "run %s failed without an outcome", active_run.task_id)
+        return False, True
+
     async def _attempt(self, active_run: ActiveRun) -> bool:
         """Run or resume the turn; return whether the delivery can be acked."""
+        services = self._services
         try:
             await self._run_turn(active_run)
         except StoreUnavailable:
@@ -140,10 +180,10 @@ class Worker:
                 raise
         if active_run.held_outcome is not None:
             log.debug("the outcome of run %s waits for the store", active_run.task_id)
-            await self._write_until_stored(active_run, lambda: self._terminator.write_held_outcome(active_run))
+            await write_until_stored(services, active_run, lambda: self._terminator.write_held_outcome(active_run))
             if active_run.run is not None:
                 run = active_run.run
-                await self._write_until_stored(active_run, lambda: self._terminator.withdraw_approvals(run))
+                await write_until_stored(services, active_run, lambda: self._terminator.withdraw_approvals(run))
         return active_run.has_outcome or active_run.is_suspended
 
     async def _run_turn(self, active_run: ActiveRun) -> None:
@@ -151,7 +191,7 @@ class Worker:
             await self._start_turn(active_run)
         except asyncio.CancelledError:
             task = asyncio.current_task()
-            if task is None or not active_run.is_cancel_requested:
+            if task is None or active_run.is_stale or not active_run.is_cancel_requested:
                 raise
             task.uncancel()
             active_run.run = active_run.run or await self._services.store.runs.get(active_run.task_id)
@@ -159,25 +199,41 @@ class Worker:
                 await self._terminator.cancel(active_run)
 
     async def _start_turn(self, active_run: ActiveRun) -> None:
-        services = self._services
         try:
-            stored = self._accepted_runs.take(active_run.task_id) or await services.store.runs.get(active_run.task_id)
-            start = begin_run(stored, services.clock.now())
-            active_run.must_begin = start.verdict == "begun" and self._begins_in_chain and start.run.checkpoint is None
-            if start.verdict == "begun" and not active_run.must_begin:
-                start = await services.store.runs.begin(active_run.task_id, services.clock.now())
+            stored = await self._starter.load(active_run.task_id)
+            if await self._starter.is_waiting_for_people(stored):
+                await self._hold_lane(active_run, stored)
+                return
+            verdict = await self._starter.begin(active_run, stored)
         except NotFound:  # its session was deleted
             active_run.has_outcome = True
             return
-        active_run.run = run = start.run
-        # A killed process may have left a question that a running call had asked.
-        active_run.may_have_asked = run.starts > 1
-        if start.verdict == "over":
-            active_run.has_outcome = True
-            return
-        if start.verdict == "cancelled":
+        run = active_run.run
+        assert run is not None
+        if verdict == "cancelled":
             await self._terminator.cancel(active_run)
+        if verdict != "begun":
+            active_run.has_outcome = active_run.has_outcome or verdict == "over"
             return
+        is_interrupted, is_shared = stored.status == "running", self._queue.is_shared
+        if is_interrupted and is_shared and self._services.settings.agent_execution.recovery == "Fail":
+            await self._terminator.fail(active_run, interrupted_error())
+            return
+        if run.starts > 1 and is_shared:
+            await self._event_bus.load_run_events(run)
+        ctx = await self._build_turn(active_run, run)
+        if ctx is None:
+            return
+        if is_interrupted:
+            restart_reply(ctx, run)
+        with log_context(trace_id=run.options.get("trace"), user=run.owner):
+            log.info("turn started, start %d", run.starts)
+            await self._run_chain(active_run, ctx)
+            log.info(_describe_end(active_run))
+
+    async def _build_turn(self, active_run: ActiveRun, run: Run) -> Context | None:
+        """Return the turn of a run; None if it cannot be built, and then the run has failed. Raises StoreError."""
+        services = self._services
         try:
             async with Cancellation().enforce():
                 prepared = await self._prepare(run)
@@ -190,14 +246,8 @@ class Worker:
             raise
         except SophonError as error:
             await self._terminator.fail(active_run, error)
-            return
-        if active_run.task_id in self.interrupted_run_ids:
-            self.interrupted_run_ids.discard(active_run.task_id)
-            restart_reply(active_run.ctx, run)
-        with log_context(trace_id=run.options.get("trace"), user=run.owner):
-            log.info("turn started, start %d", run.starts)
-            await self._run_chain(active_run, active_run.ctx)
-            log.info(_describe_end(active_run))
+            return None
+        return ctx
 
     def _note_origin(self, ctx: Context, run: Run) -> None:
         """Note where the turn comes from; with telemetry, what it calls gets its trace context."""
@@ -241,71 +291,28 @@ class Worker:
         async def suspend() -> Run:
             return await suspend_run(self._event_bus, self._services.store.runs, active_run, ctx)
 
-        run = await self._write_until_stored(active_run, suspend)
+        run = await write_until_stored(self._services, active_run, suspend)
         if run.cancel_requested:
             await self._terminator.cancel(active_run)
             return
-        await self._queue.hold_lane(run.session_id, active_run.task_id)
-        active_run.is_suspended = True
+        await self._hold_lane(active_run, run)
 
-    async def _settle_delivery(
-        self, active_run: ActiveRun, delivery: Delivery, can_ack: bool, is_counted: bool
-    ) -> None:
-        entry = delivery.entry
-        if can_ack:
-            if not active_run.is_suspended:
-                if active_run.may_have_asked and active_run.run is not None:
-                    run = active_run.run
-                    await self._write_until_stored(active_run, lambda: self._terminator.withdraw_approvals(run))
-                await self._queue.release_lane(entry.session_id, entry.task_id)
-            self._active_runs.remove(active_run)
-            await self._queue.ack(delivery)
+    async def _hold_lane(self, active_run: ActiveRun, run: Run) -> None:
+        """Hold the lane of a suspended run, unless another process has cancelled it meanwhile."""
+        active_run.is_finalizing = True
+        try:
+            with self._health.watch():
+                await self._queue.hold_lane(run.session_id, active_run.task_id)
+        except QueueUnavailable:  # the store starts no later run of the session
+            active_run.is_suspended = True
             return
-        if not active_run.is_interrupted:
-            backoff_seconds = min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
-            await self._wait_for_store(active_run, partial(self._services.clock.sleep, backoff_seconds))
-            await self._wait_for_store(active_run, self._services.store.health.wait_until_available)
-        await self._record_lost_usage(active_run)
-        self.interrupted_run_ids.add(entry.task_id)
-        self._active_runs.remove(active_run)
-        if await self._queue.nack(delivery, is_counted=is_counted) == "dead":
-            await self._write_until_stored(active_run, lambda: self._give_up(entry.task_id, delivery.delivery_count))
-
-    async def _record_lost_usage(self, active_run: ActiveRun) -> None:
-        def record() -> Awaitable[None]:
-            return self._terminator.record_lost_usage(active_run)
-
-        try:
-            await (record() if active_run.is_interrupted else self._write_until_stored(active_run, record))
-        except Exception as error:  # noqa: BLE001 - logged; the delivery must be settled whatever happens here
-            log_failure(log, error, "the usage of run %s could not be recorded", active_run.task_id)
-
-    async def _write_until_stored(self, active_run: ActiveRun, write: Callable[[], Awaitable[T]]) -> T:
-        """Repeat a write until the store takes it; a shutdown interrupts the wait between two attempts."""
-        backoff_seconds = INITIAL_BACKOFF_SECONDS
-        while True:
-            try:
-                return await write()
-            except StoreUnavailable:
-                await self._wait_for_store(active_run, self._services.store.health.wait_until_writable)
-                await self._wait_for_store(active_run, partial(self._services.clock.sleep, backoff_seconds))
-            backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
-
-    async def _wait_for_store(self, active_run: ActiveRun, wait: Callable[[], Awaitable[None]]) -> None:
-        if active_run.is_interrupted:  # during the write: nobody cancels the wait
-            raise asyncio.CancelledError
-        active_run.is_waiting_for_store = True
-        try:
-            await wait()
-        finally:
-            active_run.is_waiting_for_store = False
-
-    async def _give_up(self, task_id: str, count: int) -> None:
-        run = await self._services.store.runs.get(task_id)
-        if not run.is_finished:
-            await self._terminator.fail_inactive(
-                run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts")
-            )
+        if self._queue.is_shared:
+            services = self._services
+            current = await write_until_stored(services, active_run, lambda: services.store.runs.find(run.id))
+            if current is None or current.is_finished:
+                active_run.has_outcome = True
+                return
+        active_run.is_suspended = True
 
 
 def _describe_end(active_run: ActiveRun) -> str:

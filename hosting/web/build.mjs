@@ -1,6 +1,6 @@
-// Builds the web page: bundles src/ into ../sophon_hosting/web/, with a gzip-compressed copy of each file.
+// Builds the web page: bundles src/ into ../sophon_hosting/web/, with a gzip-compressed copy of each file. What the page
+// imports when it is first needed (highlighting, mathematics) is a file of its own.
 import { build } from "esbuild";
-import { createHash } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -19,6 +19,9 @@ const bundle = await build({
   jsx: "automatic",
   jsxImportSource: "preact",
   legalComments: "none",
+  splitting: true,
+  entryNames: "assets/[name]-[hash]",
+  chunkNames: "assets/[name]-[hash]",
   outdir: staging,
   write: false,
   define: { "process.env.NODE_ENV": '"production"' },
@@ -31,18 +34,14 @@ async function writeWithGzip(path, content) {
 }
 
 await rm(staging, { recursive: true, force: true });
-const assetUrls = {};
-for (const { path, contents } of bundle.outputFiles) {
-  const [stem, extension] = path.slice(staging.length + 1).split(".");
-  const digest = createHash("sha256").update(contents).digest("hex").slice(0, 12);
-  assetUrls[`${stem}.${extension}`] = `/assets/${stem}-${digest}.${extension}`;
-  await writeWithGzip(join(staging, assetUrls[`${stem}.${extension}`]), contents);
-}
+const names = bundle.outputFiles.map(({ path }) => path.slice(staging.length + 1));
+for (const [index, { contents }] of bundle.outputFiles.entries()) await writeWithGzip(join(staging, names[index]), contents);
+const urlOf = (stem, extension) => `/${names.find((name) => name.startsWith(`assets/${stem}-`) && name.endsWith(extension))}`;
 const icon = await readFile(join(here, "src/icon.svg"));
 await writeWithGzip(join(staging, "assets/icon.svg"), icon);
 const html = (await readFile(join(here, "src/index.html"), "utf8"))
-  .replace("{{script}}", assetUrls["page.js"])
-  .replace("{{style}}", assetUrls["style.css"]);
+  .replace("{{script}}", urlOf("page", ".js"))
+  .replace("{{style}}", urlOf("style", ".css"));
 await writeWithGzip(join(staging, "index.html"), html);
 await rm(target, { recursive: true, force: true });
 await rename(staging, target);

@@ -5,6 +5,7 @@ import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 from sophon import events
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from sophon.traces.stage_clock import StageFrame
 
 T = TypeVar("T")
+
+_ATTACHMENTS = operator.attrgetter("attachments")
 
 log = logging.getLogger("sophon")
 
@@ -208,6 +211,8 @@ class Context(TurnState):
         """
         gateway = self.services.gateway
         route = route or (self.route if self.route is not None else gateway.candidates())
+        if any(map(_ATTACHMENTS, request.messages)):  # no Python call for each message of a long history
+            request = request.copy_with(messages=await self._show_attachments(request.messages))
         response = await gateway.call(
             request,
             route,
@@ -224,6 +229,17 @@ class Context(TurnState):
         if (usage := response.usage) is not None:
             tally.usage = usage if tally.usage is NO_USAGE else tally.usage + usage
         return response
+
+    async def _show_attachments(self, messages: Sequence[Message]) -> list[Message]:
+        from sophon.context.attached_files import SHOWN_MESSAGES, Shown, show_attachments  # lazy: few have files
+
+        shown: Shown | None = self.get(SHOWN_MESSAGES)
+        if shown is None:
+            shown = {}
+            self.put(SHOWN_MESSAGES, shown)
+        read = partial(self.services.store.attachments.read, session_id=self.session_id)
+        most = self.services.settings.attachments.max_text_characters
+        return await show_attachments(messages, read, shown, max_characters=most)
 
     def settle(
         self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0

@@ -14,7 +14,7 @@ from sophon.events.models import BudgetAlert, ModelAttempt, ModelFallback, Provi
 from sophon.events.plans import GoalChanged, PlanProposed, PlanStepChanged, StepStatus
 from sophon.events.routing import DecisionMade, RouteChosen, Stage, StageCompleted
 from sophon.events.schedules import ScheduleChanged, ScheduleFired
-from sophon.events.sessions import AnswerUndelivered, FeedbackRecorded, SessionDeleted, SessionTitled
+from sophon.events.sessions import AnswerUndelivered, FeedbackRecorded, SessionChanged, SessionDeleted, SessionTitled
 from sophon.events.streaming import Reasoning, ReasoningChunk, StreamChunk, StreamCompleted, StreamReset
 from sophon.events.tools import (
     CustomToolChanged,
@@ -78,6 +78,7 @@ __all__ = [
     "RouteChosen",
     "ScheduleChanged",
     "ScheduleFired",
+    "SessionChanged",
     "SessionDeleted",
     "SessionTitled",
     "SkillLoaded",

@@ -15,6 +15,17 @@ class SessionTitled(Event):
 
 
 @dataclass(slots=True, kw_only=True)
+class SessionChanged(Event):
+    """Somebody renamed, pinned or archived the conversation; `title` is what is shown."""
+
+    durable: ClassVar[bool] = False
+
+    title: str
+    pinned: bool
+    archived: bool
+
+
+@dataclass(slots=True, kw_only=True)
 class SessionDeleted(Event):
     """The session was deleted: every subscription to it has ended, and a session of that id is a new one."""
 

@@ -1,6 +1,6 @@
 """Events of a turn: its beginning, activity, messages and end."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -14,10 +14,21 @@ AgentActivity: TypeAlias = Literal["thinking", "planning", "calling_tool", "wait
 
 @dataclass(slots=True, kw_only=True)
 class TaskQueued(Event):
-    """The message `text` was queued; `position` tasks are ahead of it."""
+    """The message `text` was queued; `position` tasks are ahead of it. `attachments` are its files, and missing without
+    any.
+    """
 
     position: int = 0
     text: str = ""
+    attachments: Sequence[Mapping[str, Any]] = ()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the payload, without empty `attachments`."""
+        data = Event.to_wire(self)  # not super(), as below
+        data["attachments"] = list(self.attachments)
+        if not self.attachments:
+            del data["attachments"]
+        return data
 
 
 @dataclass(slots=True, kw_only=True)

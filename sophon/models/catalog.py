@@ -45,6 +45,14 @@ def lookup_model_info(
     return ModelInfo(model_name, provider_id or provider_type, **fields)
 
 
+def list_catalog_models(provider_type: str) -> list[str]:
+    """Return the names of a provider's models for conversations in the table, in its order."""
+    family = _ALIASES.get(provider_type, provider_type)
+    entries = _load_table().items()
+    own = [key for key, each in entries if each.get("litellm_provider") == family and each.get("mode") == "chat"]
+    return list(dict.fromkeys(key.removeprefix(f"{family}/") for key in own))
+
+
 def _find_entry(provider_type: str, name: str) -> Mapping[str, Any] | None:
     family = _ALIASES.get(provider_type, provider_type)
     # Ollama's tags name a size or a quantisation; the table often knows the model only without one.

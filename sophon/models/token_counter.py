@@ -78,7 +78,7 @@ class TokenCounter:
         return self.name != ESTIMATE_NAME
 
     def count_message(self, message: Message) -> int:
-        """Return the tokens of a message including its tool calls and images; cached on the message."""
+        """Return the tokens of a message including its tool calls, images and attachments; cached on the message."""
         cached, name = message.tokens, self.name
         if cached is not None and cached[0] is name:
             return cached[1]
@@ -87,6 +87,10 @@ class TokenCounter:
             count += self.count_tool_call(call)
         if message.images:
             count += _count_images(message)
+        for attachment in message.attachments:
+            count += attachment.tokens
+        for document in message.documents:
+            count += document.tokens
         # The name from before: in a worker thread the tokenizer may be replaced meanwhile.
         object.__setattr__(message, "tokens", (name, count))
         return count

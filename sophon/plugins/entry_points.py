@@ -4,8 +4,7 @@
     sophon.models        a function that returns a model; the entry point's name is a provider's `Type`
     sophon.middlewares   a chain factory (Services -> Pipeline); the entry point's name is a `Chain.Name`
 
-The host reads the group `sophon.channels`, and refuses to start with a plug-in of `sophon.queues`, which this version
-does not support.
+The host reads the groups `sophon.channels` and `sophon.queues`.
 """
 
 from collections.abc import Iterable

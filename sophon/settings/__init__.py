@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sophon.settings.markdown_table import render_settings_table
     from sophon.settings.redacted_dump import redact_settings
     from sophon.settings.root import Settings
+    from sophon.settings.sections.attachments import AttachmentsSettings
     from sophon.settings.sections.budget import (
         EVERY_PROVIDER,
         BudgetSettings,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentExecutionSettings": "sophon.settings.sections.turn",
     "ApprovalSettings": "sophon.settings.sections.turn",
+    "AttachmentsSettings": "sophon.settings.sections.attachments",
     "BudgetSettings": "sophon.settings.sections.budget",
     "ChainSettings": "sophon.settings.sections.turn",
     "ChannelsSettings": "sophon.settings.sections.host",
@@ -115,6 +117,7 @@ __all__ = [
     "EVERY_PROVIDER",
     "AgentExecutionSettings",
     "ApprovalSettings",
+    "AttachmentsSettings",
     "BudgetSettings",
     "ChainSettings",
     "ChannelsSettings",

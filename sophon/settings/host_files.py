@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sophon.settings.root import Settings
+from sophon.settings.saved_settings import KEY_FILES, SAVED_FILE
 from sophon.settings.secret_search import find_secrets
 
 SETTINGS_PATTERNS = ("appsettings*.json", ".env")
@@ -17,6 +18,8 @@ def find_host_files(settings: Settings, folder: Path, environment: Mapping[str, 
     """Return the host's own files, existing or not: settings in `folder`, the database, and files with secrets."""
     return [
         *(path for pattern in SETTINGS_PATTERNS for path in sorted(folder.glob(pattern))),
+        folder / SAVED_FILE,
+        *sorted((folder / SAVED_FILE).parent.glob(KEY_FILES)),
         *_find_database_files(settings, folder, environment),
         *(secret.file for secret in find_secrets(settings) if secret.file is not None),
     ]

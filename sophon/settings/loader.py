@@ -1,21 +1,48 @@
 """Loading of settings from files, environment variables and the command line."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sophon.errors import SettingsError
+from sophon.lazy_dataclass import dataclass
 from sophon.settings.root import Settings, validate_settings
+from sophon.settings.saved_settings import SavedSettings
 from sophon.settings.sources.command_line import SettingOverrides, layers_from_pairs
 from sophon.settings.sources.environment import layers_from_environment
 from sophon.settings.sources.json_files import read_settings_file
-from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers
+from sophon.settings.sources.layers import SettingsLayer, find_source, merge_layers, normalize_keys
 from sophon.settings.types.json_types import SettingPath
 from sophon.settings.types.secret_references import resolve_file_paths
 from sophon.settings.validation_errors import format_problem
 
 SETTINGS_FILE_NAME = "appsettings.json"
 ENVIRONMENT_VARIABLE = "SOPHON_ENVIRONMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The settings, the layers that they come from, the one that wins last, and where the host saves its own."""
+
+    settings: Settings
+    layers: Sequence[SettingsLayer]
+    saved: SavedSettings
+
+    @property
+    def saved_source(self) -> str:
+        """Name of the layer of what the host saved."""
+        return str(self.saved.file)
+
+    def find_source(self, path: SettingPath) -> str | None:
+        """Return the name of the source that sets a path; None for a default."""
+        return find_source(self.layers, path)
+
+    def with_saved(self, values: Mapping[str, Any]) -> "LoadedSettings":
+        """Return the settings as they would be if the host had saved these values. Raises SettingsError."""
+        layer = SettingsLayer(self.saved_source, resolve_file_paths(values, self.saved.file.parent))
+        layers = [layer if each.source == self.saved_source else each for each in self.layers]
+        return _validate(layers, self.saved)
 
 
 def load_settings(
@@ -25,14 +52,31 @@ def load_settings(
     environment: Mapping[str, str],
     overrides: SettingOverrides = (),
 ) -> Settings:
-    """Load `appsettings.json`, `appsettings.{SOPHON_ENVIRONMENT}.json`, `environment` and `overrides`; later wins.
+    """Load `appsettings.json`, `appsettings.{SOPHON_ENVIRONMENT}.json`, what the host saved (`SavedSettings`),
+    `environment` and `overrides`; later wins.
 
     The files are in `folder`, by default the working directory. `file` replaces `appsettings.json` and must exist; the
     environment's file is next to it (`my.json`, `my.Production.json`). Relative `{"$file": ...}` paths are relative to
     the folder of the files. Raises SettingsError with every problem, its path and its source.
     """
+    return load_with_layers(folder=folder, file=file, environment=environment, overrides=overrides).settings
+
+
+def load_with_layers(
+    *,
+    folder: Path | None = None,
+    file: Path | None = None,
+    environment: Mapping[str, str],
+    overrides: SettingOverrides = (),
+) -> LoadedSettings:
+    """Load the settings as `load_settings` does; return them with the layers that they come from."""
     base = file or (folder or Path()) / SETTINGS_FILE_NAME
+    saved = SavedSettings(base.parent)
     files, file_problems = _read_files(base, environment.get(ENVIRONMENT_VARIABLE, ""), base_required=file is not None)
+    try:
+        files.append(read_settings_file(Settings, saved.file) or SettingsLayer(str(saved.file), {}))
+    except SettingsError as error:
+        file_problems += error.problems
     variables, variable_problems = layers_from_environment(Settings, environment)
     pairs, pair_problems = layers_from_pairs(Settings, overrides)
     if file_problems:
@@ -41,15 +85,18 @@ def load_settings(
         *files,
         *(SettingsLayer(each.source, resolve_file_paths(each.values, base.parent)) for each in (*variables, *pairs)),
     ]
+    return _validate(layers, saved, [*variable_problems, *pair_problems])
+
+
+def _validate(
+    layers: Sequence[SettingsLayer], saved: SavedSettings, other_problems: Sequence[str] = ()
+) -> LoadedSettings:
     settings, problems = validate_settings(merge_layers(layers))
-    found = [
-        *(_format_with_source(layers, path, sentence) for path, sentence in problems),
-        *variable_problems,
-        *pair_problems,
-    ]
+    found = [*(_format_with_source(layers, path, sentence) for path, sentence in problems), *other_problems]
     if settings is None or found:
         raise SettingsError(found)
-    return settings
+    known = tuple(SettingsLayer(each.source, normalize_keys(Settings, each.values)) for each in layers)
+    return LoadedSettings(settings, known, saved)
 
 
 def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[SettingsLayer], list[str]]:
@@ -72,6 +119,6 @@ def _read_files(base: Path, name: str, *, base_required: bool) -> tuple[list[Set
     return layers, problems
 
 
-def _format_with_source(layers: list[SettingsLayer], path: SettingPath, sentence: str) -> str:
+def _format_with_source(layers: Sequence[SettingsLayer], path: SettingPath, sentence: str) -> str:
     source = find_source(layers, path) or find_source(layers, path[:-1])
     return f"{format_problem(path, sentence)} [{source}]" if source and path else format_problem(path, sentence)

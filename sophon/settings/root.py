@@ -6,6 +6,7 @@ from typing import Any
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.agents import AgentsSettings
+from sophon.settings.sections.attachments import AttachmentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
@@ -43,6 +44,7 @@ from sophon.settings.sections.turn import (
 from sophon.settings.sections.vault import CredentialSettings, find_ambiguous_credentials
 from sophon.settings.sections.webhooks import WebhooksSettings
 from sophon.settings.sources.layers import normalize_keys
+from sophon.settings.types.field_types import WebUrl
 from sophon.settings.types.json_types import SettingPath, describe_json_type, is_list, is_mapping
 from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.validation_errors import format_problem, problems_from_error, suggest_nearest
@@ -142,6 +144,14 @@ class Settings(SettingsSection):
     logging: LoggingSettings = Field(default_factory=LoggingSettings.defaults, description="Logging of the host.")
     channels: ChannelsSettings = Field(
         default_factory=ChannelsSettings.defaults, description="Integrations with messaging platforms."
+    )
+    attachments: AttachmentsSettings = Field(
+        default_factory=AttachmentsSettings.defaults, description="Files of messages."
+    )
+    public_url: WebUrl | None = Field(
+        default=None,
+        description="https URL at which platforms reach this host, such as `https://chat.example`: it registers its "
+        "own webhooks there.",
     )
     webhooks: WebhooksSettings = Field(
         default_factory=WebhooksSettings.defaults, description="Signed requests in, and events out."

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
     from sophon.stores.audit.contract import AuditEvent, AuditFilter, AuditStore, AuditVerification
     from sophon.stores.contract import Store
-    from sophon.stores.events.contract import EventLog, LoggedEvent
+    from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
     from sophon.stores.in_memory_store import InMemoryStore
+    from sophon.stores.leases.contract import Lease, LeaseStore
     from sophon.stores.memories.contract import MemoryEntry, MemoryStore
     from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
     from sophon.stores.outbox.contract import Outbox
@@ -68,7 +69,10 @@ _HOMES = {
     "InboundKey": "sophon.stores.runs.contract",
     "Journal": "sophon.stores.tool_call_journal.contract",
     "JournalEntry": "sophon.stores.tool_call_journal.contract",
+    "Lease": "sophon.stores.leases.contract",
+    "LeaseStore": "sophon.stores.leases.contract",
     "LogWrite": "sophon.stores.runs.staged_writes",
+    "LogPosition": "sophon.stores.events.contract",
     "LoggedEvent": "sophon.stores.events.contract",
     "MemoryEntry": "sophon.stores.memories.contract",
     "MemoryStore": "sophon.stores.memories.contract",
@@ -113,6 +117,9 @@ __all__ = [
     "InboundKey",
     "Journal",
     "JournalEntry",
+    "Lease",
+    "LeaseStore",
+    "LogPosition",
     "LogWrite",
     "LoggedEvent",
     "MemoryEntry",

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sophon.stores.api_tokens.contract import ApiTokenStore
 from sophon.stores.approvals.contract import ApprovalStore
+from sophon.stores.attachments.contract import AttachmentStore
 from sophon.stores.audit.contract import AuditStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.data_labels.contract import DataLabelStore
@@ -15,8 +16,10 @@ from sophon.stores.events.contract import EventLog
 from sophon.stores.goals.contract import GoalStore
 from sophon.stores.grants.contract import GrantStore
 from sophon.stores.health import StoreHealth
+from sophon.stores.leases.contract import LeaseStore
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
+from sophon.stores.message_search.contract import MessageSearch
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
 from sophon.stores.preferences.contract import PreferenceStore
@@ -49,6 +52,8 @@ class Store(Protocol):
     @property
     def api_tokens(self) -> ApiTokenStore: ...
     @property
+    def attachments(self) -> AttachmentStore: ...
+    @property
     def audit(self) -> AuditStore: ...
     @property
     def goals(self) -> GoalStore: ...
@@ -57,7 +62,11 @@ class Store(Protocol):
     @property
     def journal(self) -> Journal: ...
     @property
+    def leases(self) -> LeaseStore: ...
+    @property
     def memories(self) -> MemoryStore: ...
+    @property
+    def message_search(self) -> MessageSearch: ...
     @property
     def persons(self) -> PersonStore: ...
     @property

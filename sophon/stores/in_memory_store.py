@@ -3,6 +3,7 @@
 from sophon.clock import Clock, SystemClock
 from sophon.stores.api_tokens.in_memory import InMemoryApiTokenStore
 from sophon.stores.approvals.in_memory import InMemoryApprovalStore
+from sophon.stores.attachments.in_memory import InMemoryAttachmentStore
 from sophon.stores.audit.in_memory import InMemoryAuditStore
 from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
 from sophon.stores.data_labels.in_memory import InMemoryDataLabelStore
@@ -10,9 +11,11 @@ from sophon.stores.events.in_memory import InMemoryEventLog
 from sophon.stores.goals.in_memory import InMemoryGoalStore
 from sophon.stores.grants.in_memory import InMemoryGrantStore
 from sophon.stores.health import StoreHealth
+from sophon.stores.leases.in_memory import InMemoryLeaseStore
 from sophon.stores.maintenance.in_memory import InMemoryMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
+from sophon.stores.message_search.in_memory import InMemoryMessageSearch
 from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.persons.in_memory import InMemoryPersonStore
 from sophon.stores.preferences.contract import PreferenceStore
@@ -56,9 +59,14 @@ class InMemoryStore:
         clock = clock or SystemClock()
         self.sessions = InMemorySessionStore(clock)
         self.api_tokens = InMemoryApiTokenStore()
+        self.message_search = InMemoryMessageSearch(self.sessions.iterate_messages)
         own_usage = InMemoryUsageStore()
         self.usage: UsageStore = own_usage if usage is None else usage
         self.sessions.on_delete(own_usage.forget_session)
+        self.attachments = InMemoryAttachmentStore(clock, self.sessions.__contains__)
+        self.sessions.on_delete(self.attachments.forget_session)
+        self.sessions.on_fork(self.attachments.copy_session)
+        self.sessions.on_change_owner(self.attachments.change_owner)
         self.audit = InMemoryAuditStore()
         self.sessions.on_delete(self.audit.forget_session)
         self.data_labels = InMemoryDataLabelStore()
@@ -80,6 +88,7 @@ class InMemoryStore:
         self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
         self.journal = InMemoryJournal(runs)
+        self.leases = InMemoryLeaseStore(clock)
         own_memories = InMemoryMemoryStore(clock, self.vectors)
         self.memories: MemoryStore = own_memories if memories is None else memories
         self.sessions.on_delete(own_memories.forget_session)
@@ -92,7 +101,7 @@ class InMemoryStore:
         self.preferences: PreferenceStore = own_preferences if preferences is None else preferences
         self.health = StoreHealth("memory://")
         self.maintenance = InMemoryMaintenance()
-        self.rate_windows = InMemoryRateWindowStore()
+        self.rate_windows = InMemoryRateWindowStore(clock)
         self.snapshots = InMemorySnapshotStore()
         self.route_averages = InMemoryRouteAverageStore()
         self.outbox = InMemoryOutbox(clock, runs, self.events)
@@ -114,12 +123,21 @@ class InMemoryStore:
             self.vectors,
             self.route_averages,
             self.sub_agents,
+            self.attachments,
             lambda request, at: self.approvals.add(request, at),
         )
+        self.sessions.check_fence = self.journal.check_fence = self.runs.check_fence
+        self.sessions.has_unfinished = self._has_unfinished
         self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
         self.sessions.on_delete(self.approvals.forget_session)
+        self.sessions.is_needed = lambda session_id: (
+            self.goals.needs_session(session_id)
+            or self.schedules.needs_session(session_id)
+            or any(run.session_id == session_id and not run.is_finished for run in runs.values())
+        )
         self.persons = InMemoryPersonStore(
             {
+                "attachments": lambda person, _: self.attachments.forget_person(person),
                 "grants": lambda person, _: self.grants.forget_person(person),
                 "preferences": lambda person, _: own_preferences.forget_person(person),
                 "goals": lambda person, _: self.goals.forget_person(person),
@@ -134,6 +152,9 @@ class InMemoryStore:
                 "accounts": own_usage.forget_payer,
             }
         )
+
+    def _has_unfinished(self, session_id: str) -> bool:
+        return any(map(self.runs.has_unfinished, [session_id, *self.goals.list_work_sessions(session_id)]))
 
     def _forget_trajectories(self, person: str) -> int:
         own = self.trajectories.forget_person(person)

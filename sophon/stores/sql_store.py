@@ -6,14 +6,17 @@ from pathlib import Path
 from sophon.clock import Clock, SystemClock
 from sophon.stores.api_tokens.sql import SqlApiTokenStore
 from sophon.stores.approvals.sql import SqlApprovalStore
+from sophon.stores.attachments.sql import SqlAttachmentStore
 from sophon.stores.audit.sql import SqlAuditStore
 from sophon.stores.channel_state.sql import SqlChannelStateStore
 from sophon.stores.data_labels.sql import SqlDataLabelStore
 from sophon.stores.events.sql import SqlEventLog
 from sophon.stores.goals.sql import SqlGoalStore
 from sophon.stores.grants.sql import SqlGrantStore
+from sophon.stores.leases.sql import SqlLeaseStore
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.sql import SqlMemoryStore
+from sophon.stores.message_search.sql import SqlMessageSearch
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.persons.sql import SqlPersonStore
 from sophon.stores.preferences.sql import SqlPreferenceStore
@@ -69,15 +72,18 @@ class SqlStore:
         self.usage = SqlUsageStore(self._database, clock)
         self.approvals = SqlApprovalStore(self._database)
         self.api_tokens = SqlApiTokenStore(self._database)
+        self.attachments = SqlAttachmentStore(self._database, clock)
         self.audit = SqlAuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
         self.goals = SqlGoalStore(self._database, clock)
         self.grants = SqlGrantStore(self._database)
         self.journal = SqlJournal(self._database)
+        self.leases = SqlLeaseStore(self._database, clock)
         self.memories = SqlMemoryStore(self._database, clock)
+        self.message_search = SqlMessageSearch(self._database)
         self.persons = SqlPersonStore(self._database)
         self.preferences = SqlPreferenceStore(self._database, clock)
-        self.rate_windows = SqlRateWindowStore(self._database)
+        self.rate_windows = SqlRateWindowStore(self._database, clock)
         self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
         self.sub_agents = SqlSubAgentStore(self._database)

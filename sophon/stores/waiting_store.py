@@ -12,6 +12,7 @@ from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
 from sophon.stores.api_tokens.contract import ApiTokenStore
 from sophon.stores.approvals.contract import ApprovalStore
+from sophon.stores.attachments.contract import AttachmentStore
 from sophon.stores.audit.contract import AuditStore
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.contract import Store
@@ -20,8 +21,10 @@ from sophon.stores.events.contract import EventLog
 from sophon.stores.goals.contract import GoalStore
 from sophon.stores.grants.contract import GrantStore
 from sophon.stores.health import StoreHealth
+from sophon.stores.leases.contract import LeaseStore
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
+from sophon.stores.message_search.contract import MessageSearch
 from sophon.stores.outbox.contract import Outbox
 from sophon.stores.persons.contract import PersonStore
 from sophon.stores.preferences.contract import PreferenceStore
@@ -57,6 +60,7 @@ class WaitingStore:
     sessions: SessionStore
     usage: UsageStore
     approvals: ApprovalStore
+    attachments: AttachmentStore
     api_tokens: ApiTokenStore
     audit: AuditStore
     data_labels: DataLabelStore
@@ -64,7 +68,9 @@ class WaitingStore:
     grants: GrantStore
     preferences: PreferenceStore
     journal: Journal
+    leases: LeaseStore
     memories: MemoryStore
+    message_search: MessageSearch
     persons: PersonStore
     rate_windows: RateWindowStore
     schedules: ScheduleStore

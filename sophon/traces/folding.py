@@ -46,6 +46,7 @@ UNUSED: Final = frozenset[type[events.Event]](
         events.TaskFailed,
         events.TaskCancelled,
         events.SessionTitled,
+        events.SessionChanged,
         events.SessionDeleted,
         events.FeedbackRecorded,
         events.McpServerChanged,

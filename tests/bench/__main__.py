@@ -19,6 +19,7 @@ from tests.bench import (
     classification,
     commits,
     concurrent,
+    fanout,
     guards,
     histories,
     hosted,
@@ -27,12 +28,16 @@ from tests.bench import (
     mcp_client_calls,
     memory,
     pages,
+    postgres_queue,
     prompt_cache,
+    queue_backends,
     queueing,
     resident_memory,
+    round_trips,
     routing,
     skills,
     start,
+    store_writers,
     token_flow,
     traces,
     webhooks,
@@ -65,9 +70,11 @@ async def medians(works: dict[str, tuple[Work, int]]) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in samples.items()}
 
 
-def line(what: str, ours: float, unit: str, against: str, base: float) -> None:
+def line(what: str, ours: float, unit: str, against: str, base: float, *, digits: int = 1) -> None:
     """One figure beside its baseline."""
-    print(f"{what:<58}{ours:>10.1f} {unit:<6}{against:<32}{base:>9.1f} {unit:<6}{ours / base:>7.1f}x")
+    print(
+        f"{what:<58}{ours:>10.{digits}f} {unit:<6}{against:<32}{base:>9.{digits}f} {unit:<6}{ours / base:>7.{digits}f}x"
+    )
 
 
 async def added_layer() -> None:
@@ -161,7 +168,24 @@ async def queue() -> None:
         line(f"a task through the queue, behind {waiting} others", ours, "us", "asyncio.Queue, no lanes", raw)
 
 
+HINTS = 1000
+
+
+async def fan_out() -> None:
+    """How long a hint takes from one host process to another."""
+    for engine, (ours, bare) in (await fanout.engines()).items():
+        samples: dict[str, list[float]] = {"ours": [], "bare": []}
+        for _ in range(3):
+            samples["ours"] += await ours(HINTS)
+            samples["bare"] += await bare(HINTS)
+        for name, share in (("median", 0.5), ("95th percentile", 0.95)):
+            found = {who: fanout.percentile(each, share) for who, each in samples.items()}
+            line(f"a hint over {engine}, {name}", found["ours"], "ms", "the bare client", found["bare"])
+
+
 MESSAGES = 400
+HOST_GOAL = 0.8
+"""Speed of a host on SQLite by that of its chain alone, which it is to reach (issue 17)."""
 
 
 async def hosts() -> None:
@@ -176,6 +200,8 @@ async def hosts() -> None:
         line(f"messages a second, store: {store}", 1 / whole, "", "the chain alone", 1 / chain)
         share = statistics.median(1 - b / a for a, b in zip(samples["host"], samples["chain"], strict=True))
         print(f"{f'share of it that is the host, store: {store}':<58}{share * 100:>10.0f} %")
+        ratio = statistics.median(b / a for a, b in zip(samples["host"], samples["chain"], strict=True))
+        line(f"speed of the host by that of the chain, store: {store}", ratio, "", "the goal", HOST_GOAL, digits=2)
 
 
 async def hubs() -> None:
@@ -242,6 +268,8 @@ PARTS: dict[str, Part] = {
     "crowds": ("12 bare layers, bare loop", crowds),
     "prompt_cache": ("all input that repeats", caching),
     "queue": ("asyncio.Queue, no lanes", queue),
+    "fan_out": ("the bare client on the same server", fan_out),
+    "postgres_queue": ("bare psycopg, the same calls", lambda: postgres_queue.measure(line)),
     "hosts": ("the chain alone", hosts),
     "guards": ("the same turn without guards", guards.measure),
     "chains": ("the chain twelve", chains.measure),
@@ -251,9 +279,12 @@ PARTS: dict[str, Part] = {
     "memory": ("words only, the turn without memory", memory.measure_parts),
     "skills": ("the published rule (its worth)", choice_of_skills),
     "commits": ("bare commits of SQLite", lambda: commits.measure(line)),
+    "store_writers": ("three bare commits each", lambda: store_writers.measure(line)),
+    "round_trips": ("bare writes in transactions of their own", lambda: round_trips.measure(line)),
     "histories": ("an empty history", histories.measure),
     "hubs": ("bare python-socketio", hubs),
     "token_flow": ("a bare reader of the same stream", token_flow.measure),
+    "queue_backends": ("the bare clients", queue_backends.measure),
     "webhooks": ("the target", webhooks.measure),
     "pages": ("the target", pages.measure),
     "resident_memory": ("the same host before", resident_memory.measure),
@@ -265,14 +296,36 @@ PARTS: dict[str, Part] = {
 }
 """The parts of `make bench` by name, in order: what each is measured beside, and what measures it."""
 
-QUICK = {"REPETITIONS": 1, "ROUNDS": 2, "CALLS": 5, "TURNS": 5, "MESSAGES": 20, "CROWD": 20, "SIZES": (1000,)}
+QUICK = {
+    "REPETITIONS": 1,
+    "ROUNDS": 2,
+    "CALLS": 5,
+    "TURNS": 5,
+    "MESSAGES": 20,
+    "CROWD": 20,
+    "SIZES": (1000,),
+    "PROCESSES": (1,),
+}
 """Values of the constants of the parts with `--quick`, which only shows that each runs."""
 
 
 def make_quick() -> None:
     """Let each part measure little. Its figures then say nothing."""
     here = sys.modules[__name__]
-    for module in (here, chains, histories, mcp_calls, mcp_client_calls, memory, skills, traces):
+    for module in (
+        here,
+        chains,
+        histories,
+        mcp_calls,
+        mcp_client_calls,
+        memory,
+        postgres_queue,
+        queue_backends,
+        round_trips,
+        skills,
+        store_writers,
+        traces,
+    ):
         for name, value in QUICK.items():
             if hasattr(module, name):
                 setattr(module, name, value)

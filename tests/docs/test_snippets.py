@@ -46,6 +46,19 @@ async def test_the_tool_of_the_readme_is_used_and_not_only_defined(capsys: pytes
     assert "It rains in Oslo." in capsys.readouterr().out
 
 
+async def test_the_middleware_of_the_readme_runs_alone_and_shows_what_it_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = blocks(ROOT / "README.md")[1][1].replace("asyncio.run(main())", "")
+    names: dict[str, Any] = {"__name__": "snippet"}
+    exec(compile(source, "README.md", "exec"), names)
+    await names["main"]()
+    shown = capsys.readouterr().out
+    assert "'What is 17 * 23?' took " in shown
+    assert "391" in shown
+    assert "timing" in shown
+
+
 def test_the_pages_link_to_pages_that_exist() -> None:
     missing = []
     for page in PAGES:

@@ -68,3 +68,27 @@ import engineio.client
 print(engineio.client.requests.Session.__module__)
 """
     assert run(code) == "requests.sessions"
+
+
+def test_a_hidden_module_is_absent_within_the_block_only() -> None:
+    code = """
+from sophon_hosting.deferred_import import hide_modules
+with hide_modules(["colorsys", "sys"]):
+    import sys
+    try:
+        import colorsys
+    except ImportError:
+        print("absent", end=" ")
+import colorsys
+print(colorsys.__name__)
+"""
+    assert run(code) == "absent colorsys"
+
+
+def test_socketio_loads_no_client_library_of_its_managers() -> None:
+    code = """
+import sophon_hosting.hub.protocol
+assert "socketio" in sys.modules
+print(sorted({"redis", "aio_pika"} & set(sys.modules)))
+"""
+    assert run(code) == "[]"

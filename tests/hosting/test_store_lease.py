@@ -78,6 +78,41 @@ def test_a_lock_that_another_has_taken_meanwhile_is_told(database: str) -> None:
             lock.renew()
 
 
+@postgres.needs_postgres
+def test_the_processes_of_a_group_have_it_together(database: str) -> None:
+    with StoreLease(database, is_shared=True) as first, StoreLease(database, is_shared=True) as second:
+        first.renew()
+        second.renew()
+
+
+@postgres.needs_postgres
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_process_with_a_queue_of_its_own_and_a_group_exclude_each_other(database: str, *, is_shared: bool) -> None:
+    with (
+        StoreLease(database, is_shared=is_shared),
+        pytest.raises(StoreError, match=f"process {os.getpid()} .* another kind of queue.*Queue.Backend"),
+        StoreLease(database, is_shared=not is_shared),
+    ):
+        pass
+
+
+@postgres.needs_postgres
+def test_a_group_that_lost_its_lock_to_a_single_process_is_told(database: str) -> None:
+    with StoreLease(database, is_shared=True) as lock:
+        cut_off()
+        with StoreLease(database), pytest.raises(StoreError, match="another kind of queue"):
+            lock.renew()
+
+
+def test_a_file_is_for_one_process_whatever_its_queue(tmp_path: Path) -> None:
+    with (
+        StoreLease("sqlite:///one.db", folder=tmp_path, is_shared=True),
+        pytest.raises(StoreError, match="is already using this store"),
+        StoreLease("sqlite:///one.db", folder=tmp_path, is_shared=True),
+    ):
+        pass
+
+
 def test_stores_beside_each_other_have_locks_of_their_own(tmp_path: Path) -> None:
     with StoreLease("sqlite:///one.db", folder=tmp_path), StoreLease("sqlite:///two.db", folder=tmp_path):
         assert sorted(each.name for each in tmp_path.iterdir()) == ["one.db.lock", "two.db.lock"]

@@ -72,7 +72,8 @@ def test_every_event_is_ready_for_the_wire(kind: type[Event]) -> None:
     assert "seq" not in payload
     event.seq = 7
     assert event.to_wire()["seq"] == 7
-    absent = {"origin"} if kind is events.Message else set[str]()  # missing unless a schedule sent the message
+    # Missing unless a schedule sent the message, and without files.
+    absent = {events.Message: {"origin"}, events.TaskQueued: {"attachments"}}.get(kind, set[str]())
     assert set(event.to_wire()) == {each.name for each in dataclasses.fields(kind)} - absent
 
 
@@ -86,7 +87,7 @@ def test_only_what_can_be_missed_or_has_no_log_any_more_is_transient() -> None:
     live = {"agent_status", "reasoning_chunk", "stream_chunk", "stream_completed", "stream_reset"}
     traces = {kind.wire_name for kind in CLASSES if kind.is_trace}
     of_no_session = {"custom_tool_changed", "mcp_server_changed"}
-    assert transient == live | traces | of_no_session | {"session_deleted"}
+    assert transient == live | traces | of_no_session | {"session_changed", "session_deleted"}
     assert traces == {
         *("decision", "mcp_requested", "model_attempt", "model_fallback", "route_chosen", "skills_offered"),
         "stage_completed",

@@ -1,6 +1,10 @@
-"""Takes the pictures of docs/images, from a real host: `python -m tests.web.pictures`."""
+"""Takes the pictures of docs/images, from a real host: `python -m tests.web.pictures`.
+
+With a folder, `python -m tests.web.pictures FOLDER`, it takes those of every view: wide and narrow, light and dark.
+"""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,13 @@ from sophon import Services
 from sophon.models.offline import OfflineModel
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.web.driving import SWITCHES, TEA, Brain, Weather, browser_program, pay, write
+from tests.web.views import VIEWS
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+SIZES: dict[str, dict[str, Any]] = {
+    "1440": {"viewport": {"width": 1440, "height": 900}},
+    "390": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
+}
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1200, "height": 800}}
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}, "device_scale_factor": 2}
 ANSWER = """say Two ways to reverse a list:
@@ -110,5 +119,57 @@ async def taken(browser: Browser, name: str) -> None:
     await site.shutdown(0)
 
 
+async def take_views(folder: Path) -> None:
+    """Take the pictures of every view and state, of one host with some data."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {"AgentExecution": {"Titles": False}, "Planning": {"Mode": "Auto"}}
+    site = HostServer(Services(models=Brain(), tools=[pay, Weather().tool()], settings=settings), {})
+    address = bind_address("127.0.0.1", 0)
+    await site.start(address)
+    async with async_playwright() as playwright:
+        switches = [each for each in SWITCHES if "debugging" not in each]
+        browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
+        for size, options in SIZES.items():
+            for scheme in ("light", "dark"):
+                context = await browser.new_context(color_scheme=scheme, reduced_motion="reduce", **options)
+                page = await context.new_page()
+                await page.goto(address.url)
+                await take_states(page, folder, f"{size}-{scheme}")
+                await context.close()
+        await browser.close()
+    await site.shutdown(0)
+
+
+async def take_states(page: Page, folder: Path, suffix: str) -> None:
+    """Take the conversation in some states, and then each view."""
+
+    async def take(name: str) -> None:
+        await page.wait_for_timeout(400)  # pictures only, as above
+        await page.screenshot(path=folder / f"{name}-{suffix}.png")
+
+    await page.wait_for_selector(".welcome")
+    await take("welcome")
+    await write(page, ANSWER)
+    await page.wait_for_selector(".turn.completed figure.code")
+    await take("answer")
+    await write(page, "pay Ada")
+    await page.wait_for_selector(".approval")
+    await take("approval")
+    await page.get_by_role("button", name="Approve").click()
+    await page.wait_for_selector(".turn.completed >> nth=1")
+    await write(page, TEA)
+    await page.wait_for_selector(".graph li")
+    await take("plan")
+    await page.get_by_role("button", name="Approve").click()
+    await page.wait_for_selector(".turn.completed .reasons")
+    if "390" in suffix:
+        await page.get_by_role("button", name="Show the conversations").click()
+        await take("sidebar")
+        await page.keyboard.press("Escape")
+    for view in VIEWS:
+        await view.open(page)
+        await take(view.path)
+
+
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(take_views(Path(sys.argv[1])) if len(sys.argv) > 1 else main())

@@ -23,7 +23,7 @@ async def test_a_first_message_is_answered_and_the_conversation_is_in_the_list(h
 async def test_somebody_new_is_told_what_the_offline_model_is(look, host) -> None:
     page = await look((await host(models=[OfflineModel()])).url)
     await expect(page.get_by_text("This host has no model yet.")).to_be_visible()
-    await expect(page.get_by_text("OPENAI_API_KEY").first).to_be_visible()
+    await expect(page.get_by_role("link", name="Set up a model").first).to_be_visible()
     await page.get_by_role("button", name="What is 17 * 23").click()
     await expect(turn(page).get_by_text("17 * 23 = 391")).to_be_visible()
 

@@ -12,7 +12,7 @@ from tests.web.driving import TEA, Brain, turn, write
 async def test_a_card_shows_what_is_asked_and_approve_runs_it(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "pay Ada")
-    card = page.get_by_role("region", name="Run pay?")
+    card = page.get_by_role("group", name="Run pay?")
     await expect(card.get_by_text("high risk")).to_be_visible()
     await expect(card.get_by_text("expires in 4 min")).to_be_visible()
     await expect(card.locator(".preview")).to_have_text("Run pay\n  to: Ada\n  amount: 5")
@@ -70,7 +70,7 @@ async def test_what_a_guard_says_is_beside_the_call_live_and_after_a_reload(host
     await write(page, 'call files.write {"path": "SOUL.md", "content": "be evil"}')
     await expect(page.locator(".turn.completed")).to_have_count(1)
     await write(page, 'call files.write {"path": "AGENTS.md", "content": "be good"}')
-    card = page.get_by_role("region", name="Run files.write?")
+    card = page.get_by_role("group", name="Run files.write?")
     asks = "Protection asks: it would write AGENTS.md, a protected file protected_tier2"
     await expect(card.locator(".guard-asks")).to_have_text(asks)
     await expect(card.locator(".preview")).to_have_text("Run files.write\n  path: AGENTS.md\n  content: be good")
@@ -109,7 +109,7 @@ async def test_the_arguments_are_edited_as_json(host, look) -> None:
     await expect(box).to_have_value('{\n  "to": "Ada",\n  "amount": 5\n}')
     await box.fill('{"to": "Grace"')
     await page.get_by_role("button", name="Run with these").click()
-    await expect(page.get_by_role("alert")).to_contain_text("not valid JSON")
+    await expect(page.get_by_role("alert")).to_contain_text("Not valid JSON")
     await box.fill('{"to": "Grace", "amount": 9}')
     await page.get_by_role("button", name="Run with these").click()
     await expect(turn(page).get_by_text("paid 9 to Grace").first).to_be_visible()
@@ -191,7 +191,7 @@ async def test_an_operator_finds_the_questions_of_all_and_the_asker_sees_who_dec
 async def test_a_plan_is_approved_and_a_step_that_fails_says_why(host, look) -> None:
     page = await look((await host(Planning={"Mode": "Auto"})).url)
     await write(page, TEA)
-    card = page.get_by_role("region", name="Run this plan?")
+    card = page.get_by_role("group", name="Run this plan?")
     await expect(page.locator(".graph li.pending")).to_have_count(3)
     await card.get_by_role("button", name="Approve").click()
     await expect(page.locator(".turn.completed")).to_have_count(1)
@@ -214,7 +214,7 @@ async def test_a_plan_that_is_rejected_is_not_begun(host, look) -> None:
 async def test_a_long_call_is_approved_after_everything_was_shown(host, look) -> None:
     page = await look((await host()).url)
     await write(page, f"pay Ada\u202e{'x' * 5000};Mallory")
-    card = page.get_by_role("region", name="Run pay?")
+    card = page.get_by_role("group", name="Run pay?")
     preview = card.locator(".preview")
     await expect(preview).to_contain_text("Ada⟦U+202E⟧xxx")
     await expect(preview).to_contain_text("characters left out here⟧")
@@ -237,7 +237,7 @@ async def test_a_question_is_answered_by_a_choice_or_a_text(host, look) -> None:
 
     page = await look((await host(brain=Asking(), Approval={"Questions": True})).url)
     await write(page, "Which colour?")
-    card = page.get_by_role("region", name="A question")
+    card = page.get_by_role("group", name="A question")
     await expect(card.locator(".preview")).to_have_text("The agent asks:\n  Which colour?\n  1. red\n  2. blue")
     await card.get_by_role("button", name="blue").click()
     await expect(page.get_by_text("The person answered: blue").first).to_be_visible()

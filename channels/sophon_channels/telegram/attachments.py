@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sophon_channels.contract import Attachment
+from sophon_channels.contract import ChannelAttachment
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 
 _KINDS: tuple[tuple[str, Literal["image", "audio", "video", "document"]], ...] = (
@@ -15,13 +15,17 @@ _KINDS: tuple[tuple[str, Literal["image", "audio", "video", "document"]], ...] =
 )
 
 
-def parse_attachments(message: JsonObject) -> tuple[Attachment, ...]:
+def parse_attachments(message: JsonObject) -> tuple[ChannelAttachment, ...]:
     """Return the photo in its largest size, the document, audio, voice message or video of a message. An animation
     counts only without the document of the same id that Telegram sends with it.
     """
     if not get_object(message, "document") and (animation := get_object(message, "animation")):
         message = {**message, "document": animation}
-    files = [_attachment(get_object(message, key), kind) for key, kind in _KINDS if get_object(message, key)]
+    files = [
+        _attachment(get_object(message, key), kind, is_voice=key == "voice")
+        for key, kind in _KINDS
+        if get_object(message, key)
+    ]
     if sizes := get_objects(message, "photo"):
         files.append(_attachment(max(sizes, key=_area), "image", "image/jpeg"))
     return tuple(attachment for attachment in files if attachment.id)
@@ -32,12 +36,17 @@ def _area(photo: JsonObject) -> int:
 
 
 def _attachment(
-    file: JsonObject, kind: Literal["image", "audio", "video", "document"], media_type: str = ""
-) -> Attachment:
-    return Attachment(
+    file: JsonObject,
+    kind: Literal["image", "audio", "video", "document"],
+    media_type: str = "",
+    *,
+    is_voice: bool = False,
+) -> ChannelAttachment:
+    return ChannelAttachment(
         id=get_text(file, "file_id"),
         kind=kind,
         name=get_text(file, "file_name"),
         media_type=get_text(file, "mime_type") or media_type,
         size=get_int(file, "file_size"),
+        is_voice=is_voice,
     )

@@ -13,9 +13,9 @@ from sophon.clock import Clock
 from sophon.settings import TelegramSettings
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import (
-    Attachment,
     BeforeRequest,
     ButtonPress,
+    ChannelAttachment,
     ChannelHealth,
     ChatLocation,
     Inbox,
@@ -39,8 +39,6 @@ from sophon_channels.telegram.runner import TelegramRunner
 from sophon_channels.telegram.sender import TelegramSender
 from sophon_channels.telegram.webhook import WEBHOOK_PATH, TelegramWebhook
 
-NOT_RUNNING_MESSAGE = "the channel is not running"
-"""Error of every operation while the channel is stopped."""
 NOT_RUNNING_RETRY_AFTER = timedelta(seconds=1)
 """How long the host waits before it sends again; a host sends only after the start has ended."""
 
@@ -161,12 +159,14 @@ class TelegramChannel:
             else await self._sender.update_preview(location, text, preview_message_id, reply_to_message_id)
         )
 
-    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
-        if self._transport is None:
-            raise ChannelError(f"the file cannot be downloaded from Telegram: {NOT_RUNNING_MESSAGE}")
-        return await download_attachment(
-            TelegramClient(self._transport), self._transport, attachment, target, max_bytes
-        )
+    async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
+        running = self._transport
+        transport = running or await self._connect()
+        try:
+            return await download_attachment(TelegramClient(transport), transport, attachment, target, max_bytes)
+        finally:
+            if running is None:
+                await transport.close()
 
     async def run_self_test(self) -> list[SelfTestResult]:
         """Check the configuration with getMe and getWebhookInfo, which change nothing; the channel may run or not."""

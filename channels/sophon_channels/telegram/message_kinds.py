@@ -61,11 +61,9 @@ MESSAGE_KINDS = build_kinds(
 UPDATE_KINDS = build_kinds(
     ("read", "a message, or a press of a button", "message callback_query"),
     ("read", "feedback on an answer, by its emoji; in a group the bot must be an administrator", "message_reaction"),
-    (
-        "ignored",
-        "an edit: the run that the first version started cannot be undone",
-        "edited_message edited_channel_post edited_business_message deleted_business_messages",
-    ),
+    ("read", "an edit of its text: replaces it while it waits, else a turn of its own", "edited_message"),
+    ("ignored", "a change of what was ignored before", "edited_channel_post edited_business_message"),
+    ("ignored", "Telegram does not state who deleted it", "deleted_business_messages"),
     ("ignored", "a post in a channel has no person whose rights could be checked", "channel_post"),
     (
         "ignored",

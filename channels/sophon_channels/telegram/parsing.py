@@ -1,16 +1,17 @@
 """Parsing of Telegram updates into inbound events (Bot API 10.3, Update).
 
-Only `message`, `callback_query` and `message_reaction` are handled. Edited messages are ignored: Telegram also reports
-invisible changes, and a run that was started by the first version cannot be undone. Channel posts and messages on
-behalf of a chat are ignored: they have no person whose rights could be checked.
+Only `message`, `edited_message`, `callback_query` and `message_reaction` are handled. Telegram reports invisible
+changes as edits too; the host compares the texts. Channel posts and messages on behalf of a chat are ignored: they have
+no person whose rights could be checked.
 
 The `external_id` of an event is not its `get_update_id`: after a week without updates Telegram continues from a random
 number, which might repeat one of the previous month, and a new message would be dropped as a duplicate. A message is
 identified by its chat and its id in that chat; a message with the id 0 (sent with a delay) also by date and update_id.
-A button press is identified by the id of the query, a chat migration by the two chats: both of its service messages
-describe the same migration.
+An edit is identified by its time and its text too. A button press is identified by the id of the query, a chat
+migration by the two chats: both of its service messages describe the same migration.
 """
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 
 from sophon_channels.contract import (
@@ -19,6 +20,7 @@ from sophon_channels.contract import (
     ChatMigrated,
     InboundEvent,
     InboundMessage,
+    MessageEdited,
     MessageReaction,
     Person,
 )
@@ -45,6 +47,8 @@ def parse_update(update: JsonObject, bot: BotIdentity, now: datetime) -> list[In
         event = _parse_press(query)
     elif reaction := get_object(update, "message_reaction"):
         event = _parse_reaction(reaction)
+    elif edited := get_object(update, "edited_message"):
+        event = _parse_edit(edited, get_int(update, "update_id"), bot, now)
     elif message:
         event = _parse_migration(message) or _parse_message(message, get_int(update, "update_id"), bot, now)
     return [] if event is None else [event]
@@ -88,6 +92,17 @@ def _parse_message(
         shared=shared,
         unreadable=unreadable,
     )
+
+
+def _parse_edit(
+    message: JsonObject, update_number: int | None, bot: BotIdentity, now: datetime
+) -> MessageEdited | None:
+    """Return an edit; that of a message with the id 0 cannot be assigned to it, and is none."""
+    edited = _parse_message(message, update_number, bot, now)
+    if edited is None or get_int(message, "message_id") == 0:
+        return None
+    digest = hashlib.sha256(edited.text.encode(errors="replace")).hexdigest()[:10]
+    return MessageEdited(f"edit:{edited.external_id}:{get_int(message, 'edit_date')}:{digest}", edited)
 
 
 def _parse_press(query: JsonObject) -> ButtonPress | None:

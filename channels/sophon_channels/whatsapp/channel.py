@@ -11,9 +11,9 @@ from sophon.clock import Clock
 from sophon.settings import WhatsAppSettings
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import (
-    Attachment,
     BeforeRequest,
     ButtonPress,
+    ChannelAttachment,
     ChannelHealth,
     ChatLocation,
     Inbox,
@@ -176,10 +176,14 @@ class WhatsAppChannel:
         """Do nothing and return None: WhatsApp messages cannot be edited."""
         return None
 
-    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
-        if self._client is None:
-            raise ChannelError("the file cannot be downloaded from WhatsApp: the channel is not running")
-        return await download_attachment(self._client, attachment, target, max_bytes)
+    async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
+        running = self._client
+        client = running or self._create_client()
+        try:
+            return await download_attachment(client, attachment, target, max_bytes)
+        finally:
+            if running is None:
+                await client.close()
 
     async def run_self_test(self) -> list[SelfTestResult]:
         """Check the configuration by fetching the number from Meta, which changes nothing."""
@@ -246,7 +250,10 @@ def _text_with_repeat_mark(entry: OutboundEntry) -> str:
 
 def _build_message(entry: OutboundEntry) -> dict[str, Any]:
     body = _text_with_repeat_mark(entry)
-    buttons = entry.payload.get("buttons")
+    buttons, rows = entry.payload.get("buttons"), entry.payload.get("rows")
+    if rows:
+        action = {"button": rendering.LIST_BUTTON, "sections": [{"rows": [dict(row) for row in rows]}]}
+        return {"type": "interactive", "interactive": {"type": "list", "body": {"text": body}, "action": action}}
     if not buttons:
         return {"type": "text", "text": {"preview_url": False, "body": body}}
     replies = [{"type": "reply", "reply": dict(button)} for button in buttons]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
-from sophon_channels.contract import Attachment, SharedText
+from sophon_channels.contract import ChannelAttachment, SharedText
 from sophon_channels.json_fields import (
     JsonObject,
     get_int,
@@ -40,7 +40,7 @@ class MessageContent:
     """Content of a message; see the fields of `InboundMessage`."""
 
     text: str = ""
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[ChannelAttachment, ...] = ()
     shared: tuple[SharedText, ...] = ()
     unreadable: str = ""
 
@@ -77,8 +77,13 @@ def kind_name(message: JsonObject) -> str:
 
 def _media_content(media: JsonObject, kind: InboundMediaKind, shared: tuple[SharedText, ...]) -> MessageContent:
     media_id = get_text(media, "id")
-    file = Attachment(
-        media_id, kind, get_text(media, "filename"), get_text(media, "mime_type"), digest=get_text(media, "sha256")
+    file = ChannelAttachment(
+        media_id,
+        kind,
+        get_text(media, "filename"),
+        get_text(media, "mime_type"),
+        digest=get_text(media, "sha256"),
+        is_voice=media.get("voice") is True,
     )
     return MessageContent(get_text(media, "caption"), (file,) if media_id else (), shared)
 

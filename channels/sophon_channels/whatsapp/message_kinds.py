@@ -26,7 +26,8 @@ MESSAGE_KINDS = build_kinds(
     ("answered", UNKNOWN_KIND, "unsupported unknown errors"),
     ("read", "feedback on an answer, by its emoji", "reaction"),
     ("ignored", "no message to the bot", "poll_update interactive/call_permission_reply"),
-    ("ignored", "a change of a message that was read before", "edit revoke"),
+    ("read", "an edit of a text: replaces it while it waits, else a turn of its own", "edit"),
+    ("ignored", "the removal of a message that was read before", "revoke"),
     ("ignored", "a new number or user id is recorded", "system"),
 )
 """Treatment by type."""

@@ -16,6 +16,7 @@ from sophon_channels.contract import (
     IdentityChanged,
     InboundEvent,
     InboundMessage,
+    MessageEdited,
     MessageReaction,
     Person,
 )
@@ -79,6 +80,8 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
     person, chat = _sender_and_chat(message, contacts)
     if not (person.id and chat and external_id):
         return None
+    if kind == "edit":
+        return _parse_edit(message, contacts, now)
     if kind == "reaction":
         return _parse_reaction(get_object(message, "reaction"), external_id, person, chat)
     callback_data = _parse_callback_data(message, kind)
@@ -106,6 +109,20 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
         shared=content.shared,
         unreadable=content.unreadable,
     )
+
+
+def _parse_edit(message: JsonObject, contacts: Mapping[str, JsonObject], now: datetime) -> MessageEdited | None:
+    """Return an edit: the message inside has no id and no sender of its own.
+
+    Source: "Edit messages webhook reference" of Meta's documentation.
+    """
+    edit = get_object(message, "edit")
+    envelope = {key: value for key, value in message.items() if key not in ("type", "edit", "context")}
+    inner = {**envelope, **get_object(edit, "message"), "id": get_text(edit, "original_message_id")}
+    if get_text(inner, "type") in ("edit", "system", "reaction"):
+        return None
+    edited = _parse_message(inner, contacts, now)
+    return MessageEdited(get_text(message, "id"), edited) if isinstance(edited, InboundMessage) else None
 
 
 def _parse_reaction(reaction: JsonObject, external_id: str, person: Person, chat: str) -> MessageReaction | None:

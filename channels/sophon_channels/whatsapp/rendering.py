@@ -1,6 +1,7 @@
-"""Rendering of an outbound message as Cloud API payloads: WhatsApp markup and reply buttons.
+"""Rendering of an outbound message as Cloud API payloads: WhatsApp markup, reply buttons and lists.
 
-Source: reference/channels.md; "Text messages" and "Interactive reply buttons" of Meta's documentation.
+Source: reference/channels.md; "Text messages", "Interactive reply buttons" and "Interactive lists" of Meta's
+documentation.
 """
 
 import re
@@ -13,6 +14,7 @@ from sophon.visible_text import is_blank
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
+from sophon_channels.text.cut_points import find_fitting_end
 from sophon_channels.text.markdown import runs_from_markdown
 from sophon_channels.text.message_splitting import split_text
 from sophon_channels.text.styled_text import StyledRun, TextStyle, split_runs, to_plain_text
@@ -26,6 +28,13 @@ CAPTION_LIMIT = 1024
 MAX_BUTTONS = 3
 MAX_TITLE_LENGTH = 20
 MAX_ID_LENGTH = 256
+MAX_ROWS = 10
+"""Rows of a list, in all its sections."""
+MAX_ROW_TITLE_LENGTH = 24
+MAX_ROW_DESCRIPTION_LENGTH = 72
+MAX_ROW_ID_LENGTH = 200
+LIST_BUTTON = "Choose"
+"""Text of the button that opens a list."""
 
 REPEAT_MARK = "♻️ This may be a repeat:\n"
 """Prefix of a message that is sent again because it is unknown whether it arrived."""
@@ -37,9 +46,11 @@ _EDGES = re.compile(r"(\s*)(.*?)(\s*)", re.DOTALL)
 
 
 def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
-    """Return the payloads, in order, each with `text`; the last has `buttons`. `replaces_message_id` is ignored:
-    messages cannot be edited. A file is the first payload, with `text` as its caption; the caption is empty if buttons
-    need the text, and for audio. Raises ValueError for buttons that WhatsApp would reject. Pure.
+    """Return the payloads, in order, each with `text`; the last has `buttons`, or the `rows` of a list.
+
+    `replaces_message_id` is ignored: messages cannot be edited. A file is the first payload, with `text` as its
+    caption; the caption is empty if buttons need the text, and for audio. Raises ValueError for buttons that WhatsApp
+    would reject. Pure.
     """
     source = sanitize_text(message.text)
     has_caption = bool(message.file_path) and not message.buttons and not message.media_type.startswith("audio/")
@@ -62,8 +73,40 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     if message.buttons:
         if "file" in rendered[-1]:
             raise ValueError("WhatsApp has no buttons below a file: they need a text")
-        rendered[-1]["buttons"] = build_reply_buttons(message.buttons)
+        rendered[-1] |= _build_choices(message.buttons)
     return rendered
+
+
+def _build_choices(buttons: Sequence[Button]) -> dict[str, Any]:
+    """Return the reply buttons, or the rows of a list if there are too many or one has a long title."""
+    is_list = len(buttons) > MAX_BUTTONS or any(
+        utf16_length(sanitize_text(button.label).strip()) > MAX_TITLE_LENGTH for button in buttons
+    )
+    return {"rows": build_list_rows(buttons)} if is_list else {"buttons": build_reply_buttons(buttons)}
+
+
+def build_list_rows(buttons: Sequence[Button]) -> list[dict[str, str]]:
+    """Return the rows of a list: at most ten, with distinct labels.
+
+    A label that is longer than a title is the description, too, whole.
+    """
+    if len(buttons) > MAX_ROWS:
+        raise ValueError(f"WhatsApp allows {MAX_ROWS} rows of a list instead of buttons; there are {len(buttons)}")
+    if min(len({button.label for button in buttons}), len({button.data for button in buttons})) < len(buttons):
+        raise ValueError("two rows have the same title or id")
+    return [_build_row(button) for button in buttons]
+
+
+def _build_row(button: Button) -> dict[str, str]:
+    label = sanitize_text(button.label).strip()
+    if is_blank(label) or not 1 <= len(button.data) <= MAX_ROW_ID_LENGTH:
+        raise ValueError(f"a row must have a visible title, and an id of 1 to {MAX_ROW_ID_LENGTH}: {button}")
+    if utf16_length(label) <= MAX_ROW_TITLE_LENGTH:
+        return {"id": button.data, "title": label}
+    if utf16_length(label) > MAX_ROW_DESCRIPTION_LENGTH:
+        raise ValueError(f"the title of a row must have at most {MAX_ROW_DESCRIPTION_LENGTH} characters: {label!r}")
+    end = find_fitting_end(label, 0, MAX_ROW_TITLE_LENGTH - 1, utf16_length)
+    return {"id": button.data, "title": f"{label[:end].rstrip()}…", "description": label}
 
 
 def build_reply_buttons(buttons: Sequence[Button]) -> list[dict[str, str]]:

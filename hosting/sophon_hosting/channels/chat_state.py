@@ -15,11 +15,18 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
-LINK_KIND = "link"
+LINK_KIND, HEARD_KIND = "link", "heard"
 """Kinds of the stored notes."""
+
+ACCEPTED_AS = "accepted_as"
+"""Key, in the note of a processed message, of the external id under which its text was accepted, if another."""
 
 PROCESSED_RETENTION_DAYS = 14
 """Retention of processed events: longer than any platform retries (WhatsApp: 7 days). Source: reference/channels.md."""
+
+
+HEARD_RETENTION = timedelta(hours=24)
+"""Retention of what was written in a group and is no message to the bot."""
 
 
 class ChatState:
@@ -60,6 +67,15 @@ class ChatState:
         """Record that the event is processed."""
         await self.mark_all_processed([external_id])
 
+    async def find_accepted_id(self, external_id: str) -> str:
+        """Return the external id under which the text of a message was accepted: of its album, or of its last edit."""
+        note = await self._get(PROCESSED_KIND, external_id)
+        return str(note.value.get(ACCEPTED_AS) or external_id) if note is not None else external_id
+
+    async def record_accepted_id(self, external_id: str, accepted_as: str) -> None:
+        """Record that the text of a message is processed, and was accepted under another external id."""
+        await self._put(PROCESSED_KIND, external_id, {ACCEPTED_AS: accepted_as})
+
     async def mark_all_processed(self, external_ids: Collection[str]) -> None:
         """Record that the events are processed, in one write."""
         await self._store.channel_state.put_many(
@@ -70,9 +86,10 @@ class ChatState:
         )
 
     async def expire_old(self) -> None:
-        """Delete expired records of processed events, approval prompts and previews."""
+        """Delete expired records of processed events, approval prompts, previews and group history."""
         for kind in (PROCESSED_KIND, "asked", "code", "preview"):
             await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
+        await self._store.channel_state.expire(HEARD_KIND, self._clock.now() - HEARD_RETENTION)
 
     async def is_paired(self, person: Person) -> bool:
         """Return whether the person's pairing code was approved, under any of the ids known for the person."""
@@ -113,9 +130,17 @@ class ChatState:
 
     async def start_new_session(self, location: ChatLocation, external_id: str) -> str:
         """Switch the chat to a new session; return its id, which is the same for the same message."""
-        session = f"{self._first_session(location.key)}~{_digest(external_id)}"
-        await self._put(SESSION_KIND, location.key, {"session": session})
+        session = self.derive_session(location, external_id)
+        await self.switch_session(location, session)
         return session
+
+    def derive_session(self, location: ChatLocation, external_id: str) -> str:
+        """Return the id of the session that a message begins; the same for the same message."""
+        return f"{self._first_session(location.key)}~{_digest(external_id)}"
+
+    async def switch_session(self, location: ChatLocation, session_id: str) -> None:
+        """Let the chat go on in a session."""
+        await self._put(SESSION_KIND, location.key, {"session": session_id})
 
     async def ensure_session(self, session_id: str, location: ChatLocation, person: Person) -> SessionSummary:
         """Create the session if it does not exist, and return it.

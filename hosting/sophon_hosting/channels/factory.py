@@ -12,6 +12,7 @@ from sophon.services import Services
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
+from sophon_hosting.channels.inbound.inbound_options import InboundOptions
 
 ENTRY_POINT_GROUP = "sophon.channels"
 """Entry-point group of channels."""
@@ -19,10 +20,11 @@ ENTRY_POINT_GROUP = "sophon.channels"
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredChannel:
-    """A channel with its access policy."""
+    """A channel with its access policy and the options of its inbound side."""
 
     channel: Channel
     policy: AccessPolicy = field(default_factory=AccessPolicy)
+    inbound: InboundOptions = field(default_factory=InboundOptions)
 
 
 def create_channels(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
@@ -39,6 +41,7 @@ def _create_telegram(services: Services, environment: Mapping[str, str]) -> list
     if not settings.enabled:
         return []
     from sophon_channels.telegram.channel import TelegramChannel  # lazy: only where it is enabled
+    from sophon_channels.telegram.webhook import WEBHOOK_PATH
 
     policy = AccessPolicy(
         frozenset(settings.allow_from),
@@ -47,7 +50,10 @@ def _create_telegram(services: Services, environment: Mapping[str, str]) -> list
         settings.group_policy,
         frozenset(settings.allowed_groups),
     )
-    return [ConfiguredChannel(TelegramChannel(settings, environment, services.clock), policy)]
+    public_url = services.settings.public_url
+    webhook_url = f"{public_url.rstrip('/')}{WEBHOOK_PATH}" if public_url and settings.mode == "Webhook" else None
+    channel = TelegramChannel(settings, environment, services.clock, webhook_url=webhook_url)
+    return [ConfiguredChannel(channel, policy, InboundOptions(settings.debounce_seconds, settings.group_history))]
 
 
 def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
@@ -57,7 +63,11 @@ def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list
     from sophon_channels.whatsapp.channel import WhatsAppChannel  # lazy: only where it is enabled
 
     policy = AccessPolicy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
-    return [ConfiguredChannel(WhatsAppChannel(settings, environment, services.clock), policy)]
+    return [
+        ConfiguredChannel(
+            WhatsAppChannel(settings, environment, services.clock), policy, InboundOptions(settings.debounce_seconds)
+        )
+    ]
 
 
 def _create_installed(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:

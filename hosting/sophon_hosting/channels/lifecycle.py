@@ -23,11 +23,13 @@ from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.handler import InboundHandler
+from sophon_hosting.channels.inbound.shown_files import ShownFiles
+from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.channels.outbound.blocked_calls import BlockedCallNotices, is_block
 from sophon_hosting.channels.outbound.delivery_rules import credential_delay
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.goal_notices import GoalNotices, is_goal_pause
-from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
+from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_send_file_tool
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
@@ -52,6 +54,9 @@ START_WAIT_SECONDS = 90.0
 PROMPT_CHECK_SECONDS = 60.0
 """Interval at which missed prompts and decisions (of another process, or after an error) are sent."""
 
+GROUP_PROMPT_CHECK_SECONDS = 3.0
+"""The same in a group of processes, where a turn may run in another one than that which sends."""
+
 EXPIRY_INTERVAL_SECONDS = 3600.0
 """Interval at which expired notes are deleted."""
 
@@ -60,16 +65,31 @@ StartOutcome: TypeAlias = Literal["started", "rejected", "failed"]
 
 
 class ConnectedChannel:
-    """One channel connected to a host, with its inbound handler, approval prompts and outbox worker."""
+    """One channel connected to a host, with its inbound handler, approval prompts and outbox worker.
+
+    Of several processes the leader of the channel sends, polls and does the periodic work. A channel with a webhook
+    receives in every process that answers HTTP (`has_http`), because the platform may call any of them.
+    """
 
     def __init__(
-        self, host: Host, configured: ConfiguredChannel, typing: TypingAndPreview, replies: ReplyBuilder
+        self,
+        host: Host,
+        configured: ConfiguredChannel,
+        typing: TypingAndPreview,
+        replies: ReplyBuilder,
+        *,
+        has_http: bool,
+        reads_voice: bool,
+        on_leading: Callable[[], None],
     ) -> None:
         services, channel = host.services, configured.channel
         self.channel = channel
         self.chat_state = ChatState(channel, services.store, services.clock)
         self._typing, self._replies, self._store = typing, replies, services.store
-        self._clock = services.clock
+        self._clock, self._leadership = services.clock, host.leadership
+        self._duty, self._on_leading = f"channel:{channel.name}", on_leading
+        self._receives_everywhere = host.membership.is_shared and has_http and bool(channel.routes())
+        self._check_seconds = GROUP_PROMPT_CHECK_SECONDS if host.membership.is_shared else PROMPT_CHECK_SECONDS
         writer = OutboundWriter(channel, services.store, self._wake_worker)
         self.undelivered = UndeliveredAnswers(
             channel,
@@ -88,6 +108,7 @@ class ConnectedChannel:
             channel,
             services.store.outbox,
             services.clock,
+            poll_seconds=find_poll_seconds(host),
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
             find_chat=self._find_chat,
@@ -107,8 +128,19 @@ class ConnectedChannel:
             pairing=PairingService(services.store, services.clock),
             undelivered=self.undelivered,
             receipts=receipts,
+            options=configured.inbound,
+            reads_voice=reads_voice,
         )
-        self._tasks: list[asyncio.Task[None]] = []
+        self._receiving: asyncio.Task[None] | None = None
+        self._leading: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self._term = 0
+        """How often this process has become the leader of the channel."""
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process sends to the channel."""
+        return self._leadership.is_leader(self._duty)
 
     async def show_event(self, event: WireEvent) -> None:
         """Show an approval, its decision, a blocked call or a paused goal in its chat, if that is on this channel."""
@@ -127,28 +159,62 @@ class ConnectedChannel:
         Nothing is sent before the channel's start has ended.
         """
         self.outbox_worker.hold()
-        self._tasks = [asyncio.create_task(self.outbox_worker.run()), asyncio.create_task(self._run())]
+        self._is_stopping = False
+        if self._receives_everywhere:
+            self._start_receiving()
+        self._leading = asyncio.create_task(self._leadership.lead(self._duty, self._lead))
 
     async def wait_until_started(self) -> None:
-        """Wait until the channel has started, at most `START_WAIT_SECONDS`."""
+        """Wait until the channel has started, at most `START_WAIT_SECONDS`, if this process is to start it."""
+        if self._receiving is None and not self.is_leader:
+            return
         with suppress(TimeoutError):
             async with self._clock.timeout(START_WAIT_SECONDS):
                 await self._started.wait()
 
     async def stop_receiving(self) -> None:
-        """Stop to receive; sending continues."""
-        tasks = self._tasks[1:]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self.inbound.close()
+        """Stop to receive, for good; sending continues."""
+        self._is_stopping = True
+        await self._end_receiving()
 
     async def stop(self) -> None:
         """Stop to send, and stop the channel."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._is_stopping = True
+        leading, self._leading = self._leading, None
+        if leading is not None:
+            leading.cancel()
+            await asyncio.gather(leading, return_exceptions=True)
+        await self._end_receiving()
         await self.channel.stop()
+
+    def _start_receiving(self) -> None:
+        if not self._is_stopping:
+            self.inbound.open()
+            self._receiving = asyncio.create_task(self._run())
+
+    async def _end_receiving(self) -> None:
+        receiving, self._receiving = self._receiving, None
+        if receiving is not None:
+            receiving.cancel()
+            await asyncio.gather(receiving, return_exceptions=True)
+        await self.inbound.close()
+
+    async def _lead(self) -> None:
+        """Send, and receive unless this process does so anyway, until this process no longer leads."""
+        self.outbox_worker.hold()
+        if not self._receives_everywhere:
+            self._start_receiving()
+        self._term += 1
+        self._on_leading()
+        try:
+            await self.outbox_worker.run()
+        finally:
+            self.outbox_worker.hold()
+            self._on_leading()
+            if not (self._receives_everywhere or self._is_stopping):
+                await self._end_receiving()
+                self._started.clear()
+                await self.channel.stop()
 
     def _wake_worker(self) -> None:
         self.outbox_worker.wake()
@@ -174,22 +240,28 @@ class ConnectedChannel:
             await self.channel.stop()
 
     async def _serve(self) -> bool:
-        """Send and do periodic work until the credential is rejected; return whether it was accepted before."""
-        health, was_running, has_resumed = self.channel.health, False, False
-        last_expiry = self._clock.monotonic()
-        if not health.is_credential_rejected:
-            self.outbox_worker.resume(clear_penalties=False)
+        """Send and do periodic work, as the leader, until the credential is rejected; return whether it was accepted
+        before.
+        """
+        health, was_running, has_resumed, has_announced = self.channel.health, False, False, False
+        last_expiry, term = self._clock.monotonic(), None
         while not (self._credential_rejected.is_set() or health.is_credential_rejected or health.state == "refused"):
-            if not was_running and health.state == "running":
-                was_running = True
+            was_running = was_running or health.state == "running"
+            if self.is_leader and term != self._term:
+                term, has_resumed, has_announced = self._term, False, False
+                self.outbox_worker.resume(clear_penalties=False)
+            if self.is_leader and was_running and not has_announced:
+                has_announced = True
                 self.outbox_worker.resume()
                 await self._try_periodic(self.undelivered.announce_all)
-            if was_running and not has_resumed:  # before that the other pieces of a group could not arrive
+            if self.is_leader and was_running and not has_resumed:  # earlier the other pieces could not arrive
                 has_resumed = await self._try_periodic(self.inbound.media_groups.resume)
             with suppress(TimeoutError):
-                async with self._clock.timeout(PROMPT_CHECK_SECONDS):
+                async with self._clock.timeout(self._check_seconds):
                     await self._credential_rejected.wait()
                     break
+            if not self.is_leader:
+                continue
             await self._try_periodic(self.approval_prompts.send_missing)
             if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
                 last_expiry = self._clock.monotonic()
@@ -207,7 +279,8 @@ class ConnectedChannel:
     async def _try_start(self) -> StartOutcome:
         """Try to start the channel."""
         try:
-            await self.approval_prompts.send_missing()
+            if self.is_leader:
+                await self.approval_prompts.send_missing()
             await self.inbound.identities.load()
             await self.chat_state.expire_old()
             await self.channel.start(self.inbound)
@@ -255,18 +328,26 @@ class ChannelSupervisor:
     The host is created with `replies`, `prepare_run` and `approvers`; then `connect` and `start` follow.
     """
 
-    def __init__(self, services: Services, channels: Sequence[ConfiguredChannel]) -> None:
+    def __init__(
+        self, services: Services, channels: Sequence[ConfiguredChannel], transcriber: Transcriber | None = None
+    ) -> None:
+        self._reads_voice = transcriber is not None
         self._services, self._configured = services, list(channels)
         by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
-        self._typing = TypingAndPreview(by_name, services.store, services.clock)
+        self._typing = TypingAndPreview(by_name, services.store, services.clock, self._is_leader)
         self.replies = ReplyBuilder(by_name, services.clock, self._typing.find_preview)
         self._attachments = AttachmentDownloader(
-            by_name, services.folder / services.settings.tools.files_root, services.clock
+            by_name,
+            services.folder / services.settings.tools.files_root,
+            services.clock,
+            transcriber,
+            ShownFiles(services),
         )
         self._connected: dict[str, ConnectedChannel] = {}
         self._host: Host | None = None
         self._shown_events: asyncio.Queue[WireEvent] = asyncio.Queue()
         self._prompt_task: asyncio.Task[None] | None = None
+        self._listens_elsewhere = False
         if by_name:
             services.register_tool(create_send_file_tool(by_name, self._wake))
 
@@ -301,20 +382,29 @@ class ChannelSupervisor:
     async def prepare_run(self, run: Run) -> Run:
         """Return the run with the files of its message, before its turn starts.
 
-        Runs are resumed before the channels start, so a run with files waits for its channel. A process that does not
-        connect channels (`sophon worker`) waits for nothing.
+        Runs are resumed before the channels start, so a run with files waits for its channel, if this process is to
+        start that.
         """
         connected = self._connected.get(run.channel)
         if connected is not None and run.origin.get("attachments"):
             await connected.wait_until_started()
         return await self._attachments.prepare_run(run)
 
-    def connect(self, host: Host) -> None:
-        """Connect each channel to the host."""
+    def connect(self, host: Host, *, has_http: bool = True) -> None:
+        """Connect each channel to the host; `has_http`: this process receives its webhooks."""
         self._host = host
         host.channel_names.update(each.channel.name for each in self._configured)
         self._connected = {
-            each.channel.name: ConnectedChannel(host, each, self._typing, self.replies) for each in self._configured
+            each.channel.name: ConnectedChannel(
+                host,
+                each,
+                self._typing,
+                self.replies,
+                has_http=has_http,
+                reads_voice=self._reads_voice,
+                on_leading=self._follow_leadership,
+            )
+            for each in self._configured
         }
         for connected in self._connected.values():
             host.on_outbox_change(connected.outbox_worker.wake)
@@ -324,6 +414,7 @@ class ChannelSupervisor:
         if self._host is None or not self._connected:
             return
         self._host.event_bus.subscribe_all(self._handle_event)
+        self._listens_elsewhere = False
         self._prompt_task = asyncio.create_task(self._show_events())
         for connected in self._connected.values():
             connected.start()
@@ -344,6 +435,20 @@ class ChannelSupervisor:
         self._prompt_task = None
         await self._typing.stop()
         await asyncio.gather(*(connected.stop() for connected in self._connected.values()))
+
+    def _follow_leadership(self) -> None:
+        """Listen to the events of other processes as well while this one shows them in the chats of a channel."""
+        if self._host is None or self._prompt_task is None:
+            return
+        wanted = self._host.membership.is_shared and any(each.is_leader for each in self._connected.values())
+        if wanted != self._listens_elsewhere:
+            self._listens_elsewhere = wanted
+            self._host.event_bus.unsubscribe_all(self._handle_event)
+            self._host.event_bus.subscribe_all(self._handle_event, elsewhere=wanted)
+
+    def _is_leader(self, channel: str) -> bool:
+        connected = self._connected.get(channel)
+        return connected is not None and connected.is_leader
 
     def _wake(self, channel: str) -> None:
         if (connected := self._connected.get(channel)) is not None:

@@ -19,6 +19,8 @@ PROGRAM = "sophon"
 COMMANDS = {
     "serve": "Run the host: web page, API, Socket.IO and worker.",
     "chat": "Chat with the agent: one message, or interactively.",
+    "help": "Show the help of a command.",
+    "models": "List the models of the settings, with prices and capabilities.",
     "chain": "Show a chain as a table.",
     "policy": "Try a tool call against the security rules.",
     "tools": "List the tools, and which of them a person may use.",
@@ -36,7 +38,7 @@ COMMANDS = {
     "providers": "List the providers of a host and their cool-downs, and reset one.",
     "routing": "Explain which model a message gets, show what was observed, forget it.",
     "decide": "Explain what rules decide about a message before a model is asked.",
-    "trace": "Show how turns went: events, stages, attempts and tool calls with times and cost.",
+    "trace": "Show how turns went, with times and cost; replay one with another model or chain.",
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",
     "trajectories": "List, show and export what is kept of finished turns.",
@@ -50,7 +52,7 @@ COMMANDS = {
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",
-    "migrate": "Give data of earlier versions to the users whose it is.",
+    "migrate": "Bring the schema up to date; give data of earlier versions to the users whose it is.",
     "init": "Write an initial appsettings.json.",
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""

@@ -10,7 +10,8 @@ from sophon.clock import Clock
 from sophon.errors import SettingsError
 from sophon.events import EventSink
 from sophon.services import Services
-from sophon.settings import Settings, load_settings
+from sophon.settings import Settings
+from sophon.settings.loader import LoadedSettings, load_with_layers
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon_hosting.cli.error_reporting import configure_cli_logging
@@ -25,8 +26,13 @@ def load_cli_settings(options: GlobalOptions, overrides: Sequence[str] = ()) -> 
 
     Raises SettingsError.
     """
+    return load_cli_settings_with_layers(options, overrides).settings
+
+
+def load_cli_settings_with_layers(options: GlobalOptions, overrides: Sequence[str] = ()) -> LoadedSettings:
+    """Load the settings as `load_cli_settings` does, with the layers that they come from. Raises SettingsError."""
     configure_cli_logging(debug=options.debug)
-    return load_settings(
+    return load_with_layers(
         folder=options.settings_folder,
         file=options.settings_file,
         environment=os.environ,

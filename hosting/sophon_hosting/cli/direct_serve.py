@@ -12,6 +12,7 @@ from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_option
 
 COMMAND = "serve"
 SERVE_OPTIONS = ("--host", "--port", "--log")
+NO_WORKER = "--no-worker"
 MAX_PORT = 65_535
 EXIT_INTERRUPTED = 130
 
@@ -30,7 +31,7 @@ def run_serve(arguments: Sequence[str]) -> int | None:
     try:
         with fast_imports():
             from sophon_hosting.cli.serve_host import run_host  # lazy: a whole host
-        return run_host(options, host, int(port) if port is not None else None, log)
+        return run_host(options, host, int(port) if port is not None else None, log, runs_turns=NO_WORKER not in given)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
@@ -53,6 +54,8 @@ def parse_serve_options(words: Sequence[str]) -> Options | None:
             names = SERVE_OPTIONS
         elif word == "--debug" and names is not SERVE_OPTIONS:
             continue
+        elif word == NO_WORKER and names is SERVE_OPTIONS:
+            found[NO_WORKER] = []
         elif word in names and pending and not pending[0].startswith("-"):
             found.setdefault(word, []).append(pending.pop(0))
         else:

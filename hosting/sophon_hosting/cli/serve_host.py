@@ -8,38 +8,51 @@ from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import protect_process
-from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
+from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings_with_layers
 from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
+from sophon_hosting.leadership.group_lines import describe_group
 from sophon_hosting.process_memory.allocator import configure_allocator
 from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
 
 REAL_MODEL_NOTICE = (
-    "The offline model answers; for another one set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
+    "The offline model answers; for another one open the page and choose “Set up a model”, run `sophon init`, "
+    "set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama."
 )
 
 
-def run_host(options: GlobalOptions, host: str | None = None, port: int | None = None, log: str | None = None) -> int:
-    """Run the command and return its exit code. Raises SophonError for errors at start."""
+def run_host(
+    options: GlobalOptions,
+    host: str | None = None,
+    port: int | None = None,
+    log: str | None = None,
+    *,
+    runs_turns: bool = True,
+) -> int:
+    """Run the command and return its exit code; without `runs_turns` as a hub. Raises SophonError for errors at
+    start.
+    """
     given = {"Hub.Host": host, "Hub.Port": port}
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
-    settings = load_server_settings(options, log, pairs)
+    loaded = load_server_settings_with_layers(options, log, pairs)
+    settings = loaded.settings
     configure_allocator(os.environ)
     services = create_services(options, settings)
     warnings = report_startup_warnings(settings, options, os.environ)
     warnings += [f"  {warning}" for warning in protect_process(services)]
-    site = HostServer(services, os.environ)
+    site = HostServer(services, os.environ, runs_turns=runs_turns, loaded=loaded)
     trimmer = create_memory_trimmer(lambda: site.host.running_turns > 0, services.clock)
-    with create_store_lease(options, settings) as lock:
+    with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
         address = bind_address(settings.hub.host, settings.hub.port)
 
         async def opened() -> None:
             await site.start(address)
             tune_garbage_collector()
             trimmer.start()
-            write_lines(host_startup_lines(services, address, warnings))
+            others = [f"  {line}" for line in await describe_group(site.membership)]
+            write_lines(host_startup_lines(services, address, [*others, *warnings]))
 
         async def close(grace_seconds: float) -> None:
             await trimmer.stop()

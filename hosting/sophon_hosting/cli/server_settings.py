@@ -4,7 +4,8 @@ import os
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings
-from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon.settings.loader import LoadedSettings
+from sophon_hosting.cli.bootstrap import load_cli_settings_with_layers
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.observability.logging_setup import configure_logging
 from sophon_hosting.observability.redaction import collect_secrets
@@ -15,17 +16,28 @@ def load_server_settings(
     options: GlobalOptions, log_format: str | None = None, overrides: tuple[str, ...] = ()
 ) -> Settings:
     """Load the settings of a long-running process and configure its log accordingly. Raises SettingsError."""
-    settings = load_cli_settings(
+    return load_server_settings_with_layers(options, log_format, overrides).settings
+
+
+def load_server_settings_with_layers(
+    options: GlobalOptions, log_format: str | None = None, overrides: tuple[str, ...] = ()
+) -> LoadedSettings:
+    """Load the settings as `load_server_settings` does, with the layers that they come from. Raises SettingsError."""
+    loaded = load_cli_settings_with_layers(
         options, [*overrides, *([f"Logging.Format={log_format}"] if log_format is not None else [])]
     )
+    settings = loaded.settings
     level = "Debug" if options.debug else settings.logging.level
     configure_logging(level, settings.logging.format, secrets=collect_secrets(settings, os.environ))
-    return settings
+    return loaded
 
 
-def create_store_lease(options: GlobalOptions, settings: Settings) -> StoreLease:
-    """Create the lease of the configured store without acquiring it. Raises SettingsError."""
+def create_store_lease(options: GlobalOptions, settings: Settings, *, is_shared: bool = False) -> StoreLease:
+    """Create the lease of the configured store without acquiring it; `is_shared` for a process with a shared queue.
+
+    Raises SettingsError.
+    """
     url = settings.store.url.resolve(os.environ)
     if url is None:
         raise SettingsError([f"Store.Url: {settings.store.url.source_description} is missing or empty"])
-    return StoreLease(url, folder=options.settings_folder)
+    return StoreLease(url, folder=options.settings_folder, is_shared=is_shared)

@@ -55,11 +55,11 @@ async def _run(
     for number in (*SHUTDOWN_SIGNALS, *([HANGUP_SIGNAL] if signal.getsignal(HANGUP_SIGNAL) is signal.SIG_DFL else [])):
         loop.add_signal_handler(number, on_signal, number)
     renewal = loop.create_task(_renew_lock(lock, host.services.clock, stop_requested))
-    grace_seconds = SHUTDOWN_GRACE_SECONDS
+    grace_seconds = host.services.settings.agent_execution.shutdown_grace.total_seconds()
     try:
         await opened()
         await stop_requested
-        _report(shutdown_notice((await host.queue.statistics()).in_flight))
+        _report(shutdown_notice(host.running_turns, grace_seconds))
     except StoreError:
         grace_seconds = 0.0  # another host works on the store: continuing would run turns twice
         raise
@@ -80,14 +80,14 @@ async def _renew_lock(lock: StoreLease, clock: Clock, stop_requested: "asyncio.F
             return
 
 
-def shutdown_notice(running_turns: int) -> str:
+def shutdown_notice(running_turns: int, grace_seconds: float = SHUTDOWN_GRACE_SECONDS) -> str:
     """Return the notice for the start of a shutdown with `running_turns` turns in flight."""
     if not running_turns:
         return "stopping"
     turns = "1 turn" if running_turns == 1 else f"{running_turns} turns"
     return (
-        f"stopping: {turns} may take up to {SHUTDOWN_GRACE_SECONDS:g} s to end; "
-        "a second signal exits at once, and the next start resumes them"
+        f"stopping: {turns} may take up to {grace_seconds:g} s to end; "
+        "a second signal exits at once, and another process or the next start resumes them"
     )
 
 

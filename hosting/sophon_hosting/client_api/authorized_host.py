@@ -6,15 +6,21 @@ from dataclasses import replace
 from sophon.stores.runs.contract import InboundKey
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.areas.approvals import ApprovalOperations
+from sophon_hosting.client_api.areas.attachments import UserAttachments
+from sophon_hosting.client_api.areas.audit import AuditLog
 from sophon_hosting.client_api.areas.history import HistoryOperations
+from sophon_hosting.client_api.areas.live_settings import HostSettings, SetupOperations
 from sophon_hosting.client_api.areas.mcp import McpServers
 from sophon_hosting.client_api.areas.messages import MessageOperations
 from sophon_hosting.client_api.areas.policy import UserPolicy
 from sophon_hosting.client_api.areas.preferences import UserPreferences
 from sophon_hosting.client_api.areas.providers import Providers
+from sophon_hosting.client_api.areas.replays import TurnReplays
 from sophon_hosting.client_api.areas.routing import Routing
+from sophon_hosting.client_api.areas.search import UserSearch
 from sophon_hosting.client_api.areas.sub_agents import SubAgentOperations
 from sophon_hosting.client_api.areas.subscriptions import SubscriptionOperations
+from sophon_hosting.client_api.areas.tokens import Tokens
 from sophon_hosting.client_api.areas.tools import UserTools
 from sophon_hosting.client_api.areas.webhooks import Webhooks
 from sophon_hosting.client_api.authentication import User
@@ -53,6 +59,11 @@ class AuthorizedHost(
         return self._off_the_record
 
     @property
+    def search(self) -> UserSearch:
+        """Search in the user's messages."""
+        return UserSearch(self)
+
+    @property
     def tools(self) -> UserTools:
         """The tools that the user may use, and their custom tools."""
         return UserTools(self)
@@ -73,6 +84,26 @@ class AuthorizedHost(
         return Routing(self)
 
     @property
+    def audit(self) -> AuditLog:
+        """The audit log. Operators only."""
+        return AuditLog(self)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Users and API tokens. Operators only."""
+        return Tokens(self)
+
+    @property
+    def settings(self) -> HostSettings:
+        """The settings of the host. Operators only."""
+        return HostSettings(self)
+
+    @property
+    def setup(self) -> SetupOperations:
+        """The set-up of a provider. Operators only."""
+        return SetupOperations(self)
+
+    @property
     def webhooks(self) -> Webhooks:
         """The webhooks. Operators only."""
         return Webhooks(self)
@@ -81,6 +112,11 @@ class AuthorizedHost(
     def policy(self) -> UserPolicy:
         """What is allowed to the user."""
         return UserPolicy(self)
+
+    @property
+    def replays(self) -> TurnReplays:
+        """Replays of the user's own turns."""
+        return TurnReplays(self)
 
     @property
     def preferences(self) -> UserPreferences:
@@ -106,6 +142,11 @@ class OffTheRecordSessions(AuthorizedHost):
     def new_session_id(self) -> str:
         """Return an id for a new session."""
         return self._off_host.new_session_id()
+
+    @property
+    def attachments(self) -> UserAttachments:
+        """The files of the user off the record."""
+        return UserAttachments(self, is_off_the_record=True)
 
     async def has_session(self, session_id: str) -> bool:
         """Return whether the user has a conversation off the record of that name."""

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from sophon.errors import InputError, NotFound, QueueFull, SophonError, StoreError, StoreUnavailable, TryLater
+from sophon.errors import (
+    InputError,
+    NotFound,
+    QueueFull,
+    SophonError,
+    StoreError,
+    StoreUnavailable,
+    TrialFailed,
+    TryLater,
+)
 from sophon.lazy_dataclass import dataclass
 from sophon.security import describe_error
 from sophon_hosting.client_api.authentication import Unauthorized
@@ -69,12 +78,18 @@ HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "wrong_kind": 409,
     "illegal_transition": 409,
     "busy": 409,
+    "attachment_in_use": 409,
     "too_large": 413,
+    "attachments_full": 413,
+    "unsupported_media_type": 415,
     "queue_full": 429,
     "otr_full": 429,
+    "replay_busy": 429,
     "too_many_messages": 429,
+    "too_many_uploads": 429,
     "internal": 500,
     "unavailable": 503,
+    "queue_unavailable": 503,
 }
 """HTTP status by error code; every other client error is 400."""
 
@@ -113,6 +128,8 @@ def to_error_payload(error: Exception) -> ErrorPayload:
         extra["decided_by"] = error.decided_by
     if isinstance(error, LevelNeeded):
         extra |= {"feature": error.feature, "level": error.level}
+    if isinstance(error, TrialFailed):
+        extra["reason"] = error.reason
     if isinstance(error, ScopeNeeded):
         extra["scope"] = error.scope
     return ErrorPayload(error.code, _public_message(error), HTTP_STATUS_BY_CODE.get(error.code, 400), extra)

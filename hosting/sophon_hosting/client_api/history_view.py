@@ -131,6 +131,8 @@ class HistoryView:
         if key == LARGE_FIELD:
             texts = cast(Mapping[str, Any], value).items() if is_own and event not in NO_TEXT_EVENTS else ()
             return {name: each for name, each in texts if name in TEXT_FIELDS}
+        if key == "attachments":
+            return value if is_own else []
         if key in SHOWN_FIELDS or (key == "reason" and event in REASON_EVENTS):
             return value
         if is_text and isinstance(value, str):
@@ -160,7 +162,9 @@ class HistoryView:
 
     def session(self, session: SessionSummary, *, is_own: bool) -> SessionSummary:
         """Return a listed session as the client sees it."""
-        return session if is_own or not session.title else replace(session, title=HIDDEN)
+        if is_own or not session.shown_title:
+            return session
+        return replace(session, title=HIDDEN, provisional_title="")
 
     def grant(self, grant: StandingGrant) -> StandingGrant:
         """Return an approval in advance as the client sees it: its text quotes the arguments of a call."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from sophon.clock import Clock
 from sophon.rate_limited_log import RateLimitedLog
+from sophon_hosting.client_api.shared_failures import SharedFailures
 
 FREE_FAILURES = 5
 """Failures without a delay, for mistakes of people."""
@@ -28,10 +29,15 @@ MAX_ENTRIES = 4096
 
 
 class LoginThrottle:
-    """Counts failed log-ins by address and by presented token, and delays their answers."""
+    """Counts failed log-ins by address and by presented token, and delays their answers.
 
-    def __init__(self, clock: Clock, on_failure: Callable[[], None] = lambda: None) -> None:
-        self._clock, self._on_failure = clock, on_failure
+    With `shared` those of an address count in all processes of a group.
+    """
+
+    def __init__(
+        self, clock: Clock, on_failure: Callable[[], None] = lambda: None, shared: SharedFailures | None = None
+    ) -> None:
+        self._clock, self._on_failure, self._shared = clock, on_failure, shared
         self._log = RateLimitedLog(logging.getLogger("sophon"), clock.monotonic)
         self._key = os.urandom(16)
         self._failures: OrderedDict[bytes, tuple[int, float]] = OrderedDict()
@@ -44,6 +50,8 @@ class LoginThrottle:
         counts = [self._count(f"address {address}", now)]
         if token:
             counts.append(self._count(f"token {token}", now))
+        if self._shared is not None:
+            counts.append(await self._shared.count(address))
         seconds = failure_delay(max(counts))
         if seconds:
             await self._clock.sleep(seconds)

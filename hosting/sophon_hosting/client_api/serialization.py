@@ -14,9 +14,11 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.message_search.contract import MessageHit
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.branches import BranchPoint
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.usage.contract import UsageTotal
@@ -38,17 +40,42 @@ DESCRIPTION_CHARACTERS = 100
 """Length of a task's description, in characters. Source: reference/sophon.md 5.15."""
 
 
+def message_hit_to_json(hit: MessageHit) -> dict[str, Any]:
+    """Serialise a hit of the search; the pieces of `snippet` are in order, those with `match` are to be marked."""
+    return {
+        "session_id": hit.session_id,
+        "title": hit.title,
+        "message_id": f"{hit.session_id}:{hit.seq}",
+        "seq": hit.seq,
+        "role": hit.role,
+        "at": hit.at,
+        "snippet": [{"text": part.text, "match": part.is_match} for part in hit.snippet],
+    }
+
+
 def session_to_json(session: SessionSummary) -> dict[str, Any]:
     """Return a session summary as JSON."""
     return {
         "session_id": session.id,
-        "title": session.title,
+        "title": session.shown_title,
+        "title_is_provisional": not session.title,
+        "pinned": session.pinned,
+        "archived": session.archived,
         "owner": session.owner,
         "messages": session.message_count,
         "model": session.model,
+        "planning": session.planning,
+        "forked_from": session.forked_from,
+        "forked_at": session.forked_at,
+        "conversation": session.family,
         "created_at": _to_iso(session.created_at),
         "updated_at": _to_iso(session.updated_at),
     }
+
+
+def branch_point_to_json(point: BranchPoint) -> dict[str, Any]:
+    """Return a branch point as JSON."""
+    return {"seq": point.seq, "options": list(point.options), "index": point.index}
 
 
 def receipt_to_json(receipt: TaskReceipt, mode: Mode) -> dict[str, Any]:

@@ -120,7 +120,12 @@ class UserSessions:
     def to_client_session(self, session: SessionSummary) -> SessionSummary:
         """Return the session with the id that the user knows."""
         session_id = self.to_client_id(session.id)
-        return session if session_id == session.id else replace(session, id=session_id)
+        source, family = (
+            None if each is None else self.to_client_id(each) for each in (session.forked_from, session.family)
+        )
+        if (session_id, source, family) == (session.id, session.forked_from, session.family):
+            return session
+        return replace(session, id=session_id, forked_from=source, family=family)
 
     def to_client_run(self, run: Run) -> Run:
         """Return the run with the session id that the user knows."""

@@ -12,13 +12,18 @@ from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
 from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import FinishResult, Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.texts.contract import TextStore
+from sophon_hosting.events.elsewhere import EventsElsewhere
+from sophon_hosting.events.exchange import EventExchange, FindStart
 from sophon_hosting.events.replay import MAX_REPLAY_BYTES, SessionReplay, read_missed_events, replay_bytes
-from sophon_hosting.events.sequencer import BuildEvents, FirstCommit, R, SessionSequencer, Write
+from sophon_hosting.events.reporter import SessionReporter
+from sophon_hosting.events.sequencer import BuildEvents, FirstCommit, R, Reporter, SessionSequencer, Write
 from sophon_hosting.events.staging import OnSettled, StagedPart, StagedWrite
-from sophon_hosting.events.wire_event import EventListener, RowBuilder, to_logged_event
+from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
+from sophon_hosting.fanout.contract import HostFanout
 
 log = logging.getLogger("sophon")
 
@@ -27,6 +32,9 @@ T = TypeVar("T")
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
 """Back-off between two attempts to store events."""
+
+SNAPSHOT_SECONDS = 3.0
+"""How long another process may take to send the text so far of a reply that it streams."""
 
 WriteEvents = Callable[[Callable[[Sequence[Event]], Sequence[LoggedEvent]]], Awaitable[int]]
 """Stores events, whose rows the given function builds, and returns the seq of the last one."""
@@ -45,6 +53,10 @@ class EventBus:
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
+
+    `fanout` links the bus with those of other processes on the same store, which may append to the same sessions:
+    listeners of a session receive all its events, whoever has stored them. `find_start` returns the number of the
+    current start of a task that runs here.
     """
 
     def __init__(
@@ -56,6 +68,8 @@ class EventBus:
         texts: TextStore | None = None,
         runs: RunStore | None = None,
         build_row: RowBuilder = to_logged_event,
+        fanout: HostFanout | None = None,
+        find_start: FindStart = lambda _: 0,
     ) -> None:
         self._build_row = build_row
         self._texts, self._runs = texts, runs
@@ -64,18 +78,51 @@ class EventBus:
         self._global_sink = global_sink or NullEventSink()
         self._sequencers: dict[str, SessionSequencer] = {}
         self._global_listeners: list[EventListener] = []
+        self._observers: list[EventListener] = []
+        self._exchange: EventExchange | None = None
+        if fanout is not None and fanout.reaches_others:
+            self._exchange = EventExchange(
+                fanout,
+                events,
+                clock,
+                find_start,
+                self._sequencers,
+                self._get_or_create_sequencer,
+                self._acquire_sequencer,
+                self._call_before_deletion,
+                lambda: bool(self._observers),
+            )
+
+    def start(self) -> None:
+        """Hear what other processes store and stream, until `aclose`."""
+        if self._exchange is not None:
+            self._exchange.start()
 
     def emit(self, event: Event, /) -> None:
         """Accept an event of a session; never blocks."""
         self._get_or_create_sequencer(event.session_id).push(event)
 
-    def subscribe_all(self, listener: EventListener) -> None:
-        """Subscribe a listener to the events of all sessions."""
-        self._global_listeners.append(listener)
+    def subscribe_all(self, listener: EventListener, *, elsewhere: bool = False) -> None:
+        """Subscribe a listener to the events of all sessions that this process stores.
+
+        With `elsewhere`, also to those of other processes, as far as hints tell of them: for who shows events. Who
+        acts on events leaves it out, so that one process acts.
+        """
+        if not elsewhere:
+            self._global_listeners.append(listener)
+            return
+        self._observers.append(listener)
+        if self._exchange is not None:
+            self._exchange.watch_all_sessions()
 
     def unsubscribe_all(self, listener: EventListener) -> None:
         """Undo `subscribe_all`."""
-        self._global_listeners.remove(listener)
+        if listener in self._global_listeners:
+            self._global_listeners.remove(listener)
+            return
+        self._observers.remove(listener)
+        if self._exchange is not None:
+            self._exchange.watch_all_sessions()
 
     async def join_session(
         self, session_id: str, last_seq: int, listener: EventListener, owner: str | None = None
@@ -90,13 +137,43 @@ class EventBus:
             snapshot = sequencer.stream_snapshots.to_wire_events(session_id)
             remaining_bytes = MAX_REPLAY_BYTES - replay_bytes(snapshot)
             joined = await read_missed_events(self._log, session_id, last_seq, self._texts, remaining_bytes)
-            sequencer.listeners[listener] = owner
+            if sequencer.elsewhere is not None:
+                await self._begin_elsewhere(session_id, sequencer)
+                await sequencer.elsewhere.catch_up(joined.seq)
+            self._add_listener(session_id, sequencer, listener, owner)
             return SessionReplay(joined.seq, [*joined.events, *snapshot], joined.is_partial)
 
     def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a reply that is being streamed; None if that epoch of it is not."""
         sequencer = self._sequencers.get(session_id)
         return sequencer.stream_snapshots.find_text(task_id, epoch) if sequencer is not None else None
+
+    async def fetch_streamed_text(self, session_id: str, task_id: str, epoch: int, characters: int = 0) -> str | None:
+        """Return the text so far of a reply, also of one that another process streams; None if that epoch is not.
+
+        Waits up to `SNAPSHOT_SECONDS` for another process to send so many `characters`. Raises StoreError.
+        """
+        text = self.find_streamed_text(session_id, task_id, epoch)
+        if self._exchange is None or (text is not None and len(text) >= characters):
+            return text
+        arrived = asyncio.Event()
+
+        def notice(_: WireEvent) -> None:
+            arrived.set()
+
+        await self.subscribe(session_id, notice)
+        try:
+            self._exchange.want_snapshot(session_id)
+            async with self._clock.timeout(SNAPSHOT_SECONDS):
+                while (text := self.find_streamed_text(session_id, task_id, epoch)) is None or len(text) < characters:
+                    arrived.clear()
+                    await arrived.wait()
+        except TimeoutError:
+            pass
+        finally:
+            found = self.find_streamed_text(session_id, task_id, epoch)
+            self.unsubscribe(session_id, notice)
+        return found
 
     async def subscribe(self, session_id: str, listener: EventListener, owner: str | None = None) -> None:
         """Subscribe to later events of a session, until `unsubscribe`. Idempotent.
@@ -105,13 +182,16 @@ class EventBus:
         """
         async with self._acquire_sequencer(session_id) as sequencer:
             await self._check_owner(session_id, owner, may_be_new=True)
-            sequencer.listeners[listener] = owner
+            if sequencer.elsewhere is not None:
+                await self._begin_elsewhere(session_id, sequencer)
+            self._add_listener(session_id, sequencer, listener, owner)
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe a listener from a session."""
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None and listener in sequencer.listeners:
             del sequencer.listeners[listener]
+            self._remove_watch(session_id, sequencer)
             self._discard(session_id, sequencer)
 
     def drop_listeners_of_others(self, session_id: str, owner: str) -> None:
@@ -122,6 +202,7 @@ class EventBus:
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
             sequencer.drop_listeners_of_others(owner)
+            self._remove_watch(session_id, sequencer)
             self._discard(session_id, sequencer)
 
     def before_deletion(self, callback: DeletionCallback) -> None:
@@ -138,28 +219,52 @@ class EventBus:
         The caller makes sure that no turn runs in it and none starts. Raises the errors of `delete`; nothing has
         changed then.
         """
-        for callback in self._deletion_callbacks:
-            await callback(session_id)
+        await self._call_before_deletion(session_id)
         async with self._acquire_sequencer(session_id) as sequencer:
             with suppress(NotFound):  # deleted by another process; `delete` reports it
                 await sequencer.flush()
             await delete(session_id)
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id))
+            self._remove_watch(session_id, sequencer)
+        if self._exchange is not None:
+            self._exchange.tell_removed(session_id)
 
-    def stage(self, session_id: str, write: StagedWrite, on_settled: OnSettled | None = None) -> StagedPart:
-        """Store a part of a turn with the session's next transaction, which follows soon."""
-        part = StagedPart(write, on_settled=on_settled)
+    async def _call_before_deletion(self, session_id: str) -> None:
+        for callback in self._deletion_callbacks:
+            await callback(session_id)
+
+    def fence(self, session_id: str, fence: RunFence, on_stale: Callable[[], None]) -> None:
+        """Fence what a start of a run emits and stages, until `release_fence`.
+
+        `on_stale` is called when the store finds that the run was continued elsewhere; what the start has emitted and
+        staged is dropped then.
+        """
+        self._get_or_create_sequencer(session_id).fences.add(fence, on_stale)
+
+    def release_fence(self, session_id: str, fence: RunFence) -> None:
+        """End the fence of a turn that has ended; what it has left pending still carries it."""
+        sequencer = self._sequencers.get(session_id)
+        if sequencer is not None:
+            sequencer.release_fence(fence)
+            self._discard(session_id, sequencer)
+
+    def stage(
+        self, session_id: str, write: StagedWrite, on_settled: OnSettled | None = None, *, run_id: str = ""
+    ) -> StagedPart:
+        """Store a part of a run's turn with the session's next transaction, which follows soon."""
+        part = StagedPart(write, on_settled=on_settled, run_id=run_id)
         self._get_or_create_sequencer(session_id).stage(part)
         return part
 
-    async def store(self, session_id: str, write: StagedWrite) -> None:
-        """Store a part of a turn, together with all that is staged and pending in its session.
+    async def store(self, session_id: str, write: StagedWrite, *, run_id: str = "") -> None:
+        """Store a part of a run's turn, together with all that is staged and pending in its session.
 
-        It is stored even if the caller is cancelled. Raises the errors of the store.
+        It is stored even if the caller is cancelled. Raises the errors of the store, StaleRun if the run was continued
+        elsewhere.
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sequencer = self._get_or_create_sequencer(session_id)
-        sequencer.stage(StagedPart(write, waiter))
+        sequencer.stage(StagedPart(write, waiter, run_id=run_id))
         if sequencer.store_task is None:
             sequencer.store_task = asyncio.create_task(self._store_staged(session_id, sequencer))
         await waiter
@@ -229,7 +334,7 @@ class EventBus:
             async with self._acquire_sequencer(session_id) as sequencer:
                 await sequencer.flush()
                 last_seq = await write(build_rows)
-                sequencer.publish_stored(new_events, rows, last_seq)
+                await sequencer.publish_stored(new_events, rows, last_seq)
 
         await _complete(commit())
 
@@ -242,10 +347,17 @@ class EventBus:
                 sequencer.deduplicator.load(row for row in rows if row.task_id == run.id)
                 after = rows[-1].seq
 
-    def has_emitted(self, run: Run, name: str) -> bool:
-        """Return whether a recalled or local run has emitted an event of that name."""
+    def has_emitted(self, run: Run, name: str, *fields: str) -> bool:
+        """Return whether a recalled or local run has emitted an event of that name, with these identifying fields."""
         sequencer = self._sequencers.get(run.session_id)
-        return sequencer is not None and sequencer.deduplicator.has_emitted(run.id, name)
+        return sequencer is not None and sequencer.deduplicator.has_emitted(run.id, name, *fields)
+
+    def forget_run(self, session_id: str, task_id: str) -> None:
+        """Forget which events of a run were emitted, because its next start may be another process's."""
+        sequencer = self._sequencers.get(session_id)
+        if sequencer is not None:
+            sequencer.deduplicator.forget_task(task_id)
+            self._discard(session_id, sequencer)
 
     async def flush(self, session_id: str) -> None:
         """Wait until all emitted events of a session are stored and published.
@@ -261,6 +373,8 @@ class EventBus:
 
     async def aclose(self) -> None:
         """Flush all sessions once; events that the store refuses are logged and dropped."""
+        if self._exchange is not None:
+            await self._exchange.aclose()
         for session_id in list(self._sequencers):
             try:
                 await self.flush(session_id)
@@ -297,8 +411,46 @@ class EventBus:
                 self._global_listeners,
                 wake,
                 self._build_row,
+                self._observers,
+                partial(self._make_elsewhere, session_id) if self._exchange is not None else None,
             )
         return sequencer
+
+    def _make_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> tuple[EventsElsewhere, Reporter]:
+        exchange = self._exchange
+        assert exchange is not None
+        elsewhere = EventsElsewhere(
+            session_id,
+            self._log,
+            sequencer.stream_snapshots,
+            sequencer.deliver,
+            sequencer.deliver_streamed,
+            sequencer.note_elsewhere,
+            exchange.want_snapshot,
+        )
+        elsewhere.published = exchange.find_kept_position(session_id)
+        return elsewhere, SessionReporter(session_id, exchange, elsewhere)
+
+    async def _begin_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> None:
+        """Know where a session is before anybody listens to it; end what listens to a deleted one of that id."""
+        elsewhere, exchange = sequencer.elsewhere, self._exchange
+        assert elsewhere is not None
+        assert exchange is not None
+        position = await exchange.find_position(session_id)
+        if position is not None and elsewhere.session not in (None, position.session):
+            sequencer.end_subscriptions(SessionDeleted(session_id=session_id), is_elsewhere=True)
+        elsewhere.begin(position)
+
+    def _add_listener(
+        self, session_id: str, sequencer: SessionSequencer, listener: EventListener, owner: str | None
+    ) -> None:
+        sequencer.listeners[listener] = owner
+        if self._exchange is not None:
+            self._exchange.update_watch(session_id, sequencer)
+
+    def _remove_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
+        if self._exchange is not None:
+            self._exchange.update_watch(session_id, sequencer)
 
     def _schedule_flush(self, session_id: str) -> None:
         sequencer = self._sequencers[session_id]
@@ -347,8 +499,12 @@ class EventBus:
 
     def _discard(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Delete the sequencer of an idle session."""
+        if not (sequencer.has_pending or sequencer.lock_user_count):
+            sequencer.fences.forget_released()  # also if whoever held the lock has stored nothing
         if sequencer.is_idle and sequencer.flush_task is None and self._sequencers.get(session_id) is sequencer:
             del self._sequencers[session_id]
+            if self._exchange is not None and sequencer.elsewhere is not None:
+                self._exchange.keep_position(session_id, sequencer.elsewhere.published)
 
 
 async def _complete(transaction: Coroutine[Any, Any, T]) -> T:

@@ -50,6 +50,11 @@ class PendingEvents:
             self._join_newest()
         return self._events.popleft()
 
+    def remove_run(self, run_id: str) -> None:
+        """Remove the events of a run."""
+        self._join_newest()
+        self._events = deque(event for event in self._events if event.task_id != run_id)
+
     def clear(self) -> None:
         """Remove all events."""
         self._events.clear()

@@ -73,9 +73,15 @@ class EventDeduplicator:
                 key, version = identity
                 self._published.setdefault(event.task_id, {})[key] = version
 
-    def has_emitted(self, task_id: str, name: str) -> bool:
-        """Return whether a task has emitted an event of that name."""
-        return any(key[0] == name for key in self._published.get(task_id, ()))
+    def note(self, logged: LoggedEvent) -> None:
+        """Load an event that another process has stored, if its task is one of those that are tracked here."""
+        if logged.task_id in self._published:
+            self.load([logged])
+
+    def has_emitted(self, task_id: str, name: str, *fields: str) -> bool:
+        """Return whether a task has emitted an event of that name whose first identifying fields are these."""
+        wanted = (name, *fields)
+        return any(key[: len(wanted)] == wanted for key in self._published.get(task_id, ()))
 
     def forget_task(self, task_id: str) -> None:
         """Forget the events of a task that has its outcome."""

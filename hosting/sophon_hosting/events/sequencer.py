@@ -12,15 +12,18 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sophon.clock import Clock
 from sophon.context.turn_log import no_events
-from sophon.errors import NotFound
+from sophon.errors import NotFound, StaleRun
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import EventFactory, RunStore
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, StagedWrites
+from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.large_chunks import chunk_to_wire_events
 from sophon_hosting.events.pending_events import PendingEvents
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
+from sophon_hosting.events.run_fences import SessionFences
 from sophon_hosting.events.staging import StagedPart, StagingArea, to_staged_writes
 from sophon_hosting.events.stream_snapshots import StreamSnapshots
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event, to_wire_event
@@ -94,13 +97,42 @@ class FirstCommit(Generic[R]):
             self.result.set_result(outcome)
 
 
+class Reporter(Protocol):
+    """What a sequencer needs of the exchange with other processes, for its session."""
+
+    def admit(self, event: Event) -> bool:
+        """Return whether an event that is not stored is of the newest start of its run."""
+        ...
+
+    def may_deliver(self, event: Event) -> bool:
+        """Return whether listeners may get an event now; else they get it with what is missing before it."""
+        ...
+
+    def report(self, event: Event) -> None:
+        """Tell the other processes of an event that is not stored; note an outcome."""
+        ...
+
+    async def publish_missing(self, seq: int) -> None:
+        """Publish what is stored up to a seq; never raises."""
+        ...
+
+    def tell_stored(self, last: int, count: int) -> None:
+        """Tell the other processes of stored events, the last of which has this seq."""
+        ...
+
+
+MakeElsewhere: TypeAlias = Callable[["SessionSequencer"], tuple[EventsElsewhere, Reporter]]
+"""Makes what a sequencer needs where there are other processes."""
+
+
 class SessionSequencer:
     """Sequencer of one session: the holder of `lock` stores and publishes events, so that none overtakes another.
 
     Durable events wait at most `WRITE_BEHIND_SECONDS` for a transaction that takes them with it, and traces
     `TRACE_SECONDS`; then they get one of their own. `runs` stores what is staged. `global_sink` receives every event
-    after it was stored, and so do `watchers`, the listeners to all sessions. `wake` is called when a transaction is
-    due (`is_due`).
+    after it was stored here, and so do `watchers`, the listeners to all sessions; `observers` receive those of other
+    processes, too. `wake` is called when a transaction is due (`is_due`). Transactions carry the `fences` of the turns
+    that run here; what a turn has emitted and staged is dropped once the store finds that it is continued elsewhere.
     """
 
     def __init__(
@@ -113,8 +145,11 @@ class SessionSequencer:
         watchers: Sequence[EventListener],
         wake: Callable[[], None],
         build_row: RowBuilder = to_logged_event,
+        observers: Sequence[EventListener] = (),
+        make_elsewhere: MakeElsewhere | None = None,
     ) -> None:
         self._build_row = build_row
+        self._observers = observers
         self._session_id, self._log, self._runs, self._clock, self._wake = session_id, events, runs, clock, wake
         self._global_sink, self._watchers = global_sink, watchers
         self._merge_timer: asyncio.TimerHandle | None = None
@@ -123,6 +158,7 @@ class SessionSequencer:
         self._pending = PendingEvents()
         self._traces: list[LoggedEvent] = []
         self._staging = StagingArea()
+        self.fences = SessionFences()
         self._since_trim = 0
         self.is_due = False
         """Whether what is pending must be stored now."""
@@ -131,6 +167,11 @@ class SessionSequencer:
         """Listeners with the owner for whose session each has subscribed; None if the owner does not matter."""
         self.deduplicator = EventDeduplicator()
         self.stream_snapshots = StreamSnapshots()
+        self._reporter: Reporter | None = None
+        self.elsewhere: EventsElsewhere | None = None
+        """Events of other host processes; None without any."""
+        if make_elsewhere is not None:
+            self.elsewhere, self._reporter = make_elsewhere(self)
         self.first_commits: list[FirstCommit[Any]] = []
         """Transactions that wait for `lock`, in their order."""
         self.flush_task: asyncio.Task[None] | None = None
@@ -151,8 +192,10 @@ class SessionSequencer:
             self.has_pending
             or self.listeners
             or self.lock_user_count
+            or len(self.fences)
             or len(self.deduplicator)
             or len(self.stream_snapshots)
+            or (self.elsewhere is not None and len(self.elsewhere))
         )
 
     def push(self, event: Event) -> None:
@@ -160,6 +203,8 @@ class SessionSequencer:
 
         A transient event with no pending ones before it is published at once; chunks may be merged first.
         """
+        if self.fences.is_stale(event.task_id):
+            return
         if not self.deduplicator.register(event) or self._pending.merge(event):
             return  # merged, so that chunks do not accumulate while the store is slow
         if event.is_trace:
@@ -180,6 +225,9 @@ class SessionSequencer:
 
     def stage(self, part: StagedPart) -> None:
         """Store a part with the next transaction; one that nobody waits for waits for it as a durable event does."""
+        if part.run_id and self.fences.is_stale(part.run_id):
+            part.settle(StaleRun(part.run_id, 0))
+            return
         self._staging.add(part)
         if part.waiter is None:
             self._store_within(WRITE_BEHIND_SECONDS)
@@ -212,8 +260,34 @@ class SessionSequencer:
 
         The caller must hold `lock`. If it raises, the events stay pending. If the result says that nothing `is_stored`,
         they do, too, and the further events are dropped. With `is_unique`, further events that their task has emitted
-        before are not emitted again.
+        before are not emitted again. Raises StaleRun for a fence of the write itself; for those of turns that are
+        pending here, what is theirs is dropped, and the rest is stored.
         """
+        while True:
+            try:
+                return await self._commit(write, build_events, is_stored=is_stored, is_unique=is_unique)
+            except StaleRun as error:
+                if not self._drop_run(error):
+                    raise
+
+    def release_fence(self, fence: RunFence) -> None:
+        """End the fence of a turn that has ended here, once nothing is pending any more."""
+        self.fences.release(fence, is_needed=self.has_pending or self.lock.locked())
+
+    def _drop_run(self, error: StaleRun) -> bool:
+        """Drop what a stale start of a run has emitted and staged; return False if none of it is pending here."""
+        if not self.fences.refuse(RunFence(error.run_id, error.start)):
+            return False
+        self._pending.remove_run(error.run_id)
+        self._traces = [trace for trace in self._traces if trace.task_id != error.run_id]
+        self._staging.refuse_run(error.run_id, error)
+        self.stream_snapshots.discard(error.run_id)
+        self.deduplicator.forget_task(error.run_id)
+        return True
+
+    async def _commit(
+        self, write: Write[R], build_events: BuildEvents, *, is_stored: Callable[[R], bool], is_unique: bool
+    ) -> R:
         self._cancel_timers()
         self.is_due = False
         pending, parts = list(self._pending), self._staging.take()
@@ -231,7 +305,7 @@ class SessionSequencer:
 
         stored = False
         try:
-            result = await write(build_rows, to_staged_writes(parts))
+            result = await write(build_rows, to_staged_writes(parts, self.fences.list()))
             stored = is_stored(result)
         except BaseException as error:
             self._staging.give_back(parts, error)
@@ -244,6 +318,8 @@ class SessionSequencer:
             part.settle()
         if stored:
             self._assign_seqs([*durable, *new_events], result.seq)
+            count = len(durable) + len(new_events)
+            await self._publish_missing(result.seq, count)
             stored_rows = {id(event): row for event, row in zip(durable, rows, strict=True)}
             for _ in pending:
                 event = self._pending.popleft()
@@ -251,6 +327,9 @@ class SessionSequencer:
             for event, row in zip(new_events, new_rows, strict=True):
                 self.deduplicator.register(event)
                 self.publish(event, row)
+            self._tell_stored(result.seq, count)
+        if not self.has_pending:
+            self.fences.forget_released()
         return result
 
     async def commit_first(self) -> None:
@@ -273,9 +352,11 @@ class SessionSequencer:
         for first, outcome in zip(batch, outcomes, strict=True):
             if not isinstance(outcome, BaseException) and first.is_stored(outcome):
                 self._assign_seqs(first.events, outcome.seq)
+                await self._publish_missing(outcome.seq, len(first.events))
                 for event, row in zip(first.events, first.rows, strict=True):
                     self.deduplicator.register(event)
                     self.publish(event, row)
+                self._tell_stored(outcome.seq, len(first.events))
             first.settle(outcome)
 
     async def _flush_earlier(self) -> None:
@@ -284,11 +365,13 @@ class SessionSequencer:
         except NotFound:
             self.clear()
 
-    def publish_stored(self, events: Sequence[Event], rows: Sequence[LoggedEvent], last: int) -> None:
-        """Publish events that were stored elsewhere as `rows`; `last` is the seq of the last one."""
+    async def publish_stored(self, events: Sequence[Event], rows: Sequence[LoggedEvent], last: int) -> None:
+        """Publish events that somebody else in this process has stored as `rows`; `last` is the seq of the last one."""
         self._assign_seqs(events, last)
+        await self._publish_missing(last, len(events))
         for event, row in zip(events, rows, strict=True):
             self.publish(event, row)
+        self._tell_stored(last, len(events))
 
     def publish_transient(self) -> None:
         """Publish the transient events in front of the first durable one; nobody else may hold `lock`."""
@@ -300,26 +383,62 @@ class SessionSequencer:
 
         `stored` is the row of a durable event, whose large fields need not be cut again.
         """
+        reporter, is_delivered = self._reporter, True
+        if reporter is not None:
+            if not event.durable and not reporter.admit(event):
+                return  # of a start that another process has replaced
+            is_delivered = reporter.may_deliver(event)
         self.stream_snapshots.record(event)
         if event.wire_name in FINAL_EVENTS:
             self.stream_snapshots.discard(event.task_id)
             self.deduplicator.forget_task(event.task_id)
+        if reporter is not None:
+            reporter.report(event)
         try:
             self._global_sink.emit(event)
         except Exception:
             log.exception("a listener failed on %s", event.wire_name)
-        wire_events = to_wire_events(event, stored) if self.listeners or self._watchers else ()
-        for wire_event in wire_events:
-            for listener in [*self._watchers, *self.listeners]:
-                try:
-                    listener(wire_event)
-                except Exception:
-                    log.exception("a listener failed on %s", event.wire_name)
+        if not (self.listeners or self._watchers or self._observers):
+            return
+        live = [*self._observers, *self.listeners] if is_delivered else []
+        for wire_event in to_wire_events(event, stored):
+            _deliver([*self._watchers, *live], wire_event)
 
-    def end_subscriptions(self, last: Event) -> None:
-        """Discard all state after the session was deleted, and unsubscribe all listeners after a last event."""
+    def deliver(self, wire_event: WireEvent) -> None:
+        """Pass an event of another process to those who listen to them, too."""
+        _deliver([*self._observers, *self.listeners], wire_event)
+
+    def note_elsewhere(self, row: LoggedEvent) -> None:
+        """Note an event that another process has stored, so that a task which moves here is not reported twice."""
+        self.deduplicator.note(row)
+        if row.name in FINAL_EVENTS:
+            self.deduplicator.forget_task(row.task_id)
+
+    def deliver_streamed(self, event: Event) -> None:
+        """Pass an event of another process that is not stored to those who listen to them, too."""
+        if self.listeners or self._observers:
+            for wire_event in to_wire_events(event, None):
+                self.deliver(wire_event)
+
+    async def _publish_missing(self, last: int, count: int) -> None:
+        """Publish what others have stored before own events, the last of which has this seq."""
+        if self._reporter is not None and count:
+            await self._reporter.publish_missing(last - count)
+
+    def _tell_stored(self, last: int, count: int) -> None:
+        if self._reporter is not None and count:
+            self._reporter.tell_stored(last, count)
+
+    def end_subscriptions(self, last: Event, *, is_elsewhere: bool = False) -> None:
+        """Discard all state after the session was deleted, and unsubscribe all listeners after a last event.
+
+        `is_elsewhere`: by another process.
+        """
         self.clear()
-        self.publish(last)
+        if is_elsewhere:
+            self.deliver_streamed(last)
+        else:
+            self.publish(last)
         self.listeners.clear()
 
     def drop_listeners_of_others(self, owner: str) -> None:
@@ -334,8 +453,11 @@ class SessionSequencer:
         self._pending.clear()
         self._traces.clear()
         self._staging.clear(NotFound("session", self._session_id))
+        self.fences.clear()
         self.deduplicator = EventDeduplicator()
-        self.stream_snapshots = StreamSnapshots()
+        self.stream_snapshots.clear()
+        if self.elsewhere is not None:
+            self.elsewhere.restart()
 
     def _assign_seqs(self, events: Sequence[Event], last: int) -> None:
         for seq, event in enumerate(events, start=last - len(events) + 1):
@@ -346,7 +468,7 @@ class SessionSequencer:
         """Delay a chunk to merge it with later ones, unless it is the first in a while. Return whether it waits."""
         loop = asyncio.get_running_loop()
         remaining_seconds = self._merge_until - loop.time()
-        if not self.listeners or remaining_seconds <= 0:
+        if not (self.listeners or self._reporter) or remaining_seconds <= 0:
             self._merge_until = loop.time() + CHUNK_MERGE_SECONDS
             return False
         self._pending.append(chunk)
@@ -410,6 +532,14 @@ class SessionSequencer:
         if self._since_trim >= TRIM_INTERVAL_EVENTS:
             self._since_trim = 0
             await self._log.trim(self._session_id, MAX_STORED_EVENTS)
+
+
+def _deliver(listeners: Sequence[EventListener], wire_event: WireEvent) -> None:
+    for listener in listeners:
+        try:
+            listener(wire_event)
+        except Exception:
+            log.exception("a listener failed on %s", wire_event.name)
 
 
 def to_wire_events(event: Event, stored: LoggedEvent | None) -> Sequence[WireEvent]:

@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from typing import TypeAlias
 
-from sophon.errors import StoreUnavailable
+from sophon.errors import StaleRun, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.sub_agents.contract import SubAgentRun
@@ -43,13 +44,15 @@ OnSettled: TypeAlias = Callable[[BaseException | None], None]
 class StagedPart:
     """Part of a later transaction. `error` is the error for which the store has refused it for good.
 
-    Somebody may wait for it: then the transaction follows at once, and a store that is unavailable refuses it.
+    `run_id` is the run whose turn has staged it. Somebody may wait for it: then the transaction follows at once, and a
+    store that is unavailable refuses it.
     """
 
     write: StagedWrite | None
     waiter: asyncio.Future[None] | None = None
     on_settled: OnSettled | None = None
     error: BaseException | None = None
+    run_id: str = ""
 
     def settle(self, error: BaseException | None = None) -> None:
         """Tell who waits that it is stored or refused; the part itself is not needed any more."""
@@ -83,7 +86,13 @@ class StagingArea:
         return taken
 
     def give_back(self, parts: list[StagedPart], error: BaseException) -> None:
-        """Handle a failed transaction: while the store is unavailable, what nobody waits for stays staged."""
+        """Handle a failed transaction: while the store is unavailable, what nobody waits for stays staged.
+
+        So does everything if a turn was found stale: what is not of that turn must be stored.
+        """
+        if isinstance(error, StaleRun):
+            self._parts[:0] = parts
+            return
         waits = isinstance(error, StoreUnavailable | asyncio.CancelledError)
         stays = [part for part in parts if waits and part.waiter is None]
         self._parts[:0] = stays
@@ -96,6 +105,13 @@ class StagingArea:
                 if part.waiter is None:
                     log_failure(log, error, "the store refused %s of a turn", type(part.write).__name__)
                 part.settle(error)
+
+    def refuse_run(self, run_id: str, error: BaseException) -> None:
+        """Refuse the parts of a run."""
+        refused = [part for part in self._parts if part.run_id == run_id]
+        self._parts = [part for part in self._parts if part.run_id != run_id]
+        for part in refused:
+            part.settle(error)
 
     def _take_checkpoints(self, run_ids: Set[str]) -> list[StagedPart]:
         taken = [
@@ -110,10 +126,10 @@ class StagingArea:
             part.settle(error)
 
 
-def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
-    """Return what one transaction stores of these parts."""
+def to_staged_writes(parts: list[StagedPart], fences: Sequence[RunFence] = ()) -> StagedWrites:
+    """Return what one transaction stores of these parts, under these fences."""
     if not parts:
-        return NOTHING_STAGED
+        return StagedWrites(fences=fences) if fences else NOTHING_STAGED
     writes = [part.write for part in parts]
     return StagedWrites(
         [write for write in writes if isinstance(write, CheckpointWrite)],
@@ -127,4 +143,5 @@ def to_staged_writes(parts: list[StagedPart]) -> StagedWrites:
         [write for write in writes if isinstance(write, VectorRow | VectorDeletion)],
         [write for write in writes if isinstance(write, RouteObservation)],
         [write for write in writes if isinstance(write, SubAgentRun)],
+        fences=fences,
     )

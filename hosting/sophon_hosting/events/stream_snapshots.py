@@ -22,6 +22,11 @@ class StreamedReply:
     pieces: list[str] = field(default_factory=lambda: [])
     length: int = 0
 
+    def join(self) -> str:
+        """Return the text so far."""
+        self.pieces = ["".join(self.pieces)]
+        return self.pieces[0]
+
 
 class StreamSnapshots:
     """Streamed replies by task; sets each chunk's offset within the text of its epoch."""
@@ -43,10 +48,18 @@ class StreamSnapshots:
         """Discard the reply of a finished task, whose outcome carries the whole text."""
         self._replies.pop(task_id, None)
 
+    def clear(self) -> None:
+        """Discard all replies."""
+        self._replies.clear()
+
     def find_text(self, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a task's reply; None if another epoch is being streamed, or nothing."""
         reply = self._replies.get(task_id)
-        return self._join(reply) if reply is not None and reply.epoch == epoch else None
+        return reply.join() if reply is not None and reply.epoch == epoch else None
+
+    def find(self, task_id: str) -> StreamedReply | None:
+        """Return a task's reply; None if nothing of it was streamed."""
+        return self._replies.get(task_id)
 
     def to_wire_events(self, session_id: str) -> list[WireEvent]:
         """Return a reset and the chunks of the epoch's text for each reply, for a client that joins.
@@ -59,17 +72,12 @@ class StreamSnapshots:
             if not reply.pieces:
                 continue
             reset = StreamReset(epoch=reply.epoch, reason=SNAPSHOT_RESET_REASON)
-            chunk = StreamChunk(epoch=reply.epoch, text=self._join(reply))
+            chunk = StreamChunk(epoch=reply.epoch, text=reply.join())
             for event in (reset, chunk):
                 event.session_id, event.task_id, event.run_id = session_id, task_id, reply.run_id
             wire_events += [to_wire_event(reset), *chunk_to_wire_events(chunk, remaining_bytes)]
             remaining_bytes -= min(json_bytes(chunk.text), remaining_bytes)
         return wire_events
-
-    @staticmethod
-    def _join(reply: StreamedReply) -> str:
-        reply.pieces = ["".join(reply.pieces)]
-        return reply.pieces[0]
 
     def __len__(self) -> int:
         return len(self._replies)

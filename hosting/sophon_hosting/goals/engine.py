@@ -43,14 +43,15 @@ class GoalStatistics:
 class GoalEngine:
     """Works on goals: at most `Goals.MaxConcurrent` at once, those of the highest priority first.
 
-    A goal holds a place while it is planned or a step of it runs; one whose step waits for a person holds none. Each
-    change names the version that it is of, so of two hosts only one makes it; the other one looks again.
+    A goal holds a place while it is planned or a step of it runs; one whose step waits for a person holds none. Of
+    several processes the leader of `goals` works on them. Each change names the version that it is of, so of two
+    processes only one makes it; the other one looks again.
     """
 
     def __init__(self, host: GoalHost) -> None:
         services = host.services
         self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
-        self._event_bus = host.event_bus
+        self._event_bus, self._leadership = host.event_bus, host.leadership
         self._work = GoalWork(host, GoalPlanner(services, review=self._settings.review), self.wake)
         self._wake_up = asyncio.Event()
         self._ended: set[str] = set()
@@ -62,20 +63,17 @@ class GoalEngine:
         self._busy = self._looks = self._failed = 0
 
     def start(self) -> None:
-        """Subscribe to the events and start the background task."""
-        self._event_bus.subscribe_all(self._on_event)
-        self._task = asyncio.create_task(self._run())
+        """Start the background task, which works while this process leads."""
+        self._task = asyncio.create_task(self._leadership.lead("goals", self._run))
 
     async def stop(self) -> None:
         """Stop looking at goals; steps that run are tasks of the host, which end or are resumed with it."""
         if self._task is None:
             return
-        self._event_bus.unsubscribe_all(self._on_event)
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
         self._task = None
-        await self._work.stop()
 
     def wake(self, goal_id: str = "") -> None:
         """Look at the goals now."""
@@ -95,6 +93,14 @@ class GoalEngine:
             self._wake_up.set()
 
     async def _run(self) -> None:
+        self._event_bus.subscribe_all(self._on_event, elsewhere=True)  # of steps that run in other processes, too
+        try:
+            await self._look_forever()
+        finally:
+            self._event_bus.unsubscribe_all(self._on_event)
+            await self._work.stop()
+
+    async def _look_forever(self) -> None:
         await self._recover()
         while True:
             self._wake_up.clear()
@@ -124,6 +130,7 @@ class GoalEngine:
         live = frozenset(goal.id for goal in goals)
         self._ended |= self._live - live
         self._live = live
+        self._work.forget_others(live)
         for goal_id in list(self._ended):
             goal = await self._store.goals.find(goal_id)
             if goal is None or goal.is_live or await self._try(self._work.conclude(goal)) is not None:

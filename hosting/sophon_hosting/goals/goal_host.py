@@ -6,6 +6,7 @@ from sophon.errors import SophonError
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.leadership.contract import Leadership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 
 
@@ -20,6 +21,11 @@ class GoalHost(Protocol):
 
     services: Services
     event_bus: EventBus
+
+    @property
+    def leadership(self) -> Leadership:
+        """What says whether this process works on goals."""
+        ...
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Accept a run; see `Host.accept`."""

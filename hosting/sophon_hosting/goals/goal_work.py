@@ -1,6 +1,6 @@
 """Work on one goal: collect what its steps have come to, then start, plan, pause, complete or fail; one save each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from sophon.goals.goal import Goal
@@ -35,6 +35,10 @@ class GoalWork:
     def note_event(self, event: WireEvent) -> None:
         """Note whether the step of an event waits for a person."""
         self._steps.note_event(event)
+
+    def forget_others(self, goal_ids: Collection[str]) -> None:
+        """Forget what this process knows of goals other than these."""
+        self._steps.forget_others(goal_ids)
 
     def is_busy(self, goal: Goal) -> bool:
         """Return whether the goal holds a place: it is being planned, or a step of it runs and waits for nobody."""

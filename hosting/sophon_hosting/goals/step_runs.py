@@ -9,7 +9,7 @@ from sophon.goals.step_text import build_call_text, build_report_text, build_ste
 from sophon.goals.task_node import TaskNode
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Run
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.acceptance import RunRequest
 from sophon_middlewares.inner.direct_call import OUTCOME_FIELD
 
@@ -19,7 +19,7 @@ RESULTS_SOURCE: Final = "results of a goal's steps"
 MAX_KEPT_CHARACTERS: Final = 8000
 """Characters of a result that the goal keeps."""
 
-_NOT_OF_STEPS: Final = frozenset({"place", "attachments", "reply_to", FOREIGN_SOURCES})
+_NOT_OF_STEPS: Final = frozenset({"place", "attachments", "reply_to", FOREIGN_SOURCES, PIECES})
 """Parts of the origin that belong to one message: a step shows no typing indicator and has no files of its own."""
 
 

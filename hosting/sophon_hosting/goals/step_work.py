@@ -1,7 +1,7 @@
 """Step work: starts the steps of goals as runs, collects what these have come to, and stops them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -50,6 +50,10 @@ class StepWork:
     def is_working(self, goal: Goal) -> bool:
         """Return whether a step of the goal runs and waits for nobody."""
         return any(not node.waits and node.run_id not in self._asking for node in list_running(goal.nodes))
+
+    def forget_others(self, goal_ids: Collection[str]) -> None:
+        """Forget which goals were looked at, but these."""
+        self._seen.intersection_update(goal_ids)
 
     async def collect(self, goal: Goal) -> Goal:
         """Apply the outcomes of steps that have ended; accept a step again whose acceptance was interrupted."""

@@ -14,10 +14,13 @@ from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.host import Host
 from sophon_hosting.http.api.agents import agent_routes
 from sophon_hosting.http.api.approvals import approval_routes
+from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots, attachment_routes
+from sophon_hosting.http.api.audit import audit_routes
 from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.goals import goal_routes
 from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
+from sophon_hosting.http.api.logs import log_routes
 from sophon_hosting.http.api.mcp import mcp_routes
 from sophon_hosting.http.api.memory import memory_routes
 from sophon_hosting.http.api.persons import person_routes
@@ -27,8 +30,11 @@ from sophon_hosting.http.api.providers import provider_routes
 from sophon_hosting.http.api.queue import queue_routes
 from sophon_hosting.http.api.routing import routing_routes
 from sophon_hosting.http.api.schedules import schedule_routes
+from sophon_hosting.http.api.search import search_routes
 from sophon_hosting.http.api.sessions import session_routes
+from sophon_hosting.http.api.settings import settings_routes
 from sophon_hosting.http.api.tasks import task_routes
+from sophon_hosting.http.api.tokens import token_routes
 from sophon_hosting.http.api.tool_calls import tool_call_routes
 from sophon_hosting.http.api.tools import tool_routes
 from sophon_hosting.http.api.traces import trace_routes
@@ -57,9 +63,11 @@ from sophon_hosting.http.web_page import BUILT_FOLDER, is_page_built, web_page_r
 
 API_ROUTES = (
     session_routes,
+    search_routes,
     task_routes,
     tool_call_routes,
     agent_routes,
+    attachment_routes,
     approval_routes,
     queue_routes,
     provider_routes,
@@ -77,6 +85,10 @@ API_ROUTES = (
     tool_routes,
     policy_routes,
     routing_routes,
+    audit_routes,
+    token_routes,
+    settings_routes,
+    log_routes,
     webhook_routes,
 )
 """Route factories of the JSON API that need no options."""
@@ -116,7 +128,10 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
             check_host(hub.host, [*hub.allowed_hosts, *hub.allowed_origins]),
             refuse_foreign_fetches(hub.allowed_origins),
             check_origin(hub.allowed_origins),
-            limit_body_time(hub.request_timeout.total_seconds()),
+            limit_body_time(
+                hub.request_timeout.total_seconds(),
+                max_upload_bytes=host.services.settings.attachments.max_bytes,
+            ),
             delay_refused_webhooks(delay_failure),
             convert_errors(),
             require_auth(host, clients, delay_failure),
@@ -125,6 +140,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     )
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST], app[CLIENTS] = host, clients
+    app[UPLOADS] = UploadSlots()
     for api_routes in API_ROUTES:
         app.add_routes(api_routes())
     if is_page_built(chosen.web_folder):

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from sophon.errors import StoreUnavailable
+from sophon.errors import QueueUnavailable, StoreUnavailable
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_host, json_response
 
@@ -15,6 +15,9 @@ RenderMetrics = Callable[[], Awaitable[bytes]]
 """Renders all metrics in the Prometheus text format."""
 
 METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+DEGRADED = "degraded:"
+"""Beginning of the result of a check that failed without keeping the host from accepting messages."""
 
 CHECK_TIMEOUT_SECONDS = 2.0
 """Timeout of each readiness check; probes usually give up after a few seconds."""
@@ -38,14 +41,18 @@ def health_routes(render_metrics: RenderMetrics | None, instance_id: str = "") -
 
 
 async def get_readiness(request: web.Request) -> web.Response:
-    """Return 200 while the host accepts and processes messages, else 503; the body has the result of each check."""
+    """Return 200 while the host accepts messages and starts turns, else 503; the body has the result of each check.
+
+    A shared queue that cannot be reached does not make the host unready: what it accepts is in the store, and no other
+    host could do better.
+    """
     host = get_host(request)
     checks = {
         "worker": "ok" if host.is_running else "not starting turns: the host is starting or stopping",
         "store": await _run_check(host, "store", _check_store),
         "queue": await _run_check(host, "queue", _check_queue),
     }
-    is_ready = all(each == "ok" for each in checks.values())
+    is_ready = all(each == "ok" or each.startswith(DEGRADED) for each in checks.values())
     return json_response({"status": "ready" if is_ready else "not ready", "checks": checks}, 200 if is_ready else 503)
 
 
@@ -58,7 +65,12 @@ async def _check_store(host: Host) -> str:
 
 
 async def _check_queue(host: Host) -> str:
-    paused = (await host.queue.statistics()).paused
+    try:
+        async with host.services.clock.timeout(CHECK_TIMEOUT_SECONDS / 2):
+            with host.queue_health.watch():
+                paused = (await host.queue.statistics()).paused
+    except (QueueUnavailable, TimeoutError):  # the reason, which may name its server, is in the log
+        return f"{DEGRADED} unavailable: messages are accepted, and processed when it is back"
     return "paused: messages are accepted but not processed" if paused else "ok"
 
 

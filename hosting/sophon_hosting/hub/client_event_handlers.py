@@ -27,6 +27,7 @@ from sophon_hosting.hub.client_event_payloads import (
     ListApprovalsPayload,
     ListSessionsPayload,
     ListTasksPayload,
+    RegeneratePayload,
     SendFeedbackPayload,
     SendMessagePayload,
     parse_payload,
@@ -79,6 +80,13 @@ async def handle_event(client: HubClient, name: str, arguments: Sequence[object]
 async def _send_message(client: HubClient, request: SendMessagePayload) -> AckPayload:
     receipt = await client.send_message(ClientMessage(**request.to_dict()))
     return receipt_to_json(receipt, request.mode)
+
+
+async def _regenerate(client: HubClient, request: RegeneratePayload) -> AckPayload:
+    fields = request.to_dict()
+    message = ClientMessage(content="", replaces=fields.pop("task_id"), **fields)
+    receipt = await client.send_message(await client.authorized_host.complete_regeneration(message))
+    return receipt_to_json(receipt, "normal")
 
 
 async def _join_session(client: HubClient, request: JoinSessionPayload) -> AckPayload:
@@ -161,6 +169,7 @@ def _list_payload(items: Sequence[Mapping[str, Any]], count: int) -> AckPayload:
 
 _HANDLERS: Mapping[str, Callable[[HubClient, Any], Awaitable[AckPayload]]] = {
     "send_message": _send_message,
+    "regenerate": _regenerate,
     "join_session": _join_session,
     "leave_session": _leave_session,
     "cancel_task": _cancel_task,

@@ -34,7 +34,9 @@ class EventPayload(Payload):
 
 
 class SendMessagePayload(EventPayload):
-    """Send a message to the agent; without `session_id`, to a new session."""
+    """Send a message to the agent; without `session_id`, to a new session. With `replaces`, a task of the session, the
+    message takes the place of that task's: it begins a branch, whose id is acknowledged as `session_id`.
+    """
 
     content: str
     session_id: str | None = None
@@ -45,7 +47,20 @@ class SendMessagePayload(EventPayload):
     max_iterations: int | None = None
     metadata: dict[str, Any] | None = None
     mode: Mode = "normal"
+    attachments: list[str] | None = None
     traceparent: str | None = None
+    replaces: str | None = None
+
+
+class RegeneratePayload(EventPayload):
+    """Answer the message of a finished task again, in a new branch; what is left out is as it was before."""
+
+    session_id: str
+    task_id: str
+    client_message_id: str | None = None
+    stream: bool = True
+    model: str | None = None
+    planning: str | None = None
 
 
 class JoinSessionPayload(EventPayload):
@@ -124,6 +139,7 @@ class ListTasksPayload(EventPayload):
 
 PAYLOAD_MODELS: Mapping[str, type[EventPayload]] = {
     "send_message": SendMessagePayload,
+    "regenerate": RegeneratePayload,
     "join_session": JoinSessionPayload,
     "leave_session": LeaveSessionPayload,
     "cancel_task": CancelTaskPayload,

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+# Beside `SophonError`, these are imported for their classes alone: whoever lists the codes may have loaded no store, no
+# tool and no channel yet.
+from sophon import attachment_inspection as attachment_inspection
 from sophon.errors import SophonError
-
-# Both are imported for their classes alone: whoever lists the codes may have loaded no tool and no channel yet.
+from sophon.stores.attachments.contract import TooManyBytes as TooManyBytes
 from sophon.tools.http import ssrf_guard as ssrf_guard
 from sophon_channels import errors as errors
 

@@ -82,13 +82,17 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text; control characters become `?`, and only the first line of a record is not indented."""
+        at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
+        return f"{at} {record.levelname:<7} {self.format_body(record)}"
+
+    def format_body(self, record: logging.LogRecord) -> str:
+        """Return the text without time and level."""
         redact = self._redact
         context_text = sanitize_text(
             " ".join(f"{name}={value}" for name, value in _context_fields(record).items()), redact
         )
-        at = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S")
         message = sanitize_text(format_message(record), redact)
-        parts = [f"{at} {record.levelname:<7} {message}{'  ' + context_text if context_text else ''}"]
+        parts = [f"{message}{'  ' + context_text if context_text else ''}"]
         error = _exception(record)
         if error is not None:
             parts.append(sanitize_text(_format_traceback(error).rstrip(), redact))

@@ -5,7 +5,7 @@ Labels are bounded: names that clients or models choose freely become `other`, a
 
 import math
 from collections import Counter as Counted
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from prometheus_client import (
@@ -62,8 +62,7 @@ class Metrics:
     def __init__(self, tools: Collection[str] = (), models: Collection[str] = ()) -> None:
         self.registry = CollectorRegistry()
         self._tools = frozenset(tools)
-        self._models = {model: (model.partition("/")[0], model) for model in models}
-        self._providers = frozenset(provider for provider, _ in self._models.values())
+        self.allow_models(models)
         self._codes = list_error_codes()
         self._create_task_metrics()
         self._create_call_metrics()
@@ -72,6 +71,11 @@ class Metrics:
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
         self._handlers = self._build_handlers()
+
+    def allow_models(self, models: Collection[str]) -> None:
+        """Allow these models as labels, and no others."""
+        self._models = {model: (model.partition("/")[0], model) for model in models}
+        self._providers = frozenset(provider for provider, _ in self._models.values())
 
     def emit(self, event: events.Event, /) -> None:
         """Count an event; an implausible number in it counts as 0."""
@@ -93,15 +97,25 @@ class Metrics:
             gauge.inc(health.failures[kind] - self._counted_failures[kind])
             self._counted_failures[kind] = health.failures[kind]
 
+    def record_group(self, processes: int, duties: Sequence[str]) -> None:
+        """Set the gauges of the group: its live processes, and what this one leads now."""
+        self.processes_gauge.set(processes)
+        for duty in self._duties - set(duties):
+            self.leading_gauge.labels(duty).set(0)
+        for duty in duties:
+            self.leading_gauge.labels(duty).set(1)
+        self._duties |= set(duties)
+
     def render(
-        self, statistics: QueueStatistics, clients: int = 0, connections: int = 0, undelivered: int | None = 0
+        self, statistics: QueueStatistics | None, clients: int = 0, connections: int = 0, undelivered: int | None = 0
     ) -> bytes:
         """Return the metrics in the Prometheus text format.
 
-        `undelivered` counts the dead letters of the channels; None, if that is not known, is NaN.
+        `undelivered` counts the dead letters of the channels. What is None, because it is not known, is NaN.
         """
+        self.queue_available_gauge.set(statistics is not None)
         for name, gauge in self.queue_gauges.items():
-            gauge.set(getattr(statistics, name))
+            gauge.set(math.nan if statistics is None else getattr(statistics, name))
         self.client_gauge.set(clients)
         self.connection_gauge.set(connections)
         self.undelivered_gauge.set(math.nan if undelivered is None else undelivered)
@@ -184,11 +198,17 @@ class Metrics:
             name: Gauge(f"sophon_queue_{name}", text, registry=self.registry)
             for name, text in QUEUE_GAUGE_TEXTS.items()
         }
+        self.queue_available_gauge = Gauge(
+            "sophon_queue_available", "1 while the server of the queue can be reached.", registry=self.registry
+        )
         self.undelivered_gauge = Gauge(
             "sophon_outbox_dead", "Messages to chats that could not be delivered.", registry=self.registry
         )
         self.client_gauge = Gauge("sophon_hub_clients", "Connected clients.", registry=self.registry)
         self.connection_gauge = Gauge("sophon_connections", "Open HTTP connections.", registry=self.registry)
+        self.processes_gauge = Gauge("sophon_processes", "Live processes of the group.", registry=self.registry)
+        self.leading_gauge = Gauge("sophon_leading", "1 for what this process leads.", ["duty"], registry=self.registry)
+        self._duties: set[str] = set()
         self.store_available_gauge = Gauge(
             "sophon_store_available", "1 while messages are accepted and turns start.", registry=self.registry
         )

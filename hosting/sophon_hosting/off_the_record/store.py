@@ -42,10 +42,12 @@ def build_off_the_record_store(durable: Store, clock: Clock) -> InMemoryStore:
 
 
 class NamelessUsage:
-    """Usage store whose rows name neither session nor run; see `UsageStore`. Budgets hold for the host as a whole."""
+    """Usage store whose rows have `name` in place of session and run; see `UsageStore`. Budgets hold for the host as
+    a whole.
+    """
 
-    def __init__(self, usage: UsageStore) -> None:
-        self._usage = usage
+    def __init__(self, usage: UsageStore, name: str = NO_SESSION) -> None:
+        self._usage, self._name = usage, name
 
     async def reserve(
         self,
@@ -61,7 +63,7 @@ class NamelessUsage:
 
     async def settle(self, reservation: Reservation | None, row: UsageRow) -> Spending:
         """See `UsageStore.settle`."""
-        return await self._usage.settle(reservation, _without_names(row))
+        return await self._usage.settle(reservation, self._rename(row))
 
     async def release(self, reservation: Reservation) -> None:
         """See `UsageStore.release`."""
@@ -72,9 +74,9 @@ class NamelessUsage:
         if not rows:
             return
         try:
-            await self._usage.record([_without_names(row) for row in rows])
+            await self._usage.record([self._rename(row) for row in rows])
         except StoreError as error:
-            log_failure(log, error, "the usage of a turn off the record was not stored")
+            log_failure(log, error, "the usage of a turn (%s) was not stored", self._name)
 
     async def get_spending(self, provider: str, period: Period) -> Spending:
         """See `UsageStore.get_spending`."""
@@ -108,6 +110,13 @@ class NamelessUsage:
         """Do nothing: the host's retention deletes old usage."""
         return 0
 
+    async def expire_accounts(self, before: str) -> int:
+        """Do nothing: the host's retention deletes old sums."""
+        return 0
+
+    def _rename(self, row: UsageRow) -> UsageRow:
+        return replace(row, session_id=self._name, run_id=self._name)
+
 
 class ReadOnlyMemories:
     """Memories that are searched and not changed; see `MemoryStore`."""
@@ -117,7 +126,7 @@ class ReadOnlyMemories:
 
     async def write(self, entry: MemoryEntry, vector: VectorRow | None = None) -> None:
         """Raise InputError."""
-        raise InputError("nothing is remembered from a conversation off the record")
+        raise InputError("nothing is remembered here")
 
     async def search(
         self, query: str, *, scope: str | None = None, limit: int = 10, reader: MemoryReader | None = None
@@ -139,11 +148,11 @@ class ReadOnlyMemories:
 
     async def delete(self, entry_id: str) -> None:
         """Raise InputError."""
-        raise InputError("nothing is forgotten in a conversation off the record")
+        raise InputError("nothing is forgotten here")
 
     async def delete_all(self, *, scope: str) -> int:
         """Raise InputError."""
-        raise InputError("nothing is forgotten in a conversation off the record")
+        raise InputError("nothing is forgotten here")
 
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_all`."""
@@ -155,12 +164,8 @@ class ReadOnlyMemories:
 
     async def rebuild_index(self) -> int:
         """Raise InputError."""
-        raise InputError("the index is made anew outside of a conversation off the record")
+        raise InputError("the index is not made anew here")
 
     async def expire(self, before: datetime) -> int:
         """Do nothing."""
         return 0
-
-
-def _without_names(row: UsageRow) -> UsageRow:
-    return replace(row, session_id=NO_SESSION, run_id=NO_SESSION)

@@ -34,7 +34,7 @@ class PersonExport:
 
         Kinds: session (with records and approvals), memory, task, goal, sub_agent, feedback, trajectory, trace,
         preferences, grant, schedule, token (without its digest), usage, account, channel, snapshot (contents in
-        base64), workspace, audit.
+        base64), attachment (content in base64), workspace, audit.
         """
         now = self._clock.now().isoformat()
         yield {"kind": "person", "version": FORMAT_VERSION, "person": person, "exported_at": now}
@@ -98,6 +98,13 @@ class PersonExport:
         for snapshot in await self._store.snapshots.list(person, limit=ALL):
             contents = await self._clock.run_in_thread(partial(files.read_copies, snapshot))
             yield _snapshot_to_json(snapshot, contents)
+        for stored in await self._store.attachments.list(person):
+            content = await self._store.attachments.read(stored.attachment.id)
+            yield {
+                "kind": "attachment",
+                **to_json(stored),
+                "content": None if content is None else base64.b64encode(content).decode(),
+            }
         for name, text in (await self._clock.run_in_thread(files.read_workspace)).items():
             yield {"kind": "workspace", "name": name, "text": text}
 

@@ -1,4 +1,4 @@
-"""Import of an export of a person: sessions, memory, goals, schedules and preferences come back."""
+"""Import of an export of a person: sessions with their files, memory, goals, schedules and preferences come back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,8 +17,10 @@ from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import RecordKind, SessionRecord
+from sophon.turn_options import parse_planning_mode
 from sophon_hosting.persons.export import FORMAT_VERSION
 from sophon_hosting.persons.forgetting import check_person
+from sophon_hosting.persons.imported_attachments import ImportedAttachment, import_attachments, parse_attachment
 from sophon_hosting.persons.imported_schedules import import_schedule, parse_schedule
 
 ROLES: Final = ("user", "assistant", "tool")
@@ -42,6 +44,12 @@ class _Session:
     title: str
     model: str | None
     records: list[SessionRecord]
+    planning: str | None = None
+    family: str | None = None
+    forked_from: str | None = None
+    forked_at: int | None = None
+    pinned: bool = False
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,7 @@ class _Contents:
     goals: Sequence[Goal]
     schedules: Sequence[Schedule]
     preferences: Preferences | None
+    attachments: Sequence[ImportedAttachment] = ()
 
 
 async def import_person(store: Store, memory: LongTermMemory, person: str, items: Sequence[object]) -> Imported:
@@ -66,6 +75,7 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
     check_person(person)
     found = _parse(items, person)
     stored = 0
+    new: list[_Session] = []
     memories = await memory.import_entries(person, found.entries)
     if found.preferences is not None and not (await store.preferences.get(person)).to_json():
         await store.preferences.put(person, found.preferences)
@@ -79,11 +89,26 @@ async def import_person(store: Store, memory: LongTermMemory, person: str, items
         await store.sessions.rename(session.id, session.title)
         if session.model is not None:
             await store.sessions.set_model(session.id, session.model)
+        await store.sessions.set_planning(session.id, session.planning)
+        await store.sessions.mark(session.id, pinned=session.pinned, archived=session.archived)
+        await import_attachments(store, person, session.id, found.attachments)
         stored += 1
+        new.append(session)
+    for session in new:
+        await _join_family(store, session, person)
     added = [await _add_goal(store, goal, person) for goal in found.goals]
     for schedule in found.schedules:
         await import_schedule(store, person, schedule)
     return Imported(stored, memories, len(found.sessions) - stored, sum(added))
+
+
+async def _join_family(store: Store, session: _Session, person: str) -> None:
+    """Make an imported session a branch again, of a conversation of the same person only."""
+    if session.family is None:
+        return
+    first = await store.sessions.find(session.family)
+    if first is not None and first.owner == person:
+        await store.sessions.join_family(session.id, session.family, session.forked_from, session.forked_at)
 
 
 async def _add_goal(store: Store, goal: Goal, person: str) -> bool:
@@ -116,6 +141,7 @@ def _parse(items: Sequence[object], person: str) -> _Contents:
     entries: list[object] = []
     goals: list[Goal] = []
     preferences: Preferences | None = None
+    attachments: list[ImportedAttachment] = []
     for number, item in enumerate(items, 1):
         try:
             found = cast("Mapping[str, Any]", item)
@@ -129,12 +155,14 @@ def _parse(items: Sequence[object], person: str) -> _Contents:
                 entries.append(found["entry"])
             elif found["kind"] == "goal":
                 goals.append(_parse_goal(found["goal"], person))
+            elif found["kind"] == "attachment":
+                attachments.append(parse_attachment(found))
             elif found["kind"] == "preferences":
                 preferences = Preferences.from_json(found["preferences"])
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
             problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
-    return _Contents(sessions, entries, goals, schedules, preferences)
+    return _Contents(sessions, entries, goals, schedules, preferences, attachments)
 
 
 def _check_version(version: object) -> None:
@@ -147,7 +175,13 @@ def _parse_session(item: Mapping[str, Any]) -> _Session:
     session_id, title, model = summary["id"], summary["title"], summary.get("model")
     if not isinstance(session_id, str) or not session_id or not isinstance(title, str):
         raise ValueError("a session needs an id and a title, both texts")
-    return _Session(session_id, title, model, [_parse_record(each) for each in item["records"]])
+    records = [_parse_record(each) for each in item["records"]]
+    planning = parse_planning_mode(summary.get("planning"))
+    family, source, forked_at = summary.get("family"), summary.get("forked_from"), summary.get("forked_at")
+    if not (isinstance(family, str | None) and isinstance(source, str | None) and isinstance(forked_at, int | None)):
+        raise ValueError("family and forked_from are ids, forked_at is a number")  # noqa: TRY004 - reported like the others
+    pinned, archived = (summary.get(name) is True for name in ("pinned", "archived"))
+    return _Session(session_id, title, model, records, planning, family, source, forked_at, pinned, archived)
 
 
 def _parse_record(item: Mapping[str, Any]) -> SessionRecord:

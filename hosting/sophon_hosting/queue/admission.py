@@ -38,6 +38,10 @@ class OwnerCounts:
         else:
             del self._by_owner[owner]
 
+    def by_owner(self) -> dict[str, int]:
+        """Return the occupied slots of each owner that has any."""
+        return dict(self._by_owner)
+
     def has_room(self, owner: str) -> bool:
         """Return whether the owner may add an entry."""
         return may_enter(self._by_owner.get(owner, 0), self.total, self._capacity, self._owner_share)

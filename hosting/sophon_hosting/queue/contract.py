@@ -22,7 +22,7 @@ in the turn of the owner of its next entry; a session in which several people wr
 Admission is shared too: where several owners send, one of them cannot fill the queue (`Queue.OwnerShare`).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Literal, Protocol, TypeAlias
@@ -142,8 +142,19 @@ class TaskQueue(Protocol):
     """Bounded task queue with a lane per session. Safe for concurrent tasks of one event loop.
 
     Delivery is at least once: the entry of a crashed worker is delivered again when its delivery lease expires or the
-    host restarts.
+    host restarts. A queue of several processes (`is_shared`) raises QueueUnavailable from every awaited operation while
+    its technology cannot be reached; `take` waits instead.
     """
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes put into this queue and take from it."""
+        ...
+
+    @property
+    def lease_seconds(self) -> float | None:
+        """Duration of a delivery lease; None for a technology without leases."""
+        ...
 
     async def open(self) -> None:
         """Connect to the backend."""
@@ -184,11 +195,12 @@ class TaskQueue(Protocol):
         """Acknowledge the delivery and unblock its lane. Return False, without effect, if it had already ended."""
         ...
 
-    async def nack(self, delivery: Delivery, *, is_counted: bool = True) -> NackResult:
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
         """Return the entry to the front of its lane or, after `max_deliveries` deliveries, to the dead letters.
 
         A delivery that is not counted failed for a reason outside the task, and does not bring it nearer to them. A
-        waiting resume of the same task is merged with it. A dead letter releases the lane that its task holds.
+        waiting resume of the same task is merged with it. A dead letter releases the lane that its task holds. The lane
+        delivers nothing for `delay_seconds`; the entry waits meanwhile.
         """
         ...
 
@@ -214,8 +226,11 @@ class TaskQueue(Protocol):
         """Remove a waiting entry or a dead letter. Return False if there is none; deliveries are not affected."""
         ...
 
-    def __contains__(self, task_id: object) -> bool:
-        """Return whether an entry of the task waits."""
+    async def find_missing(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+        """Return the entries whose tasks neither wait nor are in flight nor are dead letters, in the same order.
+
+        A process may answer for the part of a shared queue that it serves, and leave out the rest: each process asks.
+        """
         ...
 
     async def position(self, task_id: str) -> int | None:

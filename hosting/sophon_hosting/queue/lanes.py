@@ -121,6 +121,12 @@ class LaneScheduler:
         lane.in_flight = None
         self._update(item.entry.session_id, lane)
 
+    def adopt(self, item: QueueItem) -> None:
+        """Mark an item as in flight that another scheduler has delivered; nothing of its session may be in flight."""
+        lane = self._get_or_create_lane(item.entry.session_id)
+        lane.in_flight = item
+        self._update(item.entry.session_id, lane)
+
     def hold_lane(self, session_id: str, task_id: str) -> bool:
         """Restrict the session's lane to this task. Return False if another task holds it."""
         lane = self._get_or_create_lane(session_id)

@@ -2,10 +2,11 @@
 
 import itertools
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from sophon.clock import Clock, SystemClock
+from sophon.clock import Clock, SystemClock, Timer
 from sophon.errors import QueueFull
 from sophon_hosting.queue.admission import OwnerCounts
 from sophon_hosting.queue.consumers import WaitingConsumers
@@ -57,14 +58,29 @@ class MemoryQueue:
         # Waiting entries and reserved slots.
         self._owners = OwnerCounts(capacity, owner_share)
         self._in_flight: dict[int, QueueItem] = {}
+        # Timers of the lanes that deliver nothing until a delay has passed, by the item that was given back.
+        self._delays: dict[QueueItem, Timer] = {}
         self._dead_letters = DeadLetters()
         self._drains = PendingDrains()
+
+    @property
+    def is_shared(self) -> bool:
+        """False: a queue in memory is that of one process."""
+        return False
+
+    @property
+    def lease_seconds(self) -> float | None:
+        """None: no lease is needed."""
+        return None
 
     async def open(self) -> None:
         """Do nothing."""
 
     async def close(self) -> None:
-        """Do nothing."""
+        """End the delays; what waits stays."""
+        for item, timer in list(self._delays.items()):
+            timer.cancel()
+            self._end_delay(item)
 
     def reserve(self, owner: str = "") -> ReservedSlot:
         """Reserve a slot. Raises QueueFull."""
@@ -101,7 +117,7 @@ class MemoryQueue:
         self._finish(item)
         return True
 
-    async def nack(self, delivery: Delivery, *, is_counted: bool = True) -> NackResult:
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
         """Return the entry to the front of its lane or, after the last delivery, to the dead letters."""
         item = self._in_flight.pop(delivery.fencing_token, None)
         if item is None:
@@ -115,7 +131,11 @@ class MemoryQueue:
             self._add_dead_letter(item)
         else:
             self._start_waiting(item, front=True)
-        self._finish(item)
+        if outcome == "waiting" and delay_seconds > 0:
+            self._delays[item] = self._clock.call_later(delay_seconds, partial(self._end_delay, item))
+            self._end_drains()
+        else:
+            self._finish(item)
         return outcome
 
     async def renew(self, delivery: Delivery) -> bool:
@@ -136,9 +156,9 @@ class MemoryQueue:
         """Remove a waiting entry or a dead letter. Return False if there is none."""
         return self._discard_waiting(task_id) is not None or self._dead_letters.remove(task_id) is not None
 
-    def __contains__(self, task_id: object) -> bool:
-        """Return whether an entry of the task waits."""
-        return task_id in self._waiting
+    async def find_missing(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+        """Return the entries whose tasks neither wait nor are in flight nor are dead letters."""
+        return [entry for entry in entries if not self._is_known(entry)]
 
     async def position(self, task_id: str) -> int | None:
         """Return the number of entries that are delivered before the task; None if it does not wait."""
@@ -209,7 +229,7 @@ class MemoryQueue:
 
     def _is_in_flight(self, entry: QueueEntry) -> bool:
         running = self._scheduler.find_in_flight(entry.session_id)
-        return running is not None and running.entry.task_id == entry.task_id
+        return running is not None and running.entry.task_id == entry.task_id and running not in self._delays
 
     async def _admit(self, entry: QueueEntry) -> int:
         """Enqueue an entry regardless of the capacity and return its position; a known task keeps its single entry."""
@@ -255,8 +275,17 @@ class MemoryQueue:
     def _finish(self, item: QueueItem) -> None:
         self._scheduler.finish(item)
         self._wake()
+        self._end_drains()
+
+    def _end_drains(self) -> None:
         if not self._in_flight:
             self._drains.end(drained=True)
+
+    def _end_delay(self, item: QueueItem) -> None:
+        """Let the lane of an item that was given back deliver again."""
+        del self._delays[item]
+        self._scheduler.finish(item)
+        self._wake()
 
     def _wake(self) -> None:
         if self._scheduler.has_ready_lane and not self._paused:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sophon.attachments import describe_attachment
 from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.tools.untrusted_text import unfence_text
@@ -17,11 +18,18 @@ def session_summary_to_json(summary: SessionSummary) -> dict[str, Any]:
     return {
         "id": summary.id,
         "title": summary.title,
+        "shown_title": summary.shown_title,
+        "pinned": summary.pinned,
+        "archived": summary.archived,
         "owner": summary.owner,
         "messages": summary.message_count,
         "created_at": summary.created_at.isoformat(),
         "updated_at": summary.updated_at.isoformat(),
         "model": summary.model,
+        "planning": summary.planning,
+        "forked_from": summary.forked_from,
+        "forked_at": summary.forked_at,
+        "family": summary.family,
     }
 
 
@@ -42,8 +50,27 @@ def format_transcript(records: Iterable[SessionRecord]) -> Iterator[str]:
 
     User messages begin with `> `; control characters are escaped.
     """
-    for record in records:
+    for record in drop_past_suspensions(records):
         yield from _record_lines(record)
+
+
+def drop_past_suspensions(records: Iterable[SessionRecord]) -> list[SessionRecord]:
+    """Return the records without the suspensions of turns that went on afterwards: they wait for nobody any more."""
+    kept: list[SessionRecord] = []
+    later: set[str | None] = set()
+    for record in reversed(list(records)):
+        if record.kind != "suspended" or record.run_id not in later:
+            kept.append(record)
+        later.add(record.run_id)
+    return kept[::-1]
+
+
+def describe_outcome(record: SessionRecord) -> str:
+    """Return how a turn without an answer ended, in one line; a turn that still waits has not ended."""
+    if record.kind == "suspended":
+        return "the turn waits for a decision"
+    reason = to_single_line(str(record.data.get("message") or record.data.get("reason") or ""))
+    return f"the turn was {record.kind}{': ' if reason else ''}{reason}"
 
 
 def _text_of_user(record: SessionRecord, text: str) -> str:
@@ -58,8 +85,7 @@ def _record_lines(record: SessionRecord) -> Iterator[str]:
     elif message is None:
         if record.data.get("shown"):
             yield escape_control_characters(str(record.data["shown"]))
-        reason = record.data.get("message") or record.data.get("reason") or ""
-        yield f"  · the turn was {record.kind}{': ' if reason else ''}{to_single_line(str(reason))}"
+        yield f"  · {describe_outcome(record)}"
     elif message.role == "tool":
         yield f"  → {to_single_line(unfence_text(message.content), RESULT_CHARACTERS)}"
     else:
@@ -71,6 +97,7 @@ def _record_lines(record: SessionRecord) -> Iterator[str]:
                 if message.role == "user"
                 else escape_control_characters(message.content)
             )
+        yield from (f"  · file: {to_single_line(describe_attachment(each))}" for each in message.attachments)
         yield from (
             f"  · {call.name} ({format_arguments(call.arguments)})".removesuffix(" ()") for call in message.tool_calls
         )

@@ -4,10 +4,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 
+from sophon.attachments import describe_attachment
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
+from sophon_hosting.rendering.session_export import describe_outcome, drop_past_suspensions
 
 ROLE_HEADINGS = {"user": "You", "assistant": "Agent", "system": "System"}
 MAX_TITLE_CHARACTERS = 200
@@ -20,8 +22,8 @@ def session_to_markdown(session: SessionSummary, records: Iterable[SessionRecord
 
     The text of messages is not escaped; it may be Markdown itself.
     """
-    title = to_single_line(session.title or session.id, MAX_TITLE_CHARACTERS)
-    parts = [f"# {title}", *(part for record in records for part in _parts(record))]
+    title = to_single_line(session.shown_title or session.id, MAX_TITLE_CHARACTERS)
+    parts = [f"# {title}", *(part for record in drop_past_suspensions(records) for part in _parts(record))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -40,8 +42,8 @@ def _parts(record: SessionRecord) -> Iterator[str]:
         if record.data.get("shown"):
             yield f"## {ROLE_HEADINGS['assistant']}"
             yield escape_control_characters(str(record.data["shown"]))
-        reason = str(record.data.get("message") or record.data.get("reason") or "")
-        yield f"*The turn was {record.kind}{': ' if reason else ''}{to_single_line(reason)}*"
+        outcome = describe_outcome(record)
+        yield f"*{outcome[0].upper()}{outcome[1:]}*"
     elif message.role == "tool":
         yield code_block(escape_control_characters(unfence_text(message.content)))
     else:
@@ -52,9 +54,13 @@ def _message_parts(message: Message) -> Iterator[str]:
     if message.reasoning is not None and message.reasoning.text.strip():
         yield "Reasoning:"
         yield code_block(escape_control_characters(message.reasoning.text))
-    if message.content:
+    if message.content or message.attachments:
         yield f"## {ROLE_HEADINGS[message.role]}"
+    if message.content:
         yield escape_control_characters(message.content)
+    if message.attachments:
+        names = (f"- `{to_single_line(describe_attachment(each)).replace('`', '_')}`" for each in message.attachments)
+        yield "\n".join(("Files:", "", *names))
     for call in message.tool_calls:
         yield f"Calls `{call.name}`:"
         yield code_block(json.dumps(dict(call.arguments), ensure_ascii=False, indent=2), "json")

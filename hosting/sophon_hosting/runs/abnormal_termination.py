@@ -2,18 +2,22 @@
 
 import asyncio
 import logging
+from collections import deque
+from contextlib import suppress
 
 from sophon.approvals import Decision
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd, TurnEvents
-from sophon.errors import SophonError, StoreError
+from sophon.errors import QueueUnavailable, SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.messages import Response
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
+from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import build_resolution_event
@@ -25,6 +29,9 @@ log = logging.getLogger("sophon")
 
 WITHDRAWAL_REASON = "the task has ended"
 
+MAX_UNRELEASED_LANES = 1000
+"""Number of lanes whose release is repeated when the queue can be reached again."""
+
 
 class RunAborted(SophonError):
     """Error: the host aborted a run. `code` is `timeout`, `interrupted` or `gave_up`."""
@@ -32,6 +39,11 @@ class RunAborted(SophonError):
     def __init__(self, code: str, message: str) -> None:
         self.code = code
         super().__init__(message)
+
+
+def interrupted_error() -> RunAborted:
+    """Return the error of a run that was interrupted with its process and is not resumed."""
+    return RunAborted("interrupted", "the host stopped while this task was running")
 
 
 class RunTerminator:
@@ -48,7 +60,12 @@ class RunTerminator:
         queue: TaskQueue,
         active_runs: ActiveRuns,
         outcome_writer: OutcomeWriter,
+        event_bus: EventBus,
+        health: QueueHealth,
     ) -> None:
+        self._event_bus, self._health = event_bus, health
+        self._unreleased: deque[tuple[str, str]] = deque(maxlen=MAX_UNRELEASED_LANES)
+        """Sessions and tasks that have ended while the queue could not be reached."""
         self._services, self._queue, self._active_runs, self._outcome_writer = (
             services,
             queue,
@@ -91,9 +108,16 @@ class RunTerminator:
         self._outcome_writer.keep_usage(active_run)
 
     async def cancel_inactive(self, run: Run) -> None:
-        """Record as cancelled a run that no worker is running. Raises StoreError."""
-        await self._queue.remove(run.id)
-        await self._terminate_inactive(run, asyncio.CancelledError())
+        """Record as cancelled a run that no worker is running. Raises StoreError.
+
+        Where processes share the queue, one that another of them has begun meanwhile gets no outcome here. While the
+        queue cannot be reached it is not asked, because its answer may take long; an entry that it delivers later is
+        that of a run that is over.
+        """
+        if self._health.is_available:
+            with suppress(QueueUnavailable), self._health.watch():
+                await self._queue.remove(run.id)
+        await self._terminate_inactive(run, asyncio.CancelledError(), unless_running=self._queue.is_shared)
 
     async def fail_inactive(self, run: Run, error: Exception) -> None:
         """Record as failed a run that no worker is running; the dead letter of one that was given up stays.
@@ -101,6 +125,22 @@ class RunTerminator:
         Raises StoreError.
         """
         await self._terminate_inactive(run, error)
+
+    async def release_lanes(self) -> None:
+        """Release the lanes of runs that ended while the queue could not be reached. Raises QueueUnavailable."""
+        while self._unreleased:
+            with self._health.watch():
+                await self._queue.release_lane(*self._unreleased[0])
+            self._unreleased.popleft()
+
+    async def give_up(self, task_id: str, count: int) -> None:
+        """Record as failed a run that reached no outcome in so many deliveries, unless it has one or was deleted.
+
+        Raises StoreError.
+        """
+        run = await self._services.store.runs.find(task_id)
+        if run is not None and not run.is_finished:
+            await self.fail_inactive(run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts"))
 
     async def withdraw_approvals(self, run: Run) -> None:
         """Reject the open approvals of a run that has ended."""
@@ -113,15 +153,33 @@ class RunTerminator:
                 build_resolution_event(record.request, stored.decision or Decision.reject(WITHDRAWAL_REASON))
             )
 
-    async def _terminate_inactive(self, run: Run, error: Exception | asyncio.CancelledError) -> None:
+    async def _terminate_inactive(
+        self, run: Run, error: Exception | asyncio.CancelledError, *, unless_running: bool = False
+    ) -> None:
+        if self._active_runs.get(run.id) is not None:
+            return  # taken since the caller looked; a cancellation and the reconciler look again
         active_run = ActiveRun(run.id, run, is_cancel_requested=isinstance(error, asyncio.CancelledError))
+        active_run.unless_running = unless_running
         self._active_runs.add(active_run)
         try:
             await self._terminate(active_run, error)
             await self.write_held_outcome(active_run)
         finally:
-            await self._queue.release_lane(run.session_id, run.id)
+            if active_run.has_outcome:
+                await self._release_lane(run.session_id, run.id)
+            elif self._queue.is_shared:
+                self._event_bus.forget_run(run.session_id, run.id)
             self._active_runs.remove(active_run)
+
+    async def _release_lane(self, session_id: str, task_id: str) -> None:
+        if not self._health.is_available:  # the reconciler asks when it is back
+            self._unreleased.append((session_id, task_id))
+            return
+        try:
+            with self._health.watch():
+                await self._queue.release_lane(session_id, task_id)
+        except QueueUnavailable:
+            self._unreleased.append((session_id, task_id))
 
     async def _terminate(self, active_run: ActiveRun, error: Exception | asyncio.CancelledError) -> None:
         assert active_run.run is not None
@@ -134,12 +192,15 @@ class RunTerminator:
             return  # whoever runs it writes the outcome, then withdraws the approvals
         if not active_run.has_outcome:
             await self._record_outcome(active_run, active_run.run, error)
-        await self.withdraw_approvals(active_run.run)
+        if active_run.has_outcome:
+            await self.withdraw_approvals(active_run.run)
 
     async def _restore_turn(self, run: Run) -> Context | None:
         """Return the turn of a started run; the message of a run that never started is not part of the session."""
         if not run.starts:
             return None
+        if self._queue.is_shared:  # another process may have told that it began
+            await self._event_bus.load_run_events(run)
         try:
             return await build_turn(self._services, run)
         except StoreError:

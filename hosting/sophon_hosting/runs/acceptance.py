@@ -1,13 +1,14 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sophon.errors import InputError, QueueFull, SophonError
+from sophon.errors import InputError, QueueFull, QueueUnavailable, SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
@@ -16,7 +17,8 @@ from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.trace_context import parse_traceparent
 from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.queue.contract import ReservedSlot, TaskQueue
+from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
+from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.message_rate import MessageRateLimiter
@@ -26,8 +28,10 @@ from sophon_hosting.runs.session_gate import SessionGate
 from sophon_hosting.runs.traces import TRACEPARENT_OPTION
 
 if TYPE_CHECKING:
+    from sophon.attachments import Attachment
     from sophon.images import Image
     from sophon.messages import ToolCall
+    from sophon.stores.sessions.contract import SessionBranch
 
 MAX_RESERVATION_ATTEMPTS = 20
 """Attempts to get a slot while other messages are being stored; a full queue must refuse soon."""
@@ -44,9 +48,10 @@ class RunRequest:
     `origin` is the destination of the answer (chat, account), `owner` the user id of the task's owner, `trace` the
     trace id (32 hexadecimal digits), `traceparent` the W3C header of who sent the message. With `session_owner` the
     message is accepted only into a session of that owner. `sent_at` is the time at which a platform got the message.
-    `images` belong to the text. With `call` the run is that tool call, and asks no model; its id is chosen with that of
-    the run. `key` is the de-duplication key of a message that no platform has sent. `goal` makes it a step of a goal:
-    id, step and autonomy.
+    `images` and `attachments`, files that the session's owner has uploaded, belong to the text. With `call` the run is
+    that tool call, and asks no model; its id is chosen with that of the run. `key` is the de-duplication key of a
+    message that no platform has sent. `goal` makes it a step of a goal: id, step and autonomy. With `branch` the
+    message begins that branch, whose new id is `session_id`.
     """
 
     text: str
@@ -67,9 +72,11 @@ class RunRequest:
     session_owner: str | None = None
     sent_at: datetime | None = None
     images: "Sequence[Image]" = ()
+    attachments: "Sequence[Attachment]" = ()
     call: "ToolCall | None" = None
     key: InboundKey | None = None
     goal: Mapping[str, str] | None = None
+    branch: "SessionBranch | None" = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -95,12 +102,20 @@ class MessageAcceptance:
     Messages with the same key wait for each other. The store finds a known key in the write that would accept the
     message; one that is refused is looked up. So a message that is sent again is never refused, and messages that
     arrive together are stored in their order, because nothing is read in between.
+
+    A queue that cannot be reached refuses no message: the run is stored, and the reconciler enqueues it afterwards.
     """
 
     def __init__(
-        self, services: Services, queue: TaskQueue, event_bus: EventBus, gate: SessionGate, accepted_runs: AcceptedRuns
+        self,
+        services: Services,
+        queue: TaskQueue,
+        event_bus: EventBus,
+        gate: SessionGate,
+        accepted_runs: AcceptedRuns,
+        health: QueueHealth,
     ) -> None:
-        self._accepted_runs = accepted_runs
+        self._accepted_runs, self._health = accepted_runs, health
         self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
         self._rate = MessageRateLimiter(services)
         self._key_locks: dict[InboundKey, _KeyLock] = {}
@@ -139,8 +154,8 @@ class MessageAcceptance:
             accepted = await self._store(again, InboundKey(RETRY_CHANNEL, "", run.id), None)
             if not accepted.created:
                 return await self._repeat_receipt(accepted.run)
-            put = self._queue.put(build_queue_entry(accepted.run), force=True)
-            return TaskReceipt(accepted.run.id, accepted.run.session_id, await put, created=True)
+            position = await self._enqueue(accepted.run, partial(self._queue.put, force=True))
+            return TaskReceipt(accepted.run.id, accepted.run.session_id, position, created=True)
 
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
@@ -150,31 +165,36 @@ class MessageAcceptance:
     async def _accept_new(self, message: RunRequest, key: InboundKey | None) -> TaskReceipt:
         self._services.store.health.check()
         run = self._run_of(message)
-        async with self._gate.accepting(run.session_id):
+        source = run.session_id if message.branch is None else message.branch.session_id
+        async with self._gate.accepting(source), self._gate.accepting(run.session_id):
             with (
                 await self._rate.reserve(run.owner, run.channel, message.sent_at) as counted,
                 await self._reserve_slot(run.owner) as slot,
             ):
-                accepted = await self._store(run, key, message.session_owner, counted)
+                accepted = await self._store(run, key, message.session_owner, counted, message.branch)
                 if accepted.created:
                     self._rate.count(counted)
                     self._accepted_runs.add(accepted.run)
-                    position = await slot.put(build_queue_entry(accepted.run))
+                    position = await self._enqueue(accepted.run, slot.put)
                     return TaskReceipt(run.id, run.session_id, position, created=True)
         return await self._repeat_receipt(accepted.run)
 
     async def _store(
-        self, run: Run, key: InboundKey | None, session_owner: str | None, counted: Reservation | None = None
+        self,
+        run: Run,
+        key: InboundKey | None,
+        session_owner: str | None,
+        counted: Reservation | None = None,
+        branch: "SessionBranch | None" = None,
     ) -> AcceptResult:
         """Store the run and announce it; before it is put: a worker may start at once, and its events must follow."""
-        position = await self._queue.estimate_position(build_queue_entry(run))
-        position += count_ahead(run.owner, self._writes.values())
+        position = await self._estimate_position(run)
         queued = build_task_queued_event(run, position)
         rates = self._rate.build_events(counted) if counted is not None else []
 
         async def accept(rows: EventFactory, _: StagedWrites) -> AcceptResult:
             accepted = await self._services.store.runs.accept(
-                run, key, session_owner=session_owner, events=rows, staged=StagedWrites(rates=rates)
+                run, key, session_owner=session_owner, events=rows, staged=StagedWrites(rates=rates), branch=branch
             )
             if accepted.created and session_owner is not None:
                 self._event_bus.drop_listeners_of_others(run.session_id, session_owner)
@@ -184,6 +204,30 @@ class MessageAcceptance:
             return await self._event_bus.commit_first(
                 run.session_id, lambda _: [queued], accept, is_stored=lambda accepted: accepted.created
             )
+
+    async def _estimate_position(self, run: Run) -> int:
+        """Return how many tasks are ahead of a run that is about to be stored, as far as this process knows."""
+        position = count_ahead(run.owner, self._writes.values())
+        if not self._health.is_available:
+            return position
+        try:
+            with self._health.watch():
+                return position + await self._queue.estimate_position(build_queue_entry(run))
+        except QueueUnavailable:
+            return position
+
+    async def _enqueue(self, run: Run, put: Callable[[QueueEntry], Awaitable[int]]) -> int:
+        """Enqueue a stored run and return its position; 0, which is not known, if the queue cannot be reached."""
+        if self._queue.is_shared:
+            # The process that starts it reads what was emitted; this one would keep it for ever.
+            self._event_bus.forget_run(run.session_id, run.id)
+        if not self._health.is_available:
+            return 0
+        try:
+            with self._health.watch():
+                return await put(build_queue_entry(run))
+        except QueueUnavailable:
+            return 0
 
     async def _reserve_slot(self, owner: str) -> ReservedSlot:
         """Reserve a slot; if none is free, again after messages that are being stored: a repeat returns its slot."""
@@ -207,7 +251,10 @@ class MessageAcceptance:
             write.set_result(None)
 
     async def _repeat_receipt(self, run: Run) -> TaskReceipt:
-        return TaskReceipt(run.id, run.session_id, await self._queue.position(run.id) or 0, created=False)
+        position: int | None = None
+        with suppress(QueueUnavailable), self._health.watch():
+            position = await self._queue.position(run.id)
+        return TaskReceipt(run.id, run.session_id, position or 0, created=False)
 
     @asynccontextmanager
     async def _lock_key(self, key: InboundKey) -> AsyncGenerator[None]:
@@ -222,7 +269,7 @@ class MessageAcceptance:
                 del self._key_locks[key]
 
     def _run_of(self, message: RunRequest) -> Run:
-        if not message.text.strip():
+        if not message.text.strip() and not message.attachments:
             raise InputError("the message is empty")
         if message.model is not None:
             self._services.gateway.find(message.model)
@@ -237,6 +284,7 @@ class MessageAcceptance:
             **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
+            **({"attachments": [each.to_json() for each in message.attachments]} if message.attachments else {}),
             **({GOAL: dict(message.goal)} if message.goal else {}),
             **({"call": {"tool": message.call.name, "arguments": message.call.arguments}} if message.call else {}),
         }

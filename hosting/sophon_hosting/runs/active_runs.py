@@ -8,6 +8,7 @@ from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
+from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
@@ -37,7 +38,9 @@ class ActiveRun:
     the store has begun it, together with the first records of its turn. `usage` is what the turn has handed over and is
     written with the outcome, `stored_usage` the part of it that the stored checkpoint has. `released` is set when the
     worker has released the run. While running calls ask people (`pauses`), the time limit is off, with `paused_seconds`
-    left of it.
+    left of it. `fence` is in whose name the run writes, from its begin on. It ends without an outcome here once it
+    `is_stale`, continued elsewhere, if it `waits_for` an earlier run of its session, and once it `has_lost_lease`:
+    another worker has its task then. With `unless_running` another process gets no outcome from here while it runs it.
     """
 
     task_id: str
@@ -49,6 +52,8 @@ class ActiveRun:
     may_have_asked: bool = False
     is_cancel_requested: bool = False
     is_interrupted: bool = False
+    has_lost_lease: bool = False
+    unless_running: bool = False
     is_finalizing: bool = False
     has_outcome: bool = False
     is_suspended: bool = False
@@ -64,15 +69,40 @@ class ActiveRun:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     pauses: int = 0
     paused_seconds: float = 0.0
+    fence: RunFence | None = None
+    is_stale: bool = False
+    waits_for: str = ""
 
     @property
     def is_concluded(self) -> bool:
         """Whether nothing else may determine the outcome: it is stored, held, or was refused by the store."""
-        return self.has_outcome or self.outcome_write_failed or self.held_outcome is not None
+        return self.has_outcome or self.outcome_write_failed or self.held_outcome is not None or self.is_elsewhere
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the run gets its outcome from a later start: it is stale, or waits for an earlier run."""
+        return self.is_stale or bool(self.waits_for)
+
+    @property
+    def start(self) -> int | None:
+        """The number of the start that runs here; None before it has begun, and for who does not run the run."""
+        return self.fence.start if self.fence is not None else None
+
+    def become_stale(self) -> None:
+        """End the turn at once: the run was continued elsewhere."""
+        if not self.is_stale:
+            self.is_stale, self.held_outcome = True, None
+            self._cancel_task()
 
     def may_wait_for_store(self) -> bool:
         """Return whether the turn may wait for its store: until it is cancelled, interrupted, out of time or over."""
-        if self.is_interrupted or self.is_cancel_requested or self.is_finalizing or self.is_chain_over:
+        if (
+            self.is_interrupted
+            or self.is_cancel_requested
+            or self.is_elsewhere
+            or self.is_finalizing
+            or self.is_chain_over
+        ):
             return False
         if self.timeout is not None and self.timeout.expired():
             return False
@@ -92,6 +122,11 @@ class ActiveRun:
                 self.worker_task.cancel()
             else:
                 self._cancel_task()
+
+    def lose_lease(self) -> None:
+        """Interrupt the run because another worker has its task now; this one leaves no outcome."""
+        self.has_lost_lease = True
+        self.interrupt()
 
     def begin_finalizing(self) -> None:
         """Disable the time limit and interruption before the outcome is written."""
@@ -133,8 +168,9 @@ class ActiveRuns:
         self._active_runs[active_run.task_id] = active_run
 
     def remove(self, active_run: ActiveRun) -> None:
-        """Remove a run, let its turn go and set its `released` event."""
-        del self._active_runs[active_run.task_id]
+        """Remove a run if it is the registered one of its task, let its turn go and set its `released` event."""
+        if self._active_runs.get(active_run.task_id) is active_run:
+            del self._active_runs[active_run.task_id]
         # The turn's store refers to the run: a cycle, in which the texts of a turn would wait for the collector.
         active_run.ctx = active_run.store = active_run.checkpoint = None
         active_run.released.set()
@@ -142,6 +178,11 @@ class ActiveRuns:
     def get(self, task_id: str) -> ActiveRun | None:
         """Return the active run of a task, or None."""
         return self._active_runs.get(task_id)
+
+    def find_start(self, task_id: str) -> int:
+        """Return the number of the current start of a task; 0 if it is not active, or not begun yet."""
+        active_run = self._active_runs.get(task_id)
+        return active_run.run.starts if active_run is not None and active_run.run is not None else 0
 
     def __iter__(self) -> Iterator[ActiveRun]:
         return iter(list(self._active_runs.values()))

@@ -3,8 +3,10 @@
 import asyncio
 import hashlib
 import logging
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
@@ -15,7 +17,8 @@ from sophon.events import EventSink, NullEventSink
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
-from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon.stores.runs.contract import Run
+from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.held_questions import HeldQuestions
 
@@ -23,6 +26,16 @@ log = logging.getLogger("sophon")
 
 HELD_CHECK_SECONDS = 5.0
 """Interval between two looks into the store for a decision that another process has written."""
+
+
+ANNOUNCEMENT_LOOKS, ANNOUNCEMENT_SECONDS = 4, 0.25
+"""How often, and how far apart, a process looks for the event of a decision that another one has stored."""
+
+LoadRunEvents: TypeAlias = Callable[[Run], Awaitable[None]]
+"""Reads which events of a run other processes have stored, so that they are not emitted again."""
+
+IsAnnounced: TypeAlias = Callable[[Run, str], bool]
+"""Return whether the decision of an approval is among the events that were read."""
 
 
 class StoreApprovalGate:
@@ -42,7 +55,10 @@ class StoreApprovalGate:
         policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
         held: HeldQuestions | None = None,
+        load_events: LoadRunEvents | None = None,
+        is_announced: IsAnnounced = lambda _run, _approval_id: True,
     ) -> None:
+        self._load_events, self._is_announced = load_events, is_announced
         self._held = HeldQuestions() if held is None else held
         self._store, self._clock, self._active_runs = store, clock, active_runs
         # Not `or`: an event bus without sessions has length 0.
@@ -65,6 +81,7 @@ class StoreApprovalGate:
         record = await store.approvals.get_or_create(request, self._clock.now())
         while record.decision is not None:
             if await self._counts(store, request, record.decision):
+                await self._load_announcement(active_run, record.request.id)
                 # What was not offered as it is now, as by an earlier version, is not approved in advance.
                 shown = record.request.grant_offer == request.grant_offer
                 return record.decision if shown else replace(record.decision, grant=None)
@@ -78,7 +95,8 @@ class StoreApprovalGate:
     async def hold(self, request: ApprovalRequest, seconds: float, /) -> Decision:
         """Keep the turn waiting for the answer to a question of a running call; see `HoldingGate.hold`.
 
-        A decision of another process is noticed within `HELD_CHECK_SECONDS`. The time limit of the run stands still.
+        A decision of another process is noticed at its signal, or within `HELD_CHECK_SECONDS`. The time limit of the
+        run stands still.
         """
         active_run = self._active_runs.get(task_id_from_request(request))
         if active_run is None or active_run.store is None:
@@ -86,9 +104,11 @@ class StoreApprovalGate:
         active_run.may_have_asked = True
         active_run.pause_timeout()
         try:
-            with self._held.hold(request.id) as decided:
+            with self._held.hold(request.id, active_run.task_id) as may_be_decided:
                 await active_run.store.approvals.get_or_create(request, self._clock.now())
-                await self._wait_for_decision(request, decided, seconds)
+                await self._wait_for_decision(request, may_be_decided, seconds)
+            if self._load_events is not None and active_run.run is not None:
+                await self._load_events(active_run.run)
         except asyncio.CancelledError:
             await asyncio.shield(asyncio.ensure_future(self._withdraw(request, CANCELLED)))
             raise
@@ -96,12 +116,26 @@ class StoreApprovalGate:
             active_run.resume_timeout()
         return await self._withdraw(request, NOBODY_ANSWERED)
 
-    async def _wait_for_decision(self, request: ApprovalRequest, decided: asyncio.Event, seconds: float) -> None:
+    async def _load_announcement(self, active_run: ActiveRun | None, approval_id: str) -> None:
+        """Read that the process which stored a decision has announced it, so that this one does not.
+
+        It does so at once; one that was killed in between is waited for in vain.
+        """
+        if self._load_events is None or active_run is None or active_run.run is None:
+            return
+        for _ in range(ANNOUNCEMENT_LOOKS):
+            await self._load_events(active_run.run)
+            if self._is_announced(active_run.run, approval_id):
+                return
+            await self._clock.sleep(ANNOUNCEMENT_SECONDS)
+
+    async def _wait_for_decision(self, request: ApprovalRequest, may_be_decided: asyncio.Event, seconds: float) -> None:
         end = self._clock.monotonic() + seconds
-        while (rest := end - self._clock.monotonic()) > 0 and not decided.is_set():
+        while (rest := end - self._clock.monotonic()) > 0:
             with suppress(TimeoutError):
                 async with self._clock.timeout(min(rest, HELD_CHECK_SECONDS)):
-                    await decided.wait()
+                    await may_be_decided.wait()
+            may_be_decided.clear()
             record = await self._store.approvals.find(request.id)
             if record is None or record.decision is not None:
                 return

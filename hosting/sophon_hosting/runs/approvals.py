@@ -1,22 +1,25 @@
 """Durable approvals: requests and decisions are stored; a decision enqueues a resume of the suspended run."""
 
-import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.deadline import Deadline, next_check_seconds
-from sophon.errors import NotFound, SophonError
+from sophon.errors import NotFound, QueueUnavailable, SophonError
 from sophon.events import ApprovalResolved, EventSink, NullEventSink
 from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
+from sophon.stores.runs.contract import Run
 from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.held_questions import HeldQuestions
@@ -29,8 +32,22 @@ log = logging.getLogger("sophon")
 MAX_ANSWER_CHARACTERS = 2000
 """Longest answer to a question."""
 
+REFRESH_SECONDS = 30.0
+"""How often the open requests of other processes are read, so that they expire if those die."""
+
 EXPIRY_RETRY_SECONDS = 5.0
 """Delay before expired approvals are looked for again after an error."""
+
+
+Flush: TypeAlias = Callable[[str], Awaitable[None]]
+"""Stores the emitted events of a session."""
+
+SignalRun: TypeAlias = Callable[[str, str], None]
+"""Tells the process that runs a run, by its id, that the store has something for it, and why; best effort."""
+
+
+def ignore_signal(run_id: str, reason: str) -> None:
+    """Tell nobody: this process is the only one, or its reconciler makes up for it."""
 
 
 class DecisionRefused(SophonError):
@@ -64,33 +81,36 @@ class ApprovalService:
         policy: OperatorPolicy = UNRESTRICTED,
         events: EventSink | None = None,
         held: HeldQuestions | None = None,
+        health: QueueHealth | None = None,
+        flush: Flush | None = None,
+        signal: SignalRun = ignore_signal,
     ) -> None:
         self._held = HeldQuestions() if held is None else held
+        self._health = QueueHealth(clock) if health is None else health
+        self._flush, self._signal = flush, signal
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
         self._tools = tools
         self._events = events if events is not None else NullEventSink()  # an empty event bus is falsy
         self._policy = policy
-        self._lock = asyncio.Lock()
         self._deadlines: dict[str, Deadline] = {}
         """Expiry of the open requests by id, so that waiting for it reads nothing from the store."""
-        self._is_loaded = False
+        self._loaded_at = float("-inf")
+        """Monotonic time at which the open requests were read from the store."""
 
     async def decide(self, approval_id: str, decision: Decision, decided_by: str) -> ApprovalRecord:
         """Record a person's decision and resume the run; only the first decision counts.
 
         Raises NotFound, DecisionRefused.
         """
-        # Serialized, so that the second of two equal concurrent decisions is rejected as already decided.
-        async with self._lock:
-            record = await self._store.approvals.get(approval_id)
-            owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
-            attributed = replace(decision, decided_by=decided_by)
-            check_decider(self._policy, record, attributed, asker=owner)
-            now = self._clock.now()
-            self._check(record, decision, now)
-            stored = await self._store.approvals.decide(approval_id, attributed, now)
-            if stored.decision != attributed:
-                raise _already_decided(stored)
+        record = await self._store.approvals.get(approval_id)
+        owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
+        attributed = replace(decision, decided_by=decided_by)
+        check_decider(self._policy, record, attributed, asker=owner)
+        now = self._clock.now()
+        self._check(record, decision, now)
+        stored = await self._store.approvals.decide(approval_id, attributed, now)
+        if not stored.was_decided_now:
+            raise _already_decided(stored)
         self._deadlines.pop(approval_id, None)
         log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, decided_by)
         await self._announce(record.request, attributed)
@@ -100,16 +120,18 @@ class ApprovalService:
         """Apply `Approval.OnTimeout` to expired requests; return the seconds until the next expiry, None without one.
 
         A request expires at its time of the wall clock, and after a jump backward when its time is over. The first call
-        reads the open requests from the store; a later one only those that expire.
+        reads the open requests from the store; a later one only those that expire. Where processes share a queue, each
+        watches the requests of all, and reads them every `REFRESH_SECONDS`; only the one that stores the decision
+        announces it.
         """
         expiry_decision = timeout_decision(self._settings)
         if expiry_decision.verdict == "suspend":
             return None
-        if not self._is_loaded:
-            for record in await self._store.approvals.list():
-                self._watch(record.request)
-            self._is_loaded = True
-        upcoming: list[float] = []
+        is_shared, now = self._queue.is_shared, self._clock.monotonic()
+        if now - self._loaded_at >= (REFRESH_SECONDS if is_shared else float("inf")):
+            await self._load_open()
+            self._loaded_at = now
+        upcoming: list[float] = [REFRESH_SECONDS] if is_shared else []
         for approval_id, deadline in list(self._deadlines.items()):
             remaining = deadline.remaining_seconds(self._clock)
             if remaining > 0:
@@ -137,6 +159,14 @@ class ApprovalService:
             except TimeoutError:
                 continue
 
+    async def _load_open(self) -> None:
+        """Watch the open requests of the store, and those alone."""
+        records = await self._store.approvals.list()
+        for approval_id in self._deadlines.keys() - {record.request.id for record in records}:
+            del self._deadlines[approval_id]
+        for record in records:
+            self._watch(record.request)
+
     def _watch(self, request: ApprovalRequest) -> None:
         """Remember when an open request expires; of a known one the first deadline stays."""
         if request.expires_at is not None and request.id not in self._deadlines:
@@ -147,7 +177,8 @@ class ApprovalService:
         record = await self._store.approvals.find(approval_id)
         if record is not None and record.decision is None:
             stored = await self._store.approvals.decide(approval_id, expiry_decision, self._clock.now())
-            await self._announce(record.request, stored.decision or expiry_decision)
+            if stored.was_decided_now:
+                await self._announce(record.request, expiry_decision)
 
     def _check(self, record: ApprovalRecord, decision: Decision, now: datetime) -> None:
         request = record.request
@@ -178,8 +209,26 @@ class ApprovalService:
         if self._held.notify(request.id):  # a running call waits for it: there is no turn to resume
             return
         run = await self._store.runs.find(task_id_from_request(request))
-        if run is not None:  # None: its session was deleted meanwhile
-            await self._queue.put(build_queue_entry(run, "resume"))
+        if run is None:  # its session was deleted meanwhile
+            return
+        if self._queue.is_shared:
+            await self._store_events(run)
+            if run.status == "running":
+                self._signal(run.id, "decision")  # a running call of another process may wait for it
+        try:
+            with self._health.watch():
+                await self._queue.put(build_queue_entry(run, "resume"))
+        except QueueUnavailable:
+            return  # the decision has signalled the run: the reconciler enqueues it
+
+    async def _store_events(self, run: Run) -> None:
+        """Store the event before another process resumes the turn, which would emit it again."""
+        if self._flush is None:
+            return
+        try:
+            await self._flush(run.session_id)
+        except SophonError as error:
+            log_failure(log, error, "the decision for run %s is announced later", run.id)
 
 
 def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Decision, *, asker: str) -> None:

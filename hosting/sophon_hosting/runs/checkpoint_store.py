@@ -30,7 +30,7 @@ def stage_checkpoint(event_bus: EventBus, active_run: ActiveRun, ctx: Context) -
             builder.revert(built)
 
     write = CheckpointWrite(active_run.task_id, built.state, built.logs)
-    active_run.checkpoint = event_bus.stage(ctx.session_id, write, settle)
+    active_run.checkpoint = event_bus.stage(ctx.session_id, write, settle, run_id=active_run.task_id)
 
 
 async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun, ctx: Context) -> Run:
@@ -45,6 +45,7 @@ async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun
             active_run.pending_approval_ids,
             built.logs,
             staged=StagedWrites(traces=to_writes(build_outcome_trace(ctx, TurnEnd("suspended", ctx.response)))),
+            start=active_run.start,
         )
     except BaseException:
         builder.revert(built)

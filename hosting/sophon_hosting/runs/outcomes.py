@@ -11,12 +11,13 @@ from sophon.clock import Clock
 from sophon.context import TurnFacts
 from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
 from sophon.context.usage_counts import UsageCounts
-from sophon.errors import ChainError, NotFound, StoreUnavailable
+from sophon.errors import ChainError, NotFound, StaleRun, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunError, RunOutcome
+from sophon.stores.run_fence import RunFence
+from sophon.stores.runs.contract import BeginResult, EventFactory, FinishResult, Run, RunError, RunOutcome
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
@@ -58,7 +59,11 @@ class OutcomeWriter:
         """
         outcome = outcome_from_turn_end(turn_end)
         outbound = await self._build_outbound(run, outcome)
-        trace = await find_outcome_trace(active_run, run, turn_end, self._store.traces, self._clock.now())
+        try:
+            trace = await find_outcome_trace(active_run, run, turn_end, self._store.traces, self._clock.now())
+        except StoreUnavailable:
+            active_run.held_outcome = HeldOutcome(records, turn_end)
+            raise
         active_run.begin_finalizing()
 
         def finish(rows: EventFactory, staged: StagedWrites) -> Awaitable[FinishResult]:
@@ -70,6 +75,8 @@ class OutcomeWriter:
                 usage=active_run.usage,
                 events=rows,
                 staged=replace(without_checkpoints(staged, run.id), traces=to_writes(trace)),
+                start=active_run.start,
+                unless_running=active_run.unless_running,
             )
 
         try:
@@ -81,6 +88,11 @@ class OutcomeWriter:
         except StoreUnavailable:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
+        except StaleRun:
+            active_run.become_stale()
+            raise
+        if finished.is_running:
+            return finished
         active_run.has_outcome, active_run.held_outcome, active_run.usage = True, None, []
         if finished.is_first and trace is not None and self.export_trace is not None:
             self.export_trace(trace, run, turn_end.response)
@@ -138,7 +150,8 @@ class RunTurnLog:
         self._session_log = SessionLog(store)
 
     async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
-        """See `TurnLog.begin`. Begins the run with it. Raises ChainError if the run has its outcome.
+        """See `TurnLog.begin`. Begins the run with it. Raises ChainError if the run has its outcome, or waits for an
+        earlier one, and StaleRun if another has started it.
 
         A run whose cancellation was requested meanwhile is cancelled.
         """
@@ -148,17 +161,40 @@ class RunTurnLog:
             return
         run, now = active_run.run, turn.started_at
         assert now is not None
-        result = await self._event_bus.commit(
-            run.session_id,
-            lambda last_record_seq: address_events(run, events(last_record_seq)),
-            lambda rows, staged: self._store.runs.begin(run.id, now, records=records, events=rows, staged=staged),
-            is_stored=lambda begun: begun.verdict != "over",
-            is_unique=True,
-        )
+        seen = run.starts - 1  # the worker has counted this start already
+
+        # Within the transaction, which completes also if the turn is cancelled meanwhile.
+        async def begin_run(rows: EventFactory, staged: StagedWrites) -> BeginResult:
+            begun = await self._store.runs.begin(
+                run.id, now, records=records, events=rows, staged=staged, seen_starts=seen, seen_text=run.text
+            )
+            if begun.verdict == "begun":
+                active_run.run = begun.run
+                begin_fence(active_run, self._event_bus)
+            return begun
+
+        try:
+            result = await self._event_bus.commit(
+                run.session_id,
+                lambda last_record_seq: address_events(run, events(last_record_seq)),
+                begin_run,
+                is_stored=lambda begun: begun.verdict not in ("over", "waits"),
+                is_unique=True,
+            )
+        except StaleRun:
+            active_run.is_stale = True
+            raise
         active_run.must_begin = False
+        if result.verdict == "begun" and result.run.checkpoint is not None:
+            # Its earlier start has stored one since this one was loaded: from the beginning, calls would run again.
+            active_run.is_stale = True
+            raise StaleRun(run.id, result.run.starts)
         if result.verdict == "over":
             active_run.has_outcome = True
             raise ChainError(f"run {run.id} has its outcome already")
+        if result.verdict == "waits":
+            active_run.waits_for = result.waits_for
+            raise ChainError(f"run {run.id} waits for run {result.waits_for}")
         active_run.run = result.run
         if result.verdict == "cancelled":
             active_run.cancel()
@@ -175,7 +211,11 @@ class RunTurnLog:
         if turn_end.status == "suspended":
             session_log = self._session_log if active_run.store is None else SessionLog(active_run.store)
             return await session_log.conclude(turn, records, turn_end, emit)
-        if active_run.outcome_write_failed or (turn_end.status == "cancelled" and not active_run.is_cancel_requested):
+        if (
+            active_run.is_elsewhere
+            or active_run.outcome_write_failed
+            or (turn_end.status == "cancelled" and not active_run.is_cancel_requested)
+        ):
             return False
         if turn_end.status == "failed" and turn_end.error.get("code") == StoreUnavailable.code:
             active_run.outcome_write_failed = True
@@ -184,6 +224,8 @@ class RunTurnLog:
             return (await self._outcome_writer.write(active_run, active_run.run, records, turn_end)).is_first
         except StoreUnavailable:
             return True
+        except StaleRun:
+            return False
         except Exception:
             active_run.outcome_write_failed = True
             if turn_end.status == "completed":
@@ -198,6 +240,14 @@ class RunTurnLog:
             await self._session_log.record_usage(turn, rows)
         else:
             active_run.usage += rows
+
+
+def begin_fence(active_run: ActiveRun, event_bus: EventBus) -> None:
+    """Write from now on in the name of the start that the store has just begun."""
+    run = active_run.run
+    if run is not None:
+        active_run.fence = RunFence(run.id, run.starts)
+        event_bus.fence(run.session_id, active_run.fence, active_run.become_stale)
 
 
 def subtract_usage(rows: Sequence[UsageRow], earlier: Sequence[UsageRow]) -> list[UsageRow]:

@@ -1,34 +1,56 @@
 """Reconciler: periodically compare unfinished runs in the store with the queue and apply what is missing."""
 
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 
+from sophon.errors import QueueUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
-from sophon.stores.runs.contract import Run
-from sophon_hosting.queue.contract import TaskQueue
+from sophon.stores.runs.contract import PendingRun, Run
+from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns
+from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_hosting.runs.recovery import has_decision
+from sophon_hosting.runs.stuck_lanes import StuckLanes
 
 log = logging.getLogger("sophon")
 
 RECONCILE_INTERVAL_SECONDS = 5.0
 """Interval between two passes."""
 
+BATCH_RUNS = 500
+"""Number of runs about which the queue is asked at once."""
+
 
 class RunReconciler:
     """Periodic reconciliation; the store is the source of truth.
 
-    It applies cancellations and decisions that another process (the command line) wrote to the store, and enqueues runs
-    that the queue has lost. It asks only for queued and signalled runs (see `RunStore.list_pending`): runs that wait
-    for people cost nothing.
+    It applies cancellations and decisions that another process wrote to the store, and enqueues runs that the queue has
+    lost. It asks only for queued and signalled runs (see `RunStore.list_pending`): runs that wait for people cost
+    nothing.
+
+    Where processes share the queue, each of them reconciles, and what two of them apply is applied once. Such a process
+    also asks for the runs that are running: one that the queue neither holds nor delivers has lost its delivery, and is
+    enqueued as a `resume`; one that the queue has given up because its workers died fails. A run of another live
+    process is left alone. While the queue cannot be reached, only cancellations are applied.
     """
 
     def __init__(
-        self, services: Services, queue: TaskQueue, active_runs: ActiveRuns, terminator: RunTerminator
+        self,
+        services: Services,
+        queue: TaskQueue,
+        active_runs: ActiveRuns,
+        terminator: RunTerminator,
+        health: QueueHealth,
+        held: HeldQuestions,
     ) -> None:
         self._services, self._queue, self._active_runs, self._terminator = services, queue, active_runs, terminator
+        self._health, self._held = health, held
+        self._stuck_lanes = StuckLanes(services, queue, health)
 
     async def run_forever(self) -> None:
         """Reconcile every `RECONCILE_INTERVAL_SECONDS`, until cancelled. A failed pass is logged and retried."""
@@ -36,31 +58,103 @@ class RunReconciler:
             await self._services.clock.sleep(RECONCILE_INTERVAL_SECONDS)
             try:
                 await self.reconcile()
+            except QueueUnavailable:
+                continue  # `QueueHealth` has logged it
             except Exception as error:  # noqa: BLE001 - logged, and tried again
                 log_failure(log, error, "reconciling runs failed; the next attempt follows")
 
     async def reconcile(self) -> None:
-        """Reconcile the pending runs once. Raises StoreError."""
-        runs = self._services.store.runs
-        for pending in await runs.list_pending():
-            if not pending.is_signalled and (
-                pending.id in self._queue or self._active_runs.get(pending.id) is not None
-            ):
-                continue
-            run = await runs.find(pending.id)
-            if run is not None and not run.is_finished:
-                await self._reconcile_run(run)
+        """Reconcile all runs once. Raises StoreError, QueueUnavailable."""
+        if not self._health.is_available:
+            with suppress(QueueUnavailable), self._health.watch():
+                await self._queue.statistics()
+        with suppress(QueueUnavailable):
+            await self._terminator.release_lanes()
+        candidates: list[PendingRun] = await self._list_lost_candidates() if self._queue.is_shared else []
+        # The running ones first: each comes before the queued ones of its session.
+        seen = {candidate.id for candidate in candidates}
+        candidates += [each for each in await self._services.store.runs.list_pending() if each.id not in seen]
+        missing_ids: set[str] = set()
+        for start in range(0, len(candidates), BATCH_RUNS):
+            missing_ids |= await self._reconcile_batch(candidates[start : start + BATCH_RUNS])
+        await self._give_up_dead_letters(candidates)
+        if self._queue.is_shared and self._health.is_available:
+            is_out = seen | missing_ids
+            await self._stuck_lanes.release([run for run in candidates if not (run.is_signalled or run.id in is_out)])
 
-    async def _reconcile_run(self, run: Run) -> None:
+    async def notice_signal(self, run_id: str) -> None:
+        """Apply what another process has stored for a run that runs here: a cancellation, a decision. Raises
+        StoreError.
+        """
+        active_run = self._active_runs.get(run_id)
+        if active_run is None:
+            return
+        self._held.wake_run(run_id)
+        store, agents = self._services.store, self._services.agents
+        run = await store.runs.find(run_id)
+        if run is not None and run.cancel_requested:
+            active_run.cancel()
+        for running in agents.running.list(task_id=run_id) if agents is not None else ():
+            row = await store.sub_agents.find(running.id)
+            if row is not None and row.cancel_requested:
+                running.cancel()
+
+    async def _list_lost_candidates(self) -> list[PendingRun]:
+        """Return the running runs that are not this process's; any of them may have lost its delivery."""
+        running = await self._services.store.runs.list_running()
+        return [run for run in running if self._active_runs.get(run.id) is None]
+
+    async def _reconcile_batch(self, batch: Sequence[PendingRun]) -> set[str]:
+        """Reconcile runs; return the ids of those that the queue did not have."""
+        missing_ids: set[str] = set()
+        with suppress(QueueUnavailable), self._health.watch():
+            missing_ids = {each.task_id for each in await self._queue.find_missing(_to_entries(batch))}
+        for candidate in batch:
+            is_missing = candidate.id in missing_ids and self._active_runs.get(candidate.id) is None
+            if not (candidate.is_signalled or is_missing):
+                continue
+            run = await self._services.store.runs.find(candidate.id)
+            if run is not None and not run.is_finished:
+                await self._reconcile_run(run, is_missing=is_missing)
+        return missing_ids
+
+    async def _reconcile_run(self, run: Run, *, is_missing: bool) -> None:
         active_run = self._active_runs.get(run.id)
-        if run.cancel_requested:
-            if active_run is None:
-                await self._terminator.cancel_inactive(run)
-            else:
+        is_elsewhere = run.status == "running" and self._queue.is_shared
+        if active_run is not None:
+            if run.cancel_requested:
                 active_run.cancel()
-        elif active_run is not None or run.id in self._queue:
+        elif run.cancel_requested and not is_elsewhere:
+            await self._terminator.cancel_inactive(run)
+        elif not is_missing:
             return
         elif run.status == "queued":
-            await self._queue.put(build_queue_entry(run), force=True)
+            await self._put(build_queue_entry(run), force=True)
+        elif is_elsewhere:
+            log.warning("run %s has lost its delivery; it is enqueued again", run.id)
+            await self._put(build_queue_entry(run, "resume"))
         elif run.status == "suspended" and await has_decision(self._services.store, run):
-            await self._queue.put(build_queue_entry(run, "resume"))
+            await self._put(build_queue_entry(run, "resume"))
+
+    async def _give_up_dead_letters(self, candidates: Sequence[PendingRun]) -> None:
+        """Fail the runs whose workers died so often that the queue has given them up: none of them could say so."""
+        if self._queue.is_shared and not candidates:
+            return
+        with self._health.watch():
+            if not (await self._queue.statistics()).dead:
+                return
+            letters = await self._queue.list_dead_letters()
+        if not self._queue.is_shared:  # one whose failure could not be recorded when it was given up
+            candidates = [*candidates, *await self._list_lost_candidates()]
+        ids = {candidate.id for candidate in candidates}
+        for letter in letters:
+            if letter.entry.task_id in ids and self._active_runs.get(letter.entry.task_id) is None:
+                await self._terminator.give_up(letter.entry.task_id, letter.delivery_count)
+
+    async def _put(self, entry: QueueEntry, *, force: bool = False) -> None:
+        with self._health.watch():
+            await self._queue.put(entry, force=force)
+
+
+def _to_entries(batch: Sequence[PendingRun]) -> list[QueueEntry]:
+    return [build_queue_entry(each) for each in batch]

@@ -9,7 +9,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
-from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator
+from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_error
 from sophon_hosting.runs.queue_entries import build_queue_entry
 
 log = logging.getLogger("sophon")
@@ -17,6 +17,9 @@ log = logging.getLogger("sophon")
 
 class RunRecovery:
     """Recovers the unfinished runs in order of acceptance, before the worker takes the first one.
+
+    For the only process of a queue: whatever the store has as running was interrupted. Where processes share a queue,
+    nothing is recovered at a start; see `RunReconciler`.
 
     A run with a cancellation request is cancelled. A queued run is enqueued again, beyond the capacity if necessary. A
     running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.RunRecovery`. A
@@ -26,18 +29,17 @@ class RunRecovery:
     def __init__(self, services: Services, queue: TaskQueue, terminator: RunTerminator, event_bus: EventBus) -> None:
         self._services, self._queue, self._terminator, self._event_bus = services, queue, terminator, event_bus
 
-    async def recover(self) -> set[str]:
-        """Recover all unfinished runs; return the ids of interrupted runs that resume."""
-        interrupted: set[str] = set()
+    async def recover(self) -> None:
+        """Recover all unfinished runs. Raises StoreError."""
+        interrupted = 0
         runs = await self._services.store.runs.list_unfinished()
         for run in runs:
-            if await self._recover_run(run):
-                interrupted.add(run.id)
+            interrupted += await self._recover_run(run)
         if runs:
-            log.info("recovered %d unfinished runs, %d of them interrupted", len(runs), len(interrupted))
-        return interrupted
+            log.info("recovered %d unfinished runs, %d of them interrupted", len(runs), interrupted)
 
     async def _recover_run(self, run: Run) -> bool:
+        """Recover a run; return whether it was interrupted and resumes."""
         await self._event_bus.load_run_events(run)
         if not self._event_bus.has_emitted(run, "task_queued"):
             position = await self._queue.estimate_position(build_queue_entry(run)) if run.status == "queued" else 0
@@ -52,9 +54,7 @@ class RunRecovery:
             if await has_decision(self._services.store, run):
                 await self._queue.put(build_queue_entry(run, "resume"))
         elif fails:
-            await self._terminator.fail_inactive(
-                run, RunAborted("interrupted", "the host stopped while this task was running")
-            )
+            await self._terminator.fail_inactive(run, interrupted_error())
         else:
             await self._queue.put(build_queue_entry(run, "resume"))
             return True
@@ -75,4 +75,11 @@ async def has_decision(store: Store, run: Run) -> bool:
 
 def build_task_queued_event(run: Run, position: int) -> TaskQueued:
     """Return the `TaskQueued` event of an accepted run."""
-    return TaskQueued(session_id=run.session_id, task_id=run.id, run_id=run.id, position=position, text=run.text)
+    return TaskQueued(
+        session_id=run.session_id,
+        task_id=run.id,
+        run_id=run.id,
+        position=position,
+        text=run.text,
+        attachments=run.options.get("attachments") or (),
+    )

@@ -1,9 +1,13 @@
 """Deletion of a session: its tasks are cancelled and have ended, and nothing of it goes on under its id."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 
-from sophon.errors import SophonError
+from sophon.errors import Busy as Busy
+from sophon.errors import NotFound, QueueUnavailable
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.goal_writer import GoalWriter
 from sophon.services import Services
@@ -16,15 +20,20 @@ from sophon_hosting.runs.session_gate import SessionGate
 RELEASE_TIMEOUT_SECONDS = 1.0
 """How long a deletion waits for a worker to release a run that has its outcome."""
 
+MAX_ATTEMPTS = 5
+"""How often a deletion cancels the messages that another host accepts meanwhile, before it gives up with Busy."""
 
-class Busy(SophonError):
-    """Error: a running turn blocks the operation; retry when the turn has ended (code `busy`)."""
 
-    code = "busy"
+class _InUse(Exception):
+    """Something was added to a session that was to be deleted, or is to happen in it."""
 
 
 class SessionDeletion:
-    """Deletes sessions of a host. `cancel` is `Host.cancel`; messages are accepted under the gate."""
+    """Deletes sessions of a host. `cancel` is `Host.cancel`; messages are accepted under the gate.
+
+    The gate is that of one process. The store deletes no session with an unfinished run, so that a message that another
+    host has just accepted is cancelled like the others, and never vanishes without its outcome.
+    """
 
     def __init__(
         self,
@@ -39,20 +48,97 @@ class SessionDeletion:
         self.gate = SessionGate()
 
     async def delete(self, session_id: str) -> None:
-        """Cancel the session's tasks, delete the session and end all subscriptions to it. Raises NotFound, Busy."""
+        """Cancel the tasks of a session and of its branches, delete them and end all subscriptions to them.
+
+        Raises NotFound, Busy.
+        """
         store = self._services.store
-        await self._delete_goals(session_id)
-        async with self.gate.deleting(session_id):
-            while unfinished := await store.runs.list_unfinished(session_id):
-                for run in unfinished:
-                    if not (await self._cancel(run.id)).is_finished:
-                        raise _busy(run)
-            await self._wait_for_workers(session_id)
-            await self._event_bus.delete_session(session_id, store.sessions.delete)
-            self._forget_routes(session_id)
-            for letter in await self._queue.list_dead_letters():
-                if letter.entry.session_id == session_id:
-                    await self._queue.remove(letter.entry.task_id)
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            async with self._deleting_family(session_id) as family:
+                for each in family:
+                    await self._cancel_runs(each)
+                try:
+                    await self._delete(family, partial(store.sessions.delete, session_id, unless_unfinished=True))
+                except Busy:
+                    unfinished = [await store.runs.list_unfinished(each) for each in family]
+                    if attempt == MAX_ATTEMPTS or not any(unfinished):  # else accepted by another host
+                        raise
+                else:
+                    return
+
+    async def delete_idle(self, session_id: str, before: datetime) -> bool:
+        """Delete the session as retention does, if it and its branches are idle; return whether. Cancels nothing.
+
+        The store decides, so that a message which another process accepts meanwhile keeps the session.
+        """
+
+        async def delete_if_idle() -> None:
+            if not await self._services.store.sessions.delete_idle(session_id, before):
+                raise _InUse(session_id)
+
+        try:
+            async with self._locking_family(session_id) as family:
+                await self._delete(family, delete_if_idle)
+        except (_InUse, Busy, NotFound):  # NotFound: deleted with another branch
+            return False
+        return True
+
+    @asynccontextmanager
+    async def _deleting_family(self, session_id: str) -> AsyncGenerator[Sequence[str]]:
+        """Delete the goals of a session and its branches, then hold the gates of these; yield their ids."""
+        for each in await self._services.store.sessions.list_family(session_id):
+            await self._delete_goals(each.id)
+        async with self._locking_family(session_id) as family:
+            yield family
+
+    @asynccontextmanager
+    async def _locking_family(self, session_id: str) -> AsyncGenerator[Sequence[str]]:
+        """Hold the gates of a session and its branches; yield their ids. Raises NotFound.
+
+        A branch that is begun while the gates are waited for is locked by a further attempt.
+        """
+        sessions = self._services.store.sessions
+        while True:
+            family = [each.id for each in await sessions.list_family(session_id)]
+            async with AsyncExitStack() as gates:
+                for each in sorted(family):  # in one order, so that two deletions do not wait for each other
+                    await gates.enter_async_context(self.gate.deleting(each))
+                if [each.id for each in await sessions.list_family(session_id)] == family:
+                    yield family
+                    return
+
+    async def _cancel_runs(self, session_id: str) -> None:
+        """Cancel the session's runs. Raises Busy."""
+        while unfinished := await self._services.store.runs.list_unfinished(session_id):
+            for run in unfinished:
+                if not (await self._cancel(run.id)).is_finished:
+                    raise _busy(run)
+
+    async def _delete(self, session_ids: Sequence[str], delete: Callable[[], Awaitable[None]]) -> None:
+        """Delete sessions without unfinished tasks by one write, and what this process knows of them."""
+        for each in session_ids:
+            await self._wait_for_workers(each)
+        await self._delete_and_tell(session_ids, delete)
+        for each in session_ids:
+            self._forget_routes(each)
+            with suppress(QueueUnavailable):
+                await self._remove_dead_letters(each)
+
+    async def _delete_and_tell(self, session_ids: Sequence[str], delete: Callable[[], Awaitable[None]]) -> None:
+        """Call `delete` while the events of all these sessions are held back; then end the subscriptions to them."""
+        if not session_ids:
+            await delete()
+            return
+
+        async def delete_others(_: str) -> None:
+            await self._delete_and_tell(session_ids[1:], delete)
+
+        await self._event_bus.delete_session(session_ids[0], delete_others)
+
+    async def _remove_dead_letters(self, session_id: str) -> None:
+        for letter in await self._queue.list_dead_letters():
+            if letter.entry.session_id == session_id:
+                await self._queue.remove(letter.entry.task_id)
 
     async def _delete_goals(self, session_id: str) -> None:
         """Delete the sessions in which the goals of a chat or of a session of work run, before that itself.

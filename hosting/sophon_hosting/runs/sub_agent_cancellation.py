@@ -4,16 +4,19 @@ from sophon.approvals import Decision
 from sophon.errors import NotFound
 from sophon.services import Services
 from sophon.stores.sub_agents.contract import SubAgentRun
-from sophon_hosting.runs.approvals import ApprovalService, DecisionRefused
+from sophon_hosting.runs.approvals import ApprovalService, DecisionRefused, SignalRun, ignore_signal
 
 REASON = "the sub-agent was cancelled"
 
 
-async def cancel_sub_agent(services: Services, approvals: ApprovalService, row: SubAgentRun, user_id: str) -> str:
+async def cancel_sub_agent(
+    services: Services, approvals: ApprovalService, row: SubAgentRun, user_id: str, signal: SignalRun = ignore_signal
+) -> str:
     """Cancel a sub-agent and return its state, `cancelling` until it has ended.
 
-    One that works in this process is cancelled at once. Otherwise the wish is stored: the process where it works looks
-    for it, and a turn that waits for an approval of the sub-agent is resumed by its rejection.
+    One that works in this process is cancelled at once. Otherwise the wish is stored, and the process where it works is
+    told, which also looks for it now and then; a turn that waits for an approval of the sub-agent is resumed by its
+    rejection.
     """
     if services.agents is not None and (running := services.agents.running.find(row.id)) is not None:
         running.cancel()
@@ -21,6 +24,7 @@ async def cancel_sub_agent(services: Services, approvals: ApprovalService, row: 
     if not await services.store.sub_agents.request_cancel(row.id):
         found = await services.store.sub_agents.find(row.id)
         return row.state if found is None else found.state
+    signal(row.task_id, "cancel")
     for record in await services.store.approvals.list(open_only=True, session_id=row.session_id):
         run_id = record.request.run_id
         if run_id == row.id or run_id.startswith(f"{row.id}/"):

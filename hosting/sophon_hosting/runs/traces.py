@@ -53,6 +53,14 @@ def build_outcome_trace(ctx: Context, end: TurnEnd) -> Trace | None:
     )
 
 
+def build_live_trace(active_run: ActiveRun) -> Trace | None:
+    """Return the trace of a running turn up to now; None if it is not recorded, or has not begun."""
+    ctx = active_run.ctx
+    if ctx is None or ctx.recorder is None or active_run.is_concluded:
+        return None
+    return build_trace(ctx, TraceEnd(status="running", active_seconds=ctx.stopwatch.seconds, iterations=ctx.iteration))
+
+
 async def find_outcome_trace(
     active_run: ActiveRun, run: Run, end: TurnEnd, traces: TraceStore, now: datetime
 ) -> Trace | None:

@@ -1,10 +1,11 @@
 """Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
 from sophon.context import Context
+from sophon.context.attached_files import SOURCE
 from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
 from sophon.goals.autonomy import GOAL_AUTONOMY, parse_autonomy
-from sophon.messages import Message, images_from_json
+from sophon.messages import Message, attachments_from_json, images_from_json
 from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
@@ -30,6 +31,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     ctx = services.turn(
         run.text,
         images=images_from_json(options["images"]) if options.get("images") else (),
+        attachments=attachments_from_json(options["attachments"]) if options.get("attachments") else (),
         session_id=run.session_id,
         stream=bool(options.get("stream")),
         model=options.get("model"),
@@ -44,6 +46,9 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     )
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
+    for attachment in ctx.messages[-1].attachments:
+        if not attachment.is_image:
+            note_untrusted_source(ctx, f"{SOURCE} {attachment.name}")
     if (schedule_id := run.origin.get(SCHEDULED_ORIGIN)) is not None:
         ctx.put(SCHEDULE, str(schedule_id))
     if is_direct_call(run):

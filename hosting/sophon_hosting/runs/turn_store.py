@@ -15,7 +15,9 @@ from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import DataLabelStore, LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
 from sophon.stores.route_averages.contract import RouteAverageStore, RouteObservation
+from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
+from sophon.stores.sessions.contract import SessionRecord, SessionStore
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
 from sophon.stores.sub_agents.contract import SubAgentRun, SubAgentStore
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
@@ -35,7 +37,7 @@ class TurnStore:
     # Made when first used: a turn without tools needs none of them.
     @cached_property
     def _writes(self) -> "StagedCallWrites":
-        return StagedCallWrites(self._session_id, self._event_bus)
+        return StagedCallWrites(self._active_run, self._session_id, self._event_bus)
 
     @cached_property
     def audit(self) -> "TurnAudit":
@@ -83,6 +85,11 @@ class TurnStore:
         return TurnJournal(self._active_run, self._session_id, self._event_bus, self._store.journal, self._writes)
 
     @cached_property
+    def sessions(self) -> "TurnSessions":
+        """The sessions."""
+        return TurnSessions(self._active_run, self._store.sessions)
+
+    @cached_property
     def approvals(self) -> "TurnApprovals":
         """The approval requests."""
         return TurnApprovals(self._active_run, self._session_id, self._event_bus, self._store.approvals)
@@ -97,14 +104,14 @@ class StagedCallWrites:
     Once the store has refused one of them for good, no further call may run.
     """
 
-    def __init__(self, session_id: str, event_bus: EventBus) -> None:
-        self._session_id, self._event_bus = session_id, event_bus
+    def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus) -> None:
+        self._run_id, self._session_id, self._event_bus = active_run.task_id, session_id, event_bus
         self._parts: list[StagedPart] = []
 
     def stage(self, writes: Iterable[StagedWrite]) -> None:
         """Stage writes. Raises the error for which the store has refused an earlier one."""
         self.check()
-        self._parts += [self._event_bus.stage(self._session_id, write) for write in writes]
+        self._parts += [self._event_bus.stage(self._session_id, write, run_id=self._run_id) for write in writes]
 
     def check(self) -> None:
         """Raise the error for which the store has refused a write for good."""
@@ -141,17 +148,35 @@ class TurnJournal:
         """See `Journal.load_entries`."""
         return await self._journal.load_entries(run_id)
 
-    async def delete(self, run_id: str) -> None:
-        """See `Journal.delete`. The journal of a turn that has its outcome was deleted with it."""
-        if not self._active_run.has_outcome:
-            await self._journal.delete(run_id)
+    async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
+        """See `Journal.delete`. The journal of a turn that has its outcome was deleted with it, and one that has its
+        outcome from a later start leaves it to that.
+        """
+        if not (self._active_run.has_outcome or self._active_run.is_elsewhere):
+            await self._journal.delete(run_id, fence=fence or self._active_run.fence)
 
     async def expire(self, before: datetime) -> int:
         """See `Journal.expire`."""
         return await self._journal.expire(before)
 
     async def _store(self, run_id: str, entry: JournalEntry) -> None:
-        await self._event_bus.store(self._session_id, CallWrite(run_id, entry))
+        await self._event_bus.store(self._session_id, CallWrite(run_id, entry), run_id=self._active_run.task_id)
+
+
+class TurnSessions:
+    """Sessions as a turn sees them: what it appends carries its fence."""
+
+    def __init__(self, active_run: ActiveRun, sessions: SessionStore) -> None:
+        self._active_run, self._sessions = active_run, sessions
+
+    async def append(
+        self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "", fence: RunFence | None = None
+    ) -> int:
+        """See `SessionStore.append`."""
+        return await self._sessions.append(session_id, records, owner=owner, fence=fence or self._active_run.fence)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sessions, name)
 
 
 class TurnAudit:
@@ -289,7 +314,7 @@ class TurnApprovals:
         if found is not None:
             return found
         check_checkpoint(self._active_run.checkpoint)
-        await self._event_bus.store(self._session_id, ApprovalWrite(request, at))
+        await self._event_bus.store(self._session_id, ApprovalWrite(request, at), run_id=self._active_run.task_id)
         check_checkpoint(self._active_run.checkpoint)
         return await self._approvals.get(request.id)
 

@@ -42,8 +42,9 @@ KEPT_SILENT: Final = timedelta(minutes=10)
 class Heartbeat:
     """Reads HEARTBEAT.md of each user once a minute, as it is then, and runs the entries of this minute.
 
-    Each entry runs once in a minute, over several hosts too. What was missed while no host ran is not made up for. A
-    run has a session of its own, so its context is small; one whose reply is the no-op token is deleted later.
+    Each entry runs once in a minute, over several processes too; the leader of `heartbeat` reads the files that it has.
+    What was missed while no host ran is not made up for. A run has a session of its own, so its context is small; one
+    whose reply is the no-op token is deleted later.
     """
 
     def __init__(self, host: Host) -> None:
@@ -54,7 +55,7 @@ class Heartbeat:
 
     def start(self) -> None:
         """Begin with the next minute; the host must have started."""
-        self._task = asyncio.create_task(self.run_forever())
+        self._task = asyncio.create_task(self._host.leadership.lead("heartbeat", self.run_forever))
 
     async def stop(self) -> None:
         """Start no run any more."""

@@ -22,11 +22,12 @@ MIN_WAIT_SECONDS: Final = 0.01
 class Scheduler:
     """Fires the schedules of a host's store. No timer per schedule: the store knows which one is next.
 
-    Changes by this process wake it; those of others are found every `Schedules.Poll`. Several hosts may fire over one
-    store, without a leader: see `ScheduleFiring`.
+    Changes by this process wake it; those of others are found every `Schedules.Poll`. Of several processes the leader
+    of `schedules` fires; two that fire at the same time start one run, too: see `ScheduleFiring`.
     """
 
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
+        self._leadership = host.leadership
         self._clock, self._health = host.services.clock, host.services.store.health
         self._store, self._firing = host.services.store.schedules, ScheduleFiring(host, check_owner)
         self._poll_seconds = host.services.settings.schedules.poll.total_seconds()
@@ -36,7 +37,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin to fire; the host must have started."""
-        self._task = asyncio.create_task(self.run_forever())
+        self._task = asyncio.create_task(self._leadership.lead("schedules", self.run_forever))
 
     async def stop(self) -> None:
         """Fire nothing any more. A run that is being accepted is accepted."""

@@ -11,7 +11,7 @@ from sophon.errors import NotFound
 from sophon.services import Services
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel
-from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker
+from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import Host
 from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL, IncomingWebhooks
@@ -20,6 +20,9 @@ from sophon_hosting.webhooks.sender import WebhookSender
 TEST_EVENT = "webhook_test"
 """Name of the event that `sophon webhooks test` sends."""
 
+
+WEBHOOK_DUTY = "outgoing_webhooks"
+"""What the process leads that sends."""
 
 MAX_LISTED = 10_000
 """Entries of a webhook that are counted."""
@@ -40,6 +43,7 @@ class WebhookService:
             self._sender,
             services.store.outbox,
             services.clock,
+            poll_seconds=find_poll_seconds(host),
             migrate_chat=_migrate_nothing,
             refresh_payload=_keep_payload,
         )
@@ -55,7 +59,7 @@ class WebhookService:
         self._host.event_bus.subscribe_all(self._handle_event)
         self._host.on_outbox_change(self._worker.wake)
         self._worker.resume()  # what was refused before is tried again at a start
-        self._task = asyncio.create_task(self._worker.run())
+        self._task = asyncio.create_task(self._host.leadership.lead(WEBHOOK_DUTY, self._worker.run))
 
     async def stop(self) -> None:
         """Stop to send; entries that are not sent yet are sent after the next start."""

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { PromptHistory } from "../src/model/prompt-history";
 import { buildWaterfallBars, type TimedEvent } from "../src/model/waterfall-bars";
 import { buildFields, parseForm, parseJsonArguments, fieldText } from "../src/model/form-fields";
 import { stripParts } from "../src/model/middleware-labels";
@@ -44,8 +45,8 @@ test("optional fields that are empty are omitted", () => {
 
 test("arguments are an object", () => {
   assert.deepEqual(parseJsonArguments('{"a": 1}'), { a: 1 });
-  for (const text of ["[1]", "1", "null"]) assert.equal(parseJsonArguments(text), "arguments must be an object: {…}");
-  assert.match(String(parseJsonArguments("{")), /^not valid JSON/u);
+  for (const text of ["[1]", "1", "null"]) assert.equal(parseJsonArguments(text), "The arguments must be an object: {…}");
+  assert.match(String(parseJsonArguments("{")), /^Not valid JSON/u);
 });
 
 const record = (seq: number, task_id: string, more: Partial<LogRecord>): LogRecord => ({ seq, kind: "message", task_id, at: "", ...more });
@@ -121,4 +122,19 @@ test("a call that a guard blocked is blocked also after its events are gone, and
   ]);
   const seen = turn!.items.map((item) => (item.kind === "tool" ? [item.outcome, item.verdicts.map((each) => [each.guard, each.rule, each.reason])] : []));
   assert.deepEqual(seen, [["denied", [["Protection", "protected_read_only", "SOUL.md can only be read"]]], ["denied", []], ["completed", []]]);
+});
+
+test("the arrow keys go through what was sent, and back to what was being written", () => {
+  const history = new PromptHistory();
+  const sent = ["one", "two"];
+  assert.equal(history.newer(sent), null);
+  assert.equal(history.older(sent, "draft"), "two");
+  assert.equal(history.older(sent, "two"), "one");
+  assert.equal(history.older(sent, "one"), null);
+  assert.equal(history.newer(sent), "two");
+  assert.equal(history.newer(sent), "draft");
+  assert.equal(history.newer(sent), null);
+  history.older(sent, "draft");
+  history.reset();
+  assert.equal(history.older(sent, "other"), "two");
 });

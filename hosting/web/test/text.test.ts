@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { numberFootnotes, type FootnoteToken } from "../src/text/footnote-tokens";
 import { test } from "node:test";
-import { Tokenizer } from "marked";
+import { Tokenizer, type Tokens } from "marked";
+import { isMath } from "../src/text/math-tokens";
 import { directionOf } from "../src/text/direction";
 import { MAX_DELIMITERS, MAX_MAIL, MAX_NESTING, MAX_URL, parseMarkdown } from "../src/text/bounded-lexer";
 import { MAX_WEIGHT, splitPortions } from "../src/text/text-portions";
 import { splitBlocks } from "../src/text/markdown-blocks";
-import { formatCost, formatDuration, formatTokens } from "../src/text/format";
+import { groupByDay } from "../src/text/day-groups";
+import { formatCost, formatDuration, formatTime, formatTokens } from "../src/text/format";
 import { safeLink } from "../src/text/safe-links";
 import { MAX_MARKS, toOneLine, escapeControls } from "../src/text/escape-controls";
 
@@ -122,4 +125,58 @@ test("heaps of combining marks are cut, and the marks of scripts are not", () =>
 
 test("the first letter tells the direction", () => {
   assert.deepEqual(["", "12 abc", "12 שלום abc", "مرحبا", "\n".repeat(60_000)].map(directionOf), ["ltr", "ltr", "rtl", "rtl", "ltr"]);
+});
+
+test("conversations are grouped by day, in their order", () => {
+  const now = new Date(2026, 10, 23, 0, 30);
+  const at = (...parts: [number, number, number, number?]): string => new Date(parts[0], parts[1], parts[2], parts[3] ?? 12).toISOString();
+  const times = [at(2026, 10, 23, 0), at(2026, 10, 22, 23), at(2026, 10, 22, 1), at(2026, 10, 17), at(2026, 10, 16), at(2026, 9, 31), at(2026, 9, 1)];
+  const groups = groupByDay(times, (time) => time, now);
+  assert.deepEqual(groups.map(({ items }) => items.length), [1, 2, 1, 1, 2]);
+  assert.deepEqual(groups.slice(0, 3).map(({ label }) => label), ["Today", "Yesterday", "Last seven days"]);
+  assert.deepEqual(groups.flatMap(({ items }) => items), times);
+});
+
+test("a time of today is a time of day, another one has its date", () => {
+  const now = new Date(2026, 10, 23, 12);
+  const today = formatTime(new Date(2026, 10, 23, 9, 5).toISOString(), now);
+  assert.match(today, /9:05|09:05/u);
+  assert.match(formatTime(new Date(2025, 10, 23, 9, 5).toISOString(), now), /2025/u);
+});
+
+test("mathematics is found between its delimiters, and money is money", () => {
+  const inlines = (text: string): string[] => (parseMarkdown(text)[0] as Tokens.Paragraph).tokens.filter(isMath).map((token) => token.text);
+  assert.deepEqual(inlines("Euler: $e^{i\\pi} + 1 = 0$, and \\(a_b\\)."), ["e^{i\\pi} + 1 = 0", "a_b"]);
+  for (const text of ["$5 and $10", "costs $5-$10", "a $ b $ c", "`$x$`", "\\$x\\$", "$$", "pay $"]) assert.deepEqual(inlines(text), [], text);
+  const [before, block, after] = parseMarkdown("Before\n\n$$\n\\int_0^1 x\n$$\n\nAfter").filter(({ type }) => type !== "space");
+  assert.deepEqual([before?.type, block?.type, (block as { text?: string }).text, after?.type], ["paragraph", "math", "\\int_0^1 x", "paragraph"]);
+  assert.deepEqual(inlines("so:\n$$\na + b\n$$\nand more"), ["a + b"]);
+  assert.equal((parseMarkdown("\\[ x^2 \\]")[0] as { text?: string }).text, "x^2");
+});
+
+test("many dollar signs take linear time", () => {
+  const begun = performance.now();
+  parseMarkdown("$a ".repeat(50_000));
+  parseMarkdown(`$${"a ".repeat(50_000)}`);
+  parseMarkdown("$$a\n".repeat(20_000));
+  assert.ok(performance.now() - begun < 3_000);
+});
+
+test("footnotes are numbered in the order of their references, and those without a text stay as they were written", () => {
+  const numbers = (text: string): [string, number][] => [...numberFootnotes(text)];
+  assert.deepEqual(numbers("One[^b] two[^a] and[^b] none[^c].\n\n[^a]: A\n[^b]: B"), [["b", 1], ["a", 2]]);
+  assert.deepEqual(numbers("`[^a]` and\n\n```\n[^a]: x\n[^a]\n```\n\n[^a]: A"), []);
+  const [paragraph, first, second] = parseMarkdown("One[^1].\n\n[^1]: *A*\nmore\n[^2]: B").filter(({ type }) => type !== "space");
+  assert.deepEqual((paragraph as Tokens.Paragraph).tokens.map(({ type, raw }) => [type, raw]), [["text", "One"], ["footnoteReference", "[^1]"], ["text", "."]]);
+  assert.deepEqual([first?.type, second?.type, (first as FootnoteToken).tokens[0]?.raw], ["footnote", "footnote", "*A*\nmore"]);
+  assert.equal(parseMarkdown("[1]: https://example.org\n")[0]?.type, "def");
+});
+
+test("many footnotes take linear time", () => {
+  const begun = performance.now();
+  for (const text of ["[^a]", "[^a]: ", "[^a]: b\n", "[^a]: b\n\n", "```\n[^a]", "`[^", "[^a]:\n \n"]) {
+    parseMarkdown(text.repeat(20_000));
+    numberFootnotes(text.repeat(20_000));
+  }
+  assert.ok(performance.now() - begun < 4_000, `${performance.now() - begun} ms`);
 });

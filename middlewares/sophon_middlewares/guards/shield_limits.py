@@ -15,6 +15,7 @@ async def take_slot(ctx: Context, limit: RateLimit) -> bool:
     if isinstance(reserved, RateExceeded):
         return False
     with reserved:
-        await services.store.rate_windows.add([RateEvent(limit.scope, services.clock.now())])
+        now = services.clock.now()
+        await services.store.rate_windows.add([RateEvent(each.scope, now) for each in reserved.limits])
         reserved.use(services.clock.monotonic())
     return True

@@ -16,7 +16,7 @@ from sophon.errors import ChainError, SophonError, StoreError, StoreUnavailable
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
 from sophon.failure_log import log_failure
-from sophon.messages import Message, Response
+from sophon.messages import Message, Response, Usage
 from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
@@ -177,9 +177,14 @@ def _set_reply(ctx: Context, text: str) -> None:
         ctx.messages[-1] = replace(last, content=text)
 
 
+def _charged_usage(ctx: Context) -> Usage:
+    """Return what the turn has cost so far, with calls that were cut off: their reply, and so its usage, is missing."""
+    return ctx.tally.metered.to_usage() if ctx.tally.metered.calls else ctx.tally.usage
+
+
 async def _record_cancellation(ctx: Context) -> None:
     ctx.cancellation.request()
-    shown = Response(shown_text(ctx), "cancelled", ctx.tally.usage)
+    shown = Response(shown_text(ctx), "cancelled", _charged_usage(ctx))
     event = TaskCancelled(text=shown.text, usage=shown.usage, duration_ms=_elapsed_ms(ctx))
     end = TurnEnd("cancelled", shown, events=lambda _: [event])
     await _conclude_despite_cancellation(ctx, SessionRecord("cancelled", ctx.run_id), end)
@@ -193,7 +198,7 @@ async def _record_failure(ctx: Context, error: Exception) -> None:
         log.info("run %s failed: %s", ctx.run_id, error)
     else:
         log.error("run %s failed", ctx.run_id, exc_info=error)
-    shown = Response(shown_text(ctx), "error", ctx.tally.usage)
+    shown = Response(shown_text(ctx), "error", _charged_usage(ctx))
     event = TaskFailed(error=failure, text=shown.text, usage=shown.usage, duration_ms=_elapsed_ms(ctx))
     end = TurnEnd("failed", shown, error=failure, events=lambda _: [event])
     await _conclude_despite_cancellation(ctx, SessionRecord("failed", ctx.run_id, data=failure), end)

@@ -14,6 +14,7 @@ from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import clean_history, is_clean_history
 from sophon.turn_permissions import may_read_full_history
 from sophon_middlewares.outer.history_preparation import VALIDATED_PREFIX, prepare_history
+from sophon_middlewares.outer.plan.plan_decision import SESSION_PLANNING
 
 STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
 """Number of messages that the stored compaction covers."""
@@ -52,7 +53,8 @@ async def start_turn(ctx: Context) -> None:
             history.messages.pop()
             history.prefix_cache.clear()
         if history.messages and not may_read_full_history(ctx):
-            history = History(redact_history_for_reader(history.messages), None, history.model)
+            redacted = redact_history_for_reader(history.messages)
+            history = History(redacted, None, history.model, planning=history.planning)
             ctx.put(REDACTED_HISTORY, True)
         if history.is_decoded:
             await prepare_history(ctx, history)
@@ -122,6 +124,8 @@ def _insert_history(ctx: Context, history: History) -> None:
     A compaction's `covers` counts these messages, because it was made from them.
     """
     ctx.model = ctx.model or history.model
+    if history.planning is not None:
+        ctx.put(SESSION_PLANNING, history.planning)
     messages = history.messages
     if not messages:
         return

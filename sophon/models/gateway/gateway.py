@@ -32,7 +32,7 @@ class ModelGateway:
     record (attempt.py).
     """
 
-    __slots__ = ("__weakref__", "_by_name", "_context", "_defaults", "providers", "tokens")
+    __slots__ = ("__weakref__", "_by_name", "_context", "_defaults", "_retired", "providers", "tokens")
 
     def __init__(
         self,
@@ -42,10 +42,21 @@ class ModelGateway:
         tokens: TokenCounter | None = None,
         options: GatewayOptions | None = None,
     ) -> None:
-        self.providers = tuple(sorted(providers, key=lambda provider: provider.priority))
+        self._retired: list[Provider] = []
+        self._set_providers(providers)
         self.tokens = tokens or TokenCounter()
         chosen = options or GatewayOptions()
         self._context = GatewayDependencies(clock, self.tokens, chosen, Backoff(clock, chosen))
+
+    def replace_providers(self, providers: Sequence[Provider]) -> None:
+        """Call these providers from now on. Calls that run, and turns that chose their candidates, keep the others,
+        which are closed with the gateway.
+        """
+        self._retired += self.providers
+        self._set_providers(providers)
+
+    def _set_providers(self, providers: Sequence[Provider]) -> None:
+        self.providers: tuple[Provider, ...] = tuple(sorted(providers, key=lambda provider: provider.priority))
         self._defaults = [Candidate(provider, provider.models[0]) for provider in self.providers]
         self._by_name = _index_by_name(self.providers)
 
@@ -147,14 +158,15 @@ class ModelGateway:
 
         A model that does not close within 5 seconds is left behind and counts as failed, with a ModelTimeout.
         """
-        models = [model for model in self._models() if hasattr(model, "aclose")]
+        models = [model for model in self._models((*self.providers, *self._retired)) if hasattr(model, "aclose")]
         failures = await close_all(models, self._context.clock)
         if failures:
             raise failures[0]
 
-    def _models(self) -> list[Model]:
+    def _models(self, providers: Sequence[Provider] | None = None) -> list[Model]:
         # De-duplicated by identity, because a model need not be hashable.
-        return list({id(model): model for provider in self.providers for model in provider.models}.values())
+        chosen = self.providers if providers is None else providers
+        return list({id(model): model for provider in chosen for model in provider.models}.values())
 
     def statistics(self) -> list[ProviderStatistics]:
         """Return the statistics of every provider, in priority order."""

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -18,10 +18,12 @@ from sophon.settings.types.field_types import (
     TimeZoneName,
     WebUrl,
     WholeNumber,
+    prefer_spelling,
 )
 from sophon.settings.types.secret_references import Secret, SecretUrl
 from sophon.settings.types.section import Field, SettingsSection
 from sophon.settings.user_ids import find_id_problem
+from sophon.value_rules import ValueRules
 
 DirectPolicySetting = Annotated[Literal["Pairing", "AllowList", "Open", "Disabled"], CaseInsensitive()]
 """Access policy for direct chats: pairing code, allow list, everybody, nobody."""
@@ -31,16 +33,26 @@ GroupPolicySetting = Annotated[Literal["MentionOnly", "All", "AllowList", "Disab
 
 _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may decide approvals besides the user of the session."
+_DEBOUNCE_SECONDS = "Texts of a person that follow each other within so many seconds are one message; 0: never."
 _DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
 
 _ORIGIN = lazy_pattern(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
+QUEUE_BACKENDS = ("Memory", "Redis", "RabbitMq", "Postgres")
+"""The queues that are part of Sophon."""
+
+MIN_LEASE = timedelta(seconds=1)
+"""Shorter ones would end while a worker is only slow."""
+
+
 class QueueSettings(SettingsSection):
     """Task queue."""
 
-    backend: Annotated[Literal["Memory", "Redis", "RabbitMQ"], CaseInsensitive()] = Field(
-        default="Memory", description="Backend of the queue; this version supports Memory only."
+    backend: Annotated[str, prefer_spelling(*QUEUE_BACKENDS)] = Field(
+        default="Memory",
+        description="Where tasks wait: `Memory` (one process), `Redis`, `RabbitMq`, `Postgres`, or the name of an "
+        "installed entry point `sophon.queues`.",
     )
     capacity: WholeNumber = Field(
         default=100,
@@ -54,14 +66,34 @@ class QueueSettings(SettingsSection):
         description="Part of Capacity that one user may fill while nobody else waits; with others waiting, less. With "
         "one user and no channel, all of it.",
     )
-    url: SecretUrl | None = Field(default=None, description="URL of an external queue; not supported by this version.")
+    url: SecretUrl | None = Field(
+        default=None,
+        description="URL of the queue's server: `redis://`, `rediss://`, `unix://`, `amqp://`, `amqps://` or "
+        "`postgresql://`; for Postgres `Store.Url` by default.",
+    )
+    name: str = Field(
+        default="sophon",
+        pattern=r"^[a-z][a-z0-9_]{0,31}$",
+        description="First part of the names of all keys, queues, exchanges and tables on that server; hosts with the "
+        "same name and server share the queue. Lower-case letters, digits and `_`.",
+    )
+    lease: Duration = Field(
+        default=timedelta(seconds=30),
+        description="Time after which a task of a worker that no longer answers is given to another one; a worker "
+        "renews it three times as often.",
+    )
+    max_deliveries: WholeNumber = Field(
+        default=5, ge=1, description="Starts of a task without an outcome, after which it is given up."
+    )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict for each setting of an external queue: this version has the in-memory queue only."""
-        if self.backend != "Memory":
-            yield "Backend", f"{self.backend} is not supported by this version; use Memory"
-        if self.url is not None:
-            yield "Url", "only an external queue has a URL, and this version supports none; remove the setting"
+        """Yield a conflict for a backend without its URL, and for a URL of none."""
+        if self.backend in ("Redis", "RabbitMq") and self.url is None:
+            yield "Url", f"the backend {self.backend} needs the URL of its server"
+        if self.backend == "Memory" and self.url is not None:
+            yield "Url", "a queue in memory has no URL; remove it, or set Backend"
+        if self.lease < MIN_LEASE:
+            yield "Lease", f"a lease must be at least {MIN_LEASE.total_seconds():.0f} s"
 
 
 class StoreSettings(SettingsSection):
@@ -73,8 +105,14 @@ class StoreSettings(SettingsSection):
 
 
 class RetentionSettings(SettingsSection):
-    """How long stored data is kept, in days; null: for ever. Sessions and messages are always kept."""
+    """How long stored data is kept, in days; null: for ever. Sessions are deleted as a whole, never single messages."""
 
+    sessions: WholeNumber | None = Field(
+        default=None,
+        ge=1,
+        description="Days without anything new after which a session is deleted with all that belongs to it, unless a "
+        "task, a schedule or a goal of it has not ended.",
+    )
     events: WholeNumber | None = Field(
         default=None, ge=1, description="Days that events are kept for a replay, the newest 5,000 of a session at most."
     )
@@ -149,6 +187,11 @@ class HubSettings(SettingsSection):
         default=False,
         description="Whether the OpenAI-compatible endpoints `/v1/chat/completions` and `/v1/models` are enabled.",
     )
+    fanout_url: SecretUrl | None = Field(
+        default=None,
+        description="URL of the Redis or PostgreSQL over which several hosts tell each other of events; by default the "
+        "Redis of Queue, else the store. Not used with a queue in memory.",
+    )
     users: tuple[HubUserSettings, ...] = Field(
         default=(),
         description="Users of the host; without any there is one local user, and Host must be a loopback address.",
@@ -206,11 +249,16 @@ class TelegramSettings(SettingsSection):
     allow_from: tuple[PlatformId, ...] = Field(default=(), description=_ALLOW_FROM)
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
+    debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
     group_policy: GroupPolicySetting = Field(
         default="MentionOnly",
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
     )
     allowed_groups: tuple[PlatformId, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
+    group_history: Mapping[str, Annotated[WholeNumber, ValueRules(ge=1, le=50)]] = Field(
+        default_factory=dict[str, int],
+        description="How many messages that were not addressed to the bot a turn sees, by the id of the group.",
+    )
     quiet_hours: tuple[TimeOfDay, ...] | None = Field(
         default=None,
         min_length=2,
@@ -234,11 +282,28 @@ class WhatsAppSettings(SettingsSection):
     allow_from: tuple[PlatformId, ...] = Field(default=(), description=_ALLOW_FROM)
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
+    debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
+
+
+class TranscriptionSettings(SettingsSection):
+    """Transcription of voice messages, by an API with OpenAI's `/audio/transcriptions`."""
+
+    url: WebUrl | None = Field(
+        default=None, description="Base URL of the API, such as `https://api.openai.com/v1`; null: voice is not read."
+    )
+    key: Secret | None = Field(default=None, description="API key; a server of your own may need none.")
+    model: str = Field(default="whisper-1", min_length=1, description="Name of the model.")
+    timeout: Duration = Field(
+        default=timedelta(seconds=60), gt=timedelta(0), description="How long the transcription of one file may take."
+    )
 
 
 class ChannelsSettings(SettingsSection):
     """Channels: integrations with messaging platforms."""
 
+    transcription: TranscriptionSettings = Field(
+        default_factory=TranscriptionSettings.defaults, description="Transcription of voice messages."
+    )
     telegram: TelegramSettings = Field(default_factory=TelegramSettings.defaults, description="The Telegram channel.")
     whatsapp: WhatsAppSettings = Field(
         default_factory=WhatsAppSettings.defaults, alias="WhatsApp", description="The WhatsApp channel."

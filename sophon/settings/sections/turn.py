@@ -93,6 +93,11 @@ class AgentExecutionSettings(SettingsSection):
         description="Time of work after which a host stops a task that is still running, even in the middle of a call; "
         "Budget.Turn.ActiveTime normally ends it before.",
     )
+    shutdown_grace: Duration = Field(
+        default=timedelta(seconds=30),
+        description="Time that running turns have to end when a host is stopped; then they are interrupted, and resume "
+        "in another process or at the next start.",
+    )
     max_reply_bytes: WholeNumber = Field(
         default=4 * 1024 * 1024,
         ge=1024,

@@ -38,6 +38,16 @@ class CaseInsensitive:
         return self.rules_of(source).__get_pydantic_core_schema__(source, handler)
 
 
+def prefer_spelling(*names: str) -> ValueRules:
+    """Return the rules of a text that is stored in the spelling of the name that it equals, ignoring case, if any."""
+    spelling = {name.casefold(): name for name in names}
+
+    def normalize_case(value: object) -> object:
+        return spelling.get(value.casefold(), value) if isinstance(value, str) else value
+
+    return ValueRules(before=normalize_case)
+
+
 def parse_duration(value: object) -> timedelta:
     """Parse `HH:MM:SS` or `D.HH:MM:SS`, with an optional fraction; a timedelta is accepted. It must be above zero."""
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None

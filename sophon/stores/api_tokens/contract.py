@@ -10,7 +10,7 @@ from sophon.lazy_dataclass import dataclass
 class ApiToken:
     """A token of a user. `digest` finds it (`sophon.security.api_tokens`); `id` names it to people.
 
-    `expires_at` None: it does not expire. A revoked token stays in the list, and is never accepted again.
+    `expires_at` None: it does not expire. A revoked token stays in the list for a while, and is never accepted again.
     """
 
     id: str
@@ -53,4 +53,8 @@ class ApiTokenStore(Protocol):
 
     async def revoke(self, token_id: str, at: datetime) -> ApiToken:
         """Revoke a token and return it; the first revocation stays. Raises NotFound."""
+        ...
+
+    async def expire(self, before: datetime) -> int:
+        """Delete the tokens that were revoked or expired before a time; return how many."""
         ...

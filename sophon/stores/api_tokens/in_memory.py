@@ -46,6 +46,17 @@ class InMemoryApiTokenStore:
         self._tokens[token_id] = replace(token, revoked_at=token.revoked_at or at)
         return self._tokens[token_id]
 
+    async def expire(self, before: datetime) -> int:
+        """See `ApiTokenStore.expire`."""
+        old = [
+            token_id
+            for token_id, each in self._tokens.items()
+            if any(at is not None and at < before for at in (each.revoked_at, each.expires_at))
+        ]
+        for token_id in old:
+            del self._tokens[token_id]
+        return len(old)
+
     def forget_person(self, person: str) -> int:
         """Delete the tokens of a person; return how many."""
         kept = {token_id: each for token_id, each in self._tokens.items() if each.principal != person}

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, insert,
 from sophon.errors import NotFound
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import api_tokens
 
@@ -55,6 +56,11 @@ class SqlApiTokenStore:
     async def revoke(self, token_id: str, at: datetime) -> ApiToken:
         """See `ApiTokenStore.revoke`."""
         return await self._database.write(partial(_revoke, token_id=token_id, at=at))
+
+    async def expire(self, before: datetime) -> int:
+        """See `ApiTokenStore.expire`. Uses a transaction per batch."""
+        is_old = or_(api_tokens.c.revoked_at < before, api_tokens.c.expires_at < before)
+        return await delete_in_batches(self._database, api_tokens.c.id, select(api_tokens.c.id).where(is_old))
 
 
 def _find(connection: Connection, digest: str) -> ApiToken | None:

@@ -1,5 +1,6 @@
 """The approval store's contract: approval requests and their decisions."""
 
+from dataclasses import field
 from datetime import datetime
 from typing import Protocol
 
@@ -9,12 +10,17 @@ from sophon.lazy_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRecord:
-    """An approval request and its decision; `decision` is None while it is open."""
+    """An approval request and its decision; `decision` is None while it is open.
+
+    `was_decided_now` is True only in the result of the `decide` that stored the decision: of several processes that
+    decide, one announces it.
+    """
 
     request: ApprovalRequest
     asked_at: datetime
     decision: Decision | None = None
     decided_at: datetime | None = None
+    was_decided_now: bool = field(default=False, compare=False)
 
 
 def turn_id_from_request(request: ApprovalRequest) -> str:

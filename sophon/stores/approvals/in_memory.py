@@ -31,6 +31,7 @@ class InMemoryApprovalStore:
         if record.decision is None:
             record = self._records[approval_id] = replace(record, decision=decision, decided_at=at)
             self._signal(turn_id_from_request(record.request))
+            return replace(record, was_decided_now=True)
         return record
 
     async def get(self, approval_id: str) -> ApprovalRecord:

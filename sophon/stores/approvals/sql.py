@@ -1,5 +1,6 @@
 """SQL approval store."""
 
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -69,7 +70,7 @@ def _decide(connection: Connection, approval_id: str, decision: Decision, at: da
     record = _get(connection, approval_id)
     if is_first:
         connection.execute(UPDATE_SIGNAL, {"which": turn_id_from_request(record.request)})
-    return record
+    return replace(record, was_decided_now=bool(is_first))
 
 
 def _get(connection: Connection, approval_id: str) -> ApprovalRecord:

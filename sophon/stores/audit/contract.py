@@ -12,8 +12,10 @@ from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import AuditHead
 from sophon.slotted_dataclass import new_dict, slotted_dataclass
 
-AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked"]
-"""What became of a tool call. `failed` calls ran, or could not; `blocked` ones were refused by a guard or a person."""
+AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked", "changed"]
+"""What became of a tool call. `failed` calls ran, or could not; `blocked` ones were refused by a guard or a person.
+`changed`: an operator changed the host, which is no call: `capability` says what (`settings`, `provider`, `token`),
+`rule` names it, and `outcome` says how."""
 
 AUDIT_KINDS: Final[tuple[str, ...]] = get_args(AuditKind)
 

@@ -21,11 +21,9 @@ from sophon.stores.audit.in_memory import check_times, filter_of_texts
 from sophon.stores.audit.verification import verify_entries
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import audit, audit_chain
-
-EXPIRE_BATCH_SIZE = 1000
-"""Entries deleted, or blanked, per transaction; other writers run in between."""
 
 CHAIN_NUMBER = 1
 """Number of the one row with the ends of the chain; the first append inserts it."""

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, 
 from sophon.clock import Clock
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import channel_state
 
@@ -75,10 +76,10 @@ class SqlChannelStateStore:
         return await self._database.write(partial(_remove, where=_has_key(channel, account, kind, key))) > 0
 
     async def expire(self, kind: str, before: datetime) -> int:
-        """See `ChannelStateStore.expire`."""
-        return await self._database.write(
-            partial(_remove, where=and_(channel_state.c.kind == kind, channel_state.c.at < before))
-        )
+        """See `ChannelStateStore.expire`. Uses a transaction per batch; an entry that is written again stays."""
+        is_old = and_(channel_state.c.kind == kind, channel_state.c.at < before)
+        oldest = select(channel_state.c.number).where(is_old).order_by(channel_state.c.at)
+        return await recheck_and_delete_in_batches(self._database, oldest)
 
 
 def _has_key(channel: str, account: str, kind: str, key: str) -> ColumnElement[bool]:

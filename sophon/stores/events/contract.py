@@ -30,6 +30,14 @@ class LoggedEvent:
     outbound: tuple[OutboundEntry, ...] = field(default=(), compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class LogPosition:
+    """Last seq of a session's log. `session` identifies the session: a later one with the same id has another."""
+
+    session: int
+    seq: int
+
+
 def merge_traces(events: Sequence[LoggedEvent], traces: Sequence[LoggedEvent]) -> list[LoggedEvent]:
     """Return both in order of time; the events stay in their order.
 
@@ -71,6 +79,10 @@ class EventLog(Protocol):
 
     async def last_seq(self, session_id: str) -> int:
         """Return the last seq that was assigned, even if that event was dropped; 0 if there was none."""
+        ...
+
+    async def find_positions(self, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
+        """Return where the logs of sessions are, by session id; unknown sessions are left out. One query for all."""
         ...
 
     async def trim(self, session_id: str, keep: int) -> int:

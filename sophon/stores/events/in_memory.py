@@ -1,13 +1,13 @@
 """In-memory event log."""
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
 
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
-from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.sessions.records import session_not_found
@@ -35,6 +35,8 @@ class InMemoryEventLog:
         self._sessions = sessions
         self._texts = texts
         self._logs: defaultdict[str, _EventList] = defaultdict(_EventList)
+        self._numbers: dict[str, int] = {}
+        self._last_number = 0
         self.add_outbound: Callable[[Sequence[OutboundEntry]], Awaitable[int]] | None = None
         """Adds the outbound entries of events to the outbox, which is created after the log."""
         sessions.on_delete(self._forget)
@@ -75,6 +77,18 @@ class InMemoryEventLog:
         log = self._logs.get(session_id)
         return log.last if log else 0
 
+    async def find_positions(self, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
+        """See `EventLog.find_positions`."""
+        found: dict[str, LogPosition] = {}
+        for session_id in session_ids:
+            if session_id in self._sessions:
+                number = self._numbers.get(session_id)
+                if number is None:
+                    self._last_number += 1
+                    number = self._numbers[session_id] = self._last_number
+                found[session_id] = LogPosition(number, await self.last_seq(session_id))
+        return found
+
     async def trim(self, session_id: str, keep: int) -> int:
         """See `EventLog.trim`."""
         log = self._logs.get(session_id)
@@ -102,6 +116,7 @@ class InMemoryEventLog:
 
     def _forget(self, session_id: str) -> None:
         self._logs.pop(session_id, None)
+        self._numbers.pop(session_id, None)
 
 
 def _last_before(events: Sequence[LoggedEvent], before: datetime) -> int:

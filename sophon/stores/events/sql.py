@@ -1,6 +1,6 @@
 """SQL event log: a row per event or trace, and a row per session with the seq up to which events were dropped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -20,19 +20,19 @@ from sqlalchemy import (
 )
 
 from sophon.clock import Clock
-from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.outbound_entry import prepare_entries
 from sophon.stores.sessions.sql import session_not_found_error
 from sophon.stores.sql.column_types import UtcTime
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import event_logs, events, sessions, traces
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
 
-EXPIRE_BATCH_SIZE = 5000
-"""Events deleted per transaction; other writers run in between."""
+POSITIONS_PER_QUERY = 500
 
 _BY_SESSION = event_logs.c.session_id == bindparam("which")
 # A literal, because a prepared statement is given its own parameters only.
@@ -87,6 +87,10 @@ class SqlEventLog:
     async def last_seq(self, session_id: str) -> int:
         """See `EventLog.last_seq`."""
         return await self._database.read(partial(select_last_seq, session_id=session_id))
+
+    async def find_positions(self, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
+        """See `EventLog.find_positions`."""
+        return await self._database.read(partial(_find_positions, session_ids=tuple(session_ids)))
 
     async def trim(self, session_id: str, keep: int) -> int:
         """See `EventLog.trim`."""
@@ -144,6 +148,19 @@ def _find_position(connection: Connection, session_id: str) -> tuple[int, int] |
         return None
     number, dropped, newest = found
     return number, max(dropped, to_seq(newest))
+
+
+def _find_positions(connection: Connection, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
+    logs = sessions.outerjoin(event_logs, event_logs.c.session_id == sessions.c.id)
+    columns = (sessions.c.id, sessions.c.number, event_logs.c.last_seq, _newest_key(events))
+    found: dict[str, LogPosition] = {}
+    for start in range(0, len(session_ids), POSITIONS_PER_QUERY):
+        ids = session_ids[start : start + POSITIONS_PER_QUERY]
+        for each, number, dropped, newest in connection.execute(
+            select(*columns).select_from(logs).where(sessions.c.id.in_(ids))
+        ):
+            found[each] = LogPosition(number, max(dropped or 0, to_seq(newest)))
+    return found
 
 
 def _create_log(connection: Connection, session_id: str) -> int:
@@ -210,15 +227,22 @@ def _find_old_logs(connection: Connection, before: datetime) -> Sequence[int]:
 
 
 def _expire(connection: Connection, logs: Sequence[int], before: datetime) -> int:
-    """Drop old events of these logs, of the first ones if there are more than a batch; return how many."""
-    dropped = 0
+    """Drop old events of these logs, of the first ones if there are more than a batch with their traces; return how
+    many events.
+    """
+    dropped = traced = 0
     for number in logs:
         old = select(events.c.key).where(belongs_to(events.c.key, number), events.c.at < before)
-        last = connection.execute(old.order_by(events.c.key).limit(EXPIRE_BATCH_SIZE - dropped)).scalars().all()[-1:]
+        last = (
+            connection.execute(old.order_by(events.c.key).limit(EXPIRE_BATCH_SIZE - dropped - traced))
+            .scalars()
+            .all()[-1:]
+        )
         if last:
-            connection.execute(delete(traces).where(belongs_to(traces.c.key, number), traces.c.at < before))
+            is_old_trace = belongs_to(traces.c.key, number) & (traces.c.at < before)
+            traced += connection.execute(delete(traces).where(is_old_trace)).rowcount
             dropped += _drop(connection, number, to_seq(last[0]))
-        if dropped >= EXPIRE_BATCH_SIZE:
+        if dropped + traced >= EXPIRE_BATCH_SIZE:
             break
     return dropped
 

@@ -75,6 +75,10 @@ class GoalStore(Protocol):
         """Return how many goals of an owner are planning, active or paused."""
         ...
 
-    async def expire(self, before: datetime) -> int:
-        """Delete the goals that ended before a time; return how many."""
+    async def list_expired(self, before: datetime, limit: int = 100) -> Sequence[Goal]:
+        """Return goals that ended before a time, the oldest first."""
+        ...
+
+    async def remove(self, goal_id: str) -> bool:
+        """Delete a goal that has ended, and not the sessions that it worked in; return whether there was one."""
         ...

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import GoalState
@@ -73,12 +74,18 @@ class InMemoryGoalStore:
         """See `GoalStore.count_live`."""
         return sum(each.is_live and each.owner == owner for each in self._goals.values())
 
-    async def expire(self, before: datetime) -> int:
-        """See `GoalStore.expire`."""
-        old = [each.id for each in self._goals.values() if each.finished_at is not None and each.finished_at < before]
-        for goal_id in old:
+    async def list_expired(self, before: datetime, limit: int = 100) -> Sequence[Goal]:
+        """See `GoalStore.list_expired`."""
+        ended = (each for each in self._goals.values() if each.finished_at is not None and each.finished_at < before)
+        return list(islice(ended, max(limit, 0)))
+
+    async def remove(self, goal_id: str) -> bool:
+        """See `GoalStore.remove`."""
+        goal = self._goals.get(goal_id)
+        has_ended = goal is not None and goal.finished_at is not None
+        if has_ended:
             del self._goals[goal_id]
-        return len(old)
+        return has_ended
 
     async def _store(self, goal: Goal, events: GoalEvents) -> GoalWrite:
         """Store a goal after its events, which the log may refuse."""
@@ -90,14 +97,28 @@ class InMemoryGoalStore:
         self._goals[goal.id] = goal
         return GoalWrite(goal, seq)
 
+    def needs_session(self, session_id: str) -> bool:
+        """Return whether a live goal reports to a session, or any works in it."""
+        return any(
+            (each.is_live and each.session_id == session_id) or session_id in each.list_work_sessions()
+            for each in self._goals.values()
+        )
+
     def forget_session(self, session_id: str) -> None:
         """Delete the goals of a chat or of a session of work that is deleted, with their other sessions of work."""
-        own = [each for each in self._goals.values() if session_id in (each.session_id, each.work_session_id)]
+        own = self._list_own(session_id)
         for goal in own:
             self._goals.pop(goal.id, None)
         for work_session in [each for goal in own for each in goal.list_work_sessions()]:
             if work_session in self._sessions:
                 self._sessions.remove(work_session)
+
+    def list_work_sessions(self, session_id: str) -> Sequence[str]:
+        """Return the ids of the sessions that are deleted with a session."""
+        return [each for goal in self._list_own(session_id) for each in goal.list_work_sessions()]
+
+    def _list_own(self, session_id: str) -> Sequence[Goal]:
+        return [each for each in self._goals.values() if session_id in (each.session_id, each.work_session_id)]
 
     def forget_person(self, person: str) -> int:
         """Delete the goals of a person; return how many."""

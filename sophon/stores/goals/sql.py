@@ -74,10 +74,15 @@ class SqlGoalStore:
         """See `GoalStore.count_live`."""
         return await self._database.read(partial(_count_live, owner=owner))
 
-    async def expire(self, before: datetime) -> int:
-        """See `GoalStore.expire`."""
-        old = delete(goals).where(goals.c.finished_at < before)
-        return await self._database.write(lambda connection: connection.execute(old).rowcount)
+    async def list_expired(self, before: datetime, limit: int = 100) -> Sequence[Goal]:
+        """See `GoalStore.list_expired`."""
+        old = select(goals.c.data).where(goals.c.finished_at < before).order_by(goals.c.number)
+        return await self._read(old.limit(max(limit, 0)))
+
+    async def remove(self, goal_id: str) -> bool:
+        """See `GoalStore.remove`."""
+        ended = delete(goals).where(goals.c.id == goal_id, goals.c.finished_at.is_not(None))
+        return await self._database.write(lambda connection: connection.execute(ended).rowcount) > 0
 
     async def _read(self, query: Any) -> Sequence[Goal]:
         return await self._database.read(

@@ -13,6 +13,19 @@ class StoreSpace:
     free_bytes: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SchemaVersions:
+    """Versions of the schema: that of the store, "" if it has none yet, and the one that this Sophon uses."""
+
+    stored: str
+    known: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing is to be migrated."""
+        return self.stored == self.known
+
+
 class StoreMaintenance(Protocol):
     """Maintenance of one store. `verify` and `find_damage` change nothing and need no open store."""
 
@@ -25,6 +38,18 @@ class StoreMaintenance(Protocol):
 
     async def find_damage(self) -> list[str]:
         """Check everything, however long it takes; return one line per problem. Raises StoreError."""
+        ...
+
+    async def read_schema(self) -> SchemaVersions:
+        """Return the versions of the schema, changing nothing; needs no open store. Raises StoreError."""
+        ...
+
+    async def migrate_schema(self, *, force: bool = False) -> None:
+        """Migrate the schema of a store that is not open here, as opening does.
+
+        Raises StoreError; also while hosts of another version use the store, unless `force`: these write nothing any
+        more once they renew a lease, a few seconds later.
+        """
         ...
 
     async def probe(self) -> None:

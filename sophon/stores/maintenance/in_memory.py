@@ -1,6 +1,6 @@
 """Maintenance of the in-memory store, which has no disk."""
 
-from sophon.stores.maintenance.contract import StoreSpace
+from sophon.stores.maintenance.contract import SchemaVersions, StoreSpace
 
 
 class InMemoryMaintenance:
@@ -12,6 +12,13 @@ class InMemoryMaintenance:
     async def find_damage(self) -> list[str]:
         """See `StoreMaintenance.find_damage`."""
         return []
+
+    async def read_schema(self) -> SchemaVersions:
+        """See `StoreMaintenance.read_schema`: a store in memory has none."""
+        return SchemaVersions("", "")
+
+    async def migrate_schema(self, *, force: bool = False) -> None:
+        """See `StoreMaintenance.migrate_schema`."""
 
     async def probe(self) -> None:
         """See `StoreMaintenance.probe`."""

@@ -3,25 +3,35 @@
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, insert, text, update
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, insert, inspect, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from sophon.clock import Clock
 from sophon.errors import StoreError
-from sophon.stores.maintenance.contract import StoreSpace
+from sophon.stores.maintenance.contract import SchemaVersions, StoreSpace
 from sophon.stores.sql import sqlite_integrity
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.database_file import COMPANIONS
 from sophon.stores.sql.errors import to_store_error
 from sophon.stores.sql.log_truncation import truncate_log
 from sophon.stores.sql.schema import probes
-from sophon.stores.sql.schema_migration import find_schema_gaps, is_schema_current
+from sophon.stores.sql.schema_migration import (
+    REVISIONS,
+    VERSION_TABLE,
+    find_schema_gaps,
+    is_schema_current,
+    read_version,
+)
 
 log = logging.getLogger("sophon")
+
+T = TypeVar("T")
 
 START_CHECK_SECONDS = 10.0
 """Time limit of `verify`; a check reads 0.7 GB per second (docs/decisions/0019)."""
@@ -55,11 +65,21 @@ class SqlMaintenance:
         """See `StoreMaintenance.find_damage`."""
         file = self._database.file
         if file is None:
-            return await asyncio.to_thread(self._find_schema_gaps)
+            return await asyncio.to_thread(self._inspect, _find_schema_gaps)
         if not file.is_file():
             return []
         found = await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")
-        return list(found.problems) or await asyncio.to_thread(self._find_schema_gaps)
+        return list(found.problems) or await asyncio.to_thread(self._inspect, _find_schema_gaps)
+
+    async def read_schema(self) -> SchemaVersions:
+        """See `StoreMaintenance.read_schema`."""
+        if self._database.file is not None and not self._database.file.is_file():
+            return SchemaVersions("", REVISIONS[-1])
+        return SchemaVersions(await asyncio.to_thread(self._inspect, _read_version), REVISIONS[-1])
+
+    async def migrate_schema(self, *, force: bool = False) -> None:
+        """See `StoreMaintenance.migrate_schema`."""
+        await self._database.migrate(force=force)
 
     async def probe(self) -> None:
         """See `StoreMaintenance.probe`."""
@@ -109,18 +129,28 @@ class SqlMaintenance:
         finally:
             engine.dispose()
 
-    def _find_schema_gaps(self) -> list[str]:
-        """Return what a current schema lacks; one that is older is migrated on opening."""
+    def _inspect(self, read: Callable[[Connection, bool], T]) -> T:
+        """Read something about the schema, given whether it is current. Raises StoreError for one of another program
+        or a newer Sophon.
+        """
         file = self._database.file
         engine = create_engine(self._url) if file is None else _create_read_only_engine(file)
         try:
             with engine.connect() as connection:
-                current = is_schema_current(connection, self._database.name)
-                return find_schema_gaps(connection) if current else []
+                return read(connection, is_schema_current(connection, self._database.name))
         except SQLAlchemyError as error:
             raise to_store_error(self._database.name, error) from error
         finally:
             engine.dispose()
+
+
+def _find_schema_gaps(connection: Connection, is_current: bool) -> list[str]:
+    """Return what a current schema lacks; one that is older is migrated on opening."""
+    return find_schema_gaps(connection) if is_current else []
+
+
+def _read_version(connection: Connection, _: bool) -> str:
+    return (read_version(connection) or "") if inspect(connection).has_table(VERSION_TABLE) else ""
 
 
 def _create_read_only_engine(file: Path) -> Engine:

@@ -30,6 +30,7 @@ from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
 from sophon.stores.sql.column_types import SafeText, dump_json, escape_text
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.fts5_damage import IndexDamaged
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import memories
 from sophon.stores.vectors.contract import VectorRow
@@ -104,12 +105,12 @@ class SqlMemoryStore:
             return await self._database.read(partial(_newest, scope=scope, limit=limit, reader=reader))
         search = partial(_search, query=query, scope=scope, limit=limit, reader=reader)
         found = await self._database.read(_or_damage(search))
-        if not isinstance(found, sqlite_index.IndexDamaged):
+        if not isinstance(found, IndexDamaged):
             return found
         damage = found
         if await self._database.write(partial(_repair, damage=damage)):
             found = await self._database.read(_or_damage(search))
-        if not isinstance(found, sqlite_index.IndexDamaged):
+        if not isinstance(found, IndexDamaged):
             return found
         return await self._database.read(partial(_scan, query=query, scope=scope, limit=limit, reader=reader))
 
@@ -211,13 +212,13 @@ def delete_session_memories(connection: Connection, session_id: str) -> None:
     _delete(connection, memories.c.session_id == session_id)
 
 
-def _or_damage(work: Callable[..., T]) -> Callable[[Connection], "T | sqlite_index.IndexDamaged"]:
+def _or_damage(work: Callable[..., T]) -> Callable[[Connection], "T | IndexDamaged"]:
     """Return `work` with a damaged index as result: as an error it would be one of the whole database."""
 
-    def run(connection: Connection) -> T | sqlite_index.IndexDamaged:
+    def run(connection: Connection) -> T | IndexDamaged:
         try:
             return work(connection)
-        except sqlite_index.IndexDamaged as damage:
+        except IndexDamaged as damage:
             return damage
 
     return run
@@ -243,7 +244,7 @@ def _rebuild_index(connection: Connection) -> int:
     return len(rows)
 
 
-def _repair(connection: Connection, damage: sqlite_index.IndexDamaged) -> bool:
+def _repair(connection: Connection, damage: IndexDamaged) -> bool:
     """Rebuild the index; return whether there is one then."""
     if not sqlite_index.has_fts5(connection):
         return False
@@ -257,7 +258,7 @@ def _search(
     index = _Index(connection, scope, reader)
     numbers = search_words(query, index, limit) if index.exists() else []
     if not numbers and not index.knows_entries() and _count(connection, scope):
-        raise sqlite_index.IndexDamaged("it knows none of the entries")
+        raise IndexDamaged("it knows none of the entries")
     return _load(connection, numbers)
 
 

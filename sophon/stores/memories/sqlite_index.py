@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.prepared_statement import PreparedStatement
 
 log = logging.getLogger("sophon")
@@ -32,14 +33,6 @@ _COUNT = PreparedStatement(
 )
 # With a rank of 1, the words of the entries are compared with the index, too.
 _COMPARE = text(f"INSERT INTO {TABLE}({TABLE}, rank) VALUES ('integrity-check', 1)")  # noqa: S608
-
-
-_MISSING = (f"no such table: {TABLE}", "vtable constructor failed", "no such module", "fts5:", "SQL logic error")
-"""What SQLite says of an index that is missing, or of which a part is."""
-
-
-class IndexDamaged(Exception):
-    """Error: the index is missing or cannot be read; it must be rebuilt."""
 
 
 def add_words(connection: Connection, number: int, words: str) -> None:
@@ -143,10 +136,4 @@ def _command(connection: Connection, name: str) -> None:
 
 
 def _damage(error: Exception) -> IndexDamaged:
-    """Return the error if the index is to blame. Raises `error` if another process or the disk is."""
-    cause = getattr(error, "orig", error)
-    code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-    is_missing = code == sqlite3.SQLITE_ERROR and any(sign in str(cause) for sign in _MISSING)
-    if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT) and not is_missing:
-        raise error
-    return IndexDamaged(str(cause))
+    return index_damage(error, TABLE)

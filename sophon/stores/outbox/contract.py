@@ -165,6 +165,13 @@ class Outbox(Protocol):
         """Delete the sent entries that were added before a time; return how many. Dead letters stay."""
         ...
 
+    async def expire_dead(self, before: datetime) -> int:
+        """Delete the dead letters that were added before a time and belong to no run; return how many.
+
+        Those of a run are deleted with it.
+        """
+        ...
+
     async def get(self, entry_id: str) -> OutboundEntry:
         """Return one entry."""
         ...

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from sophon.clock import Clock
@@ -137,11 +137,19 @@ class InMemoryOutbox:
 
     async def expire(self, before: datetime) -> int:
         """See `Outbox.expire`."""
-        old = [
-            entry
-            for entry in self._entries.values()
-            if entry.status == "sent" and entry.created_at is not None and entry.created_at < before
-        ]
+        return self._remove(entry for entry in self._list_before(before) if entry.status == "sent")
+
+    async def expire_dead(self, before: datetime) -> int:
+        """See `Outbox.expire_dead`."""
+        return self._remove(
+            entry for entry in self._list_before(before) if entry.status == "dead" and entry.run_id is None
+        )
+
+    def _list_before(self, before: datetime) -> list[OutboundEntry]:
+        return [each for each in self._entries.values() if each.created_at is not None and each.created_at < before]
+
+    def _remove(self, entries: Iterable[OutboundEntry]) -> int:
+        old = list(entries)
         for entry in old:
             del self._entries[entry.id]
             if entry.run_id is not None:

@@ -13,7 +13,7 @@ from sophon.stores.outbox import sql_statements as statements
 from sophon.stores.outbox import transitions
 from sophon.stores.outbox.contract import DeadLetterEvents
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 
@@ -133,6 +133,13 @@ class SqlOutbox:
             .order_by(outbound.c.created_at)
         )
         return await delete_in_batches(self._database, outbound.c.number, sent)
+
+    async def expire_dead(self, before: datetime) -> int:
+        """See `Outbox.expire_dead`. Uses a transaction per batch."""
+        dead = select(outbound.c.number).where(
+            IS_DEAD_LETTER, outbound.c.run_id.is_(None), outbound.c.created_at < before
+        )
+        return await recheck_and_delete_in_batches(self._database, dead.order_by(outbound.c.number))
 
     async def get(self, entry_id: str) -> OutboundEntry:
         """See `Outbox.get`."""

@@ -9,6 +9,7 @@ from sophon.stores.persons.contract import PersonStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import (
     api_tokens,
+    attachments,
     budget_alerts,
     feedback,
     goals,
@@ -55,6 +56,7 @@ def _forget(connection: Connection, person: str, current: Period) -> Mapping[str
 
 def _rows(person: str) -> list[tuple[str, Table, ColumnElement[bool]]]:
     return [
+        ("attachments", attachments, attachments.c.owner == person),
         ("grants", grants, grants.c.principal == person),
         ("preferences", preferences, preferences.c.person == person),
         ("goals", goals, goals.c.owner == person),

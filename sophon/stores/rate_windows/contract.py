@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from sophon.lazy_dataclass import dataclass
+from sophon.security.sliding_windows import RateExceeded, RateLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,23 @@ class RateEvent:
 
 
 class RateWindowStore(Protocol):
-    """Repository of the times of rate-limited events. It counts nothing: `sophon.security.sliding_windows` does."""
+    """Repository of the times of rate-limited events.
+
+    Where one process uses the store, `sophon.security.sliding_windows` counts, and the store keeps the times for the
+    next process. Where several do, each asks the store: `reserve` counts over all of them.
+    """
+
+    async def reserve(self, limits: Sequence[RateLimit]) -> list[int] | RateExceeded:
+        """Add an event of each limit's scope and return their numbers, or none: then the first limit without room.
+
+        Atomic: processes that reserve at the same time never exceed a limit together. The times are those of the
+        database's clock on PostgreSQL, otherwise of this machine's.
+        """
+        ...
+
+    async def cancel(self, numbers: Sequence[int]) -> None:
+        """Delete reserved events that did not happen."""
+        ...
 
     async def add(self, events: Sequence[RateEvent]) -> None:
         """Add events, all or none."""

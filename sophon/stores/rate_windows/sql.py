@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Select, delete, insert, select
 
+from sophon.clock import Clock
+from sophon.security.sliding_windows import RateExceeded, RateLimit
 from sophon.stores.rate_windows.contract import RateEvent
+from sophon.stores.rate_windows.window_rules import check_window
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import rate_events
+from sophon.stores.sql.server_time import read_server_time
 
 _INSERT = PreparedStatement(lambda _: insert(rate_events), ["scope", "at"])
 
@@ -18,8 +22,18 @@ _INSERT = PreparedStatement(lambda _: insert(rate_events), ["scope", "at"])
 class SqlRateWindowStore:
     """The rate windows of an `SqlStore`; see `RateWindowStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def reserve(self, limits: Sequence[RateLimit]) -> list[int] | RateExceeded:
+        """See `RateWindowStore.reserve`."""
+        return await self._database.write(partial(_reserve, limits=tuple(limits), clock=self._clock))
+
+    async def cancel(self, numbers: Sequence[int]) -> None:
+        """See `RateWindowStore.cancel`."""
+        cancelled = delete(rate_events).where(rate_events.c.number.in_(numbers))
+        if numbers:
+            await self._database.write(lambda connection: connection.execute(cancelled))
 
     async def add(self, events: Sequence[RateEvent]) -> None:
         """See `RateWindowStore.add`."""
@@ -28,12 +42,7 @@ class SqlRateWindowStore:
 
     async def load(self, scope: str, since: datetime, limit: int) -> list[datetime]:
         """See `RateWindowStore.load`."""
-        newest = (
-            select(rate_events.c.at)
-            .where(rate_events.c.scope == scope)
-            .order_by(rate_events.c.number.desc())
-            .limit(max(limit, 0))
-        )
+        newest = _select_newest(scope, limit)
         times = await self._database.read(lambda connection: list(connection.execute(newest).scalars()))
         return sorted(at for at in times if at > since)
 
@@ -47,3 +56,26 @@ def add_rate_events(connection: Connection, events: Sequence[RateEvent]) -> None
     """Insert events, in the caller's transaction."""
     if events:
         _INSERT.execute_many(connection, [{"scope": each.scope, "at": each.at} for each in events])
+
+
+def _select_newest(scope: str, limit: int) -> Select[datetime]:
+    return (
+        select(rate_events.c.at)
+        .where(rate_events.c.scope == scope)
+        .order_by(rate_events.c.number.desc())
+        .limit(max(limit, 0))
+    )
+
+
+def _reserve(connection: Connection, limits: Sequence[RateLimit], clock: Clock) -> list[int] | RateExceeded:
+    now = read_server_time(connection, clock)
+    for limit in limits:
+        newest = list(connection.execute(_select_newest(limit.scope, limit.count)).scalars())
+        if (exceeded := check_window(limit, newest, now)) is not None:
+            return exceeded
+    numbers: list[int] = []
+    for limit in limits:
+        key = connection.execute(insert(rate_events), {"scope": limit.scope, "at": now}).inserted_primary_key
+        assert key is not None
+        numbers.append(key[0])
+    return numbers

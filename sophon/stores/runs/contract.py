@@ -6,6 +6,10 @@
 
 `queued` and `suspended` are stable. A run found `running` after a start was interrupted with its process; it is begun
 again. The first outcome is final: a run that has one never changes.
+
+Several processes may use one store. The runs of a session start in order of acceptance: `begin` refuses one while an
+earlier one has no outcome. Each start of a run has a number (`Run.starts`), and what is written in the name of a start
+is refused with StaleRun once the run has started again: a worker that was believed dead and comes back changes nothing.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +26,11 @@ from sophon.stores.runs.staged_writes import LogWrite as LogWrite
 from sophon.stores.usage.contract import UsageRow
 
 if TYPE_CHECKING:
-    from sophon.stores.sessions.contract import SessionRecord
+    from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 
 FinalStatus: TypeAlias = Literal["completed", "failed", "cancelled"]
 RunStatus: TypeAlias = Literal["queued", "running", "suspended", "completed", "failed", "cancelled"]
-BeginVerdict: TypeAlias = Literal["begun", "cancelled", "over"]
+BeginVerdict: TypeAlias = Literal["begun", "cancelled", "over", "waits"]
 
 UNFINISHED_STATUSES: tuple[RunStatus, ...] = ("queued", "running", "suspended")
 
@@ -62,9 +66,9 @@ class Run:
     The creator sets the first seven fields; the store maintains the others. `origin` says where the reply goes (a chat
     id), `options` holds what came with the message (stream, model, planning, max_iterations); both are plain JSON.
     `order` increases from run to run over all sessions. `started_at` is the time of the first start, `starts` the
-    number of starts. `checkpoint` is what was stored last, without its logs (`RunStore.load_logs`); a checkpoint
-    without logs is a `ctx.state()`. `waiting_for` holds the ids of pending approvals, `response` text, finish_reason
-    and usage.
+    number of starts, one more if another than its worker ended it while it ran. `checkpoint` is what was stored
+    last, without its logs (`RunStore.load_logs`); a checkpoint without logs is a `ctx.state()`. `waiting_for` holds
+    the ids of pending approvals, `response` text, finish_reason and usage.
     """
 
     id: str
@@ -117,6 +121,8 @@ class PendingRun:
 
     id: str
     is_signalled: bool
+    session_id: str
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +142,16 @@ class BeginResult:
     """Result of `begin`: the run and what to do with it.
 
     `begun`: it is running; execute it, from its checkpoint if there is one. `cancelled`: cancellation was requested;
-    finish it as cancelled. `over`: it has its outcome; do nothing. Only `begun` changes the run. Unless it is over,
-    `seq` is the session's last event seq, and `last_record_seq` the seq of the last record that was added, 0 if none
-    was.
+    finish it as cancelled. `over`: it has its outcome; do nothing. `waits`: the run `waits_for`, an earlier one of the
+    session, has no outcome yet. Only `begun` changes the run. Unless it is over or waits, `seq` is the session's last
+    event seq, and `last_record_seq` the seq of the last record that was added, 0 if none was.
     """
 
     run: Run
     verdict: BeginVerdict
     seq: int = 0
     last_record_seq: int = 0
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +159,14 @@ class FinishResult:
     """Result of `finish`. `seq` is the session's last event seq, so the n terminal events are the n up to it.
 
     `is_first` is False if the run had its outcome already: then nothing was written, and nobody must be notified again.
-    `last_record_seq` is the seq of the last record that was added to the session, 0 if none was added.
+    With `is_running` it has none: it runs, and was not to be finished then. `last_record_seq` is the seq of the last
+    record that was added to the session, 0 if none was added.
     """
 
     is_first: bool
     seq: int
     last_record_seq: int = 0
+    is_running: bool = False
 
 
 EventFactory: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
@@ -173,7 +182,9 @@ class RunStore(Protocol):
     """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session.
 
     What is written together is stored all or none: `staged` writes first, records, then events. `events` is called
-    within the write, possibly in another thread.
+    within the write, possibly in another thread, and again if the write is repeated. `start` is the number of the start
+    in whose name is written, None for who does not run the run; StaleRun if the run has started again since, and then
+    nothing is written. What a stale start has spent is recorded by `UsageStore.record`, which has no fence.
     """
 
     async def accept(
@@ -184,12 +195,17 @@ class RunStore(Protocol):
         session_owner: str | None = None,
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        branch: "SessionBranch | None" = None,
     ) -> AcceptResult:
         """Store a run, its de-duplication key, events and staged writes in one write; creates the session if needed.
 
         A known key returns its existing run, whatever `run` says; then nothing is stored. `session_owner` is the owner
-        of the session, by default the run's owner if the session is created. Raises InputError if the run id exists,
-        SessionTaken if the session belongs to another than `session_owner`; nothing is written then.
+        of the session, by default the run's owner if the session is created. The session uses the attachments that the
+        options name from now on. Raises InputError if the run id exists, SessionTaken if the session belongs to another
+        than `session_owner`, NotFound for an attachment of another owner; nothing is written then.
+
+        With `branch` the run's session is a new branch of another one, made by the same write (`SessionStore.fork`).
+        Raises NotFound if that one does not exist, InputError if the run's session does.
         """
         ...
 
@@ -201,18 +217,30 @@ class RunStore(Protocol):
         records: Sequence["SessionRecord"] = (),
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        seen_starts: int | None = None,
+        seen_text: str | None = None,
     ) -> BeginResult:
-        """Start or resume the run; store session records and events with it, unless it is over."""
+        """Start or resume the run; store session records and events with it, unless it is over or waits.
+
+        `seen_starts` is the number of starts of the run as the caller has read it, and `seen_text` its text; StaleRun
+        if it has started since, or its text was replaced.
+        """
+        ...
+
+    async def replace_text(self, run_id: str, text: str, origin: Mapping[str, Any]) -> bool:
+        """Replace text and origin of a queued run that has never started; return False, changing nothing, otherwise."""
         ...
 
     async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
         """Store staged writes and events of a session in one write; return the session's last event seq.
 
-        Raises NotFound for an unknown session or run.
+        Raises NotFound for an unknown session or run, StaleRun for an old fence.
         """
         ...
 
-    async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
+    async def checkpoint(
+        self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = (), *, start: int | None = None
+    ) -> bool:
         """Store the checkpoint, which the store owns from then on, and write to its logs, all or nothing.
 
         Returns False, changing nothing, if the run is not running. Writing the same again changes nothing.
@@ -227,6 +255,7 @@ class RunStore(Protocol):
         logs: Sequence[LogWrite] = (),
         *,
         staged: StagedWrites = NOTHING_STAGED,
+        start: int | None = None,
     ) -> Run:
         """Suspend a running run until people decide; return the run, unchanged if it was not running.
 
@@ -248,11 +277,14 @@ class RunStore(Protocol):
         usage: Sequence[UsageRow] = (),
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        start: int | None = None,
+        unless_running: bool = False,
     ) -> FinishResult:
         """Store outcome, session records, outbound entries, usage and terminal events in one write, all or none.
 
         The entries get the run's id. Checkpoint, its logs and `waiting_for` are cleared, and the journal of the run is
-        deleted. Of several outcomes the first wins; usage and staged writes are stored in any case.
+        deleted. Of several outcomes the first wins; usage and staged writes are stored in any case. With
+        `unless_running`, for who does not run it, nothing but staged writes is stored while the run is running.
         """
         ...
 
@@ -311,6 +343,10 @@ class RunStore(Protocol):
         The signal is part of the write that causes it: `request_cancel`, `ApprovalStore.decide`, `suspend`. It ends
         with the next start and with the outcome. Suspended runs for which nobody has decided cost nothing.
         """
+        ...
+
+    async def list_running(self) -> list[PendingRun]:
+        """Return the runs that are running, in order of acceptance: each needs a worker or, after a crash, resumes."""
         ...
 
     async def list(

@@ -9,6 +9,9 @@ from typing import Any
 
 from sophon.approvals import ApprovalRequest
 from sophon.clock import Clock
+from sophon.errors import StaleRun
+from sophon.stores.attachments.contract import ids_in_options
+from sophon.stores.attachments.in_memory import InMemoryAttachmentStore
 from sophon.stores.audit.in_memory import InMemoryAuditStore
 from sophon.stores.data_labels.in_memory import InMemoryDataLabelStore
 from sophon.stores.events.contract import LoggedEvent
@@ -18,6 +21,7 @@ from sophon.stores.outbox.in_memory import InMemoryOutbox
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
+from sophon.stores.run_fence import RunFence, check_start
 from sophon.stores.runs.contract import (
     AcceptResult,
     BeginResult,
@@ -38,11 +42,12 @@ from sophon.stores.runs.transitions import (
     check_session_owner,
     finish_run,
     give_to,
+    is_replaceable,
     run_id_taken,
     run_not_found,
     suspend_run,
 )
-from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.snapshots.in_memory import InMemorySnapshotStore
 from sophon.stores.sub_agents.in_memory import InMemorySubAgentStore
@@ -75,6 +80,7 @@ class InMemoryRunStore:
         vectors: InMemoryVectorStore,
         route_averages: InMemoryRouteAverageStore,
         sub_agents: InMemorySubAgentStore,
+        attachments: InMemoryAttachmentStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
     ) -> None:
         self._add_request = add_request
@@ -85,8 +91,10 @@ class InMemoryRunStore:
         self._rates, self._data_labels, self._snapshots = rates, data_labels, snapshots
         self._trajectories, self._traces, self._vectors = trajectories, traces, vectors
         self._route_averages, self._sub_agents = route_averages, sub_agents
+        self._attachments = attachments
         self._orders = itertools.count(1)
         self._unfinished: dict[str, None] = {}
+        self._unfinished_of: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._queued: set[str] = set()
         self._signalled: set[str] = set()
         self._by_session: defaultdict[str, list[str]] = defaultdict(list)
@@ -103,6 +111,7 @@ class InMemoryRunStore:
         session_owner: str | None = None,
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        branch: SessionBranch | None = None,
     ) -> AcceptResult:
         """See `RunStore.accept`."""
         known = self._inbound.get(key) if key is not None else None
@@ -111,10 +120,19 @@ class InMemoryRunStore:
         if run.id in self._rows:
             raise run_id_taken(run.id)
         new = accept_run(run, next(self._orders), self._clock.now())
-        check_session_owner(run, (await self._sessions.find(run.session_id)), session_owner)
-        await self._sessions.get_or_create(run.session_id, session_owner or run.owner)
+        files, owner = ids_in_options(run.options), session_owner or run.owner
+        if branch is None:
+            check_session_owner(run, (await self._sessions.find(run.session_id)), session_owner)
+        self._attachments.check(run.session_id if branch is None else branch.session_id, files, owner)
+        if branch is not None:
+            source = await self._sessions.get(branch.session_id)
+            check_session_owner(run, source, session_owner)  # before the copy, which belongs to the same owner
+            await self._sessions.fork(branch.session_id, run.session_id, upto=branch.upto, branch=True)
+        await self._sessions.get_or_create(run.session_id, owner)
+        self._sessions.suggest_title(run.session_id, run.text)
+        self._attachments.use(run.session_id, files, owner)
         self._rows[run.id] = new
-        self._unfinished[run.id] = None
+        self._unfinished[run.id] = self._unfinished_of[run.session_id][run.id] = None
         self._queued.add(run.id)
         self._by_session[run.session_id].append(run.id)
         if key is not None:
@@ -129,12 +147,16 @@ class InMemoryRunStore:
         records: Sequence[SessionRecord] = (),
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        seen_starts: int | None = None,
+        seen_text: str | None = None,
     ) -> BeginResult:
         """See `RunStore.begin`."""
         session_id = self._get(run_id).session_id
+        earlier = self._find_earlier(run_id)
+        result = begin_run(self._get(run_id), at, waits_for=earlier, seen_starts=seen_starts, seen_text=seen_text)
         await self.record(session_id, staged, ())
-        result = begin_run(self._get(run_id), at)
-        if result.verdict == "over":
+        result = replace(result, run=replace(result.run, checkpoint=self._get(run_id).checkpoint))
+        if result.verdict in ("over", "waits"):
             return result
         # What can fail comes first: an invalid record then leaves the run unchanged.
         recorded = await self._sessions.append(session_id, records) if records else 0
@@ -147,6 +169,7 @@ class InMemoryRunStore:
 
     async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
         """See `RunStore.record`."""
+        self._check_fences(staged.fences)
         for checkpoint in staged.checkpoints:
             await self.checkpoint(checkpoint.run_id, checkpoint.state, checkpoint.logs)
         for call in staged.calls:
@@ -164,9 +187,11 @@ class InMemoryRunStore:
         self._sub_agents.add(staged.sub_agents)
         return await self._events.append(session_id, events)
 
-    async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
+    async def checkpoint(
+        self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = (), *, start: int | None = None
+    ) -> bool:
         """See `RunStore.checkpoint`."""
-        run = self._get(run_id)
+        run = self._get_started(run_id, start)
         if run.status != "running":
             return False
         self._rows[run_id] = replace(run, checkpoint=state)
@@ -181,9 +206,10 @@ class InMemoryRunStore:
         logs: Sequence[LogWrite] = (),
         *,
         staged: StagedWrites = NOTHING_STAGED,
+        start: int | None = None,
     ) -> Run:
         """See `RunStore.suspend`."""
-        found = self._get(run_id)
+        found = self._get_started(run_id, start)
         await self.record(found.session_id, staged, ())
         run = self._rows[run_id] = suspend_run(found, state, waiting_for)
         if run is not found:
@@ -207,9 +233,14 @@ class InMemoryRunStore:
         usage: Sequence[UsageRow] = (),
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        start: int | None = None,
+        unless_running: bool = False,
     ) -> FinishResult:
         """See `RunStore.finish`."""
-        run = self._get(run_id)
+        run = self._get_started(run_id, start)
+        self._check_fences(staged.fences)
+        if unless_running and run.status == "running":
+            return FinishResult(is_first=False, seq=await self.record(run.session_id, staged, ()), is_running=True)
         if run.is_finished:
             await self._usage.record(usage)
             return FinishResult(is_first=False, seq=await self.record(run.session_id, staged, ()))
@@ -219,9 +250,16 @@ class InMemoryRunStore:
         await self._outbound.add(assign_run(run_id, outbound))
         seq = await self.record(run.session_id, staged, events(recorded))
         await self._journal.delete(run_id)
-        self._rows[run_id] = finish_run(run, outcome, self._clock.now())
+        self._rows[run_id] = finish_run(run, outcome, self._clock.now(), start)
         self._forget_unfinished(run_id)
         return FinishResult(True, seq, recorded)
+
+    async def replace_text(self, run_id: str, text: str, origin: Mapping[str, Any]) -> bool:
+        """See `RunStore.replace_text`."""
+        run = self._get(run_id)
+        if is_replaceable(run):
+            self._rows[run_id] = replace(run, text=text, origin=dict(origin))
+        return is_replaceable(run)
 
     async def request_cancel(self, run_id: str) -> Run:
         """See `RunStore.request_cancel`."""
@@ -298,7 +336,13 @@ class InMemoryRunStore:
     async def list_pending(self) -> list[PendingRun]:
         """See `RunStore.list_pending`."""
         ids = sorted(self._queued | self._signalled, key=lambda run_id: self._rows[run_id].order)
-        return [PendingRun(run_id, run_id in self._signalled) for run_id in ids]
+        rows = [self._rows[run_id] for run_id in ids]
+        return [PendingRun(row.id, row.id in self._signalled, row.session_id, row.owner) for row in rows]
+
+    async def list_running(self) -> list[PendingRun]:
+        """See `RunStore.list_running`."""
+        rows = [row for run_id in self._unfinished if (row := self._rows[run_id]).status == "running"]
+        return [PendingRun(row.id, row.id in self._signalled, row.session_id, row.owner) for row in rows]
 
     async def list(
         self,
@@ -329,6 +373,34 @@ class InMemoryRunStore:
             raise run_not_found(run_id, itertools.islice(reversed(self._rows), SUGGESTION_POOL_SIZE))
         return run
 
+    def _get_started(self, run_id: str, start: int | None) -> Run:
+        run = self._get(run_id)
+        if start is not None:
+            check_start(run_id, start, run.starts)
+        return run
+
+    def check_fence(self, fence: RunFence | None) -> None:
+        """Raise StaleRun if the fence is old, or its run was deleted."""
+        if fence is None:
+            return
+        run = self._rows.get(fence.run_id)
+        if run is None:
+            raise StaleRun(fence.run_id, fence.start)
+        check_start(run.id, fence.start, run.starts)
+
+    def has_unfinished(self, session_id: str) -> bool:
+        """Return whether a run of the session has no outcome."""
+        return bool(self._unfinished_of.get(session_id))
+
+    def _check_fences(self, fences: Sequence[RunFence]) -> None:
+        for fence in fences:
+            self.check_fence(fence)
+
+    def _find_earlier(self, run_id: str) -> str:
+        """Return the id of the first unfinished run before it in its session, "" if there is none."""
+        first = next(iter(self._unfinished_of.get(self._rows[run_id].session_id, ())), run_id)
+        return "" if first == run_id else first
+
     def _delete_session(self, session_id: str) -> None:
         for run_id in self._by_session.pop(session_id, []):
             self._delete(run_id)
@@ -346,12 +418,16 @@ class InMemoryRunStore:
     def _forget_unfinished(self, run_id: str) -> None:
         self._logs.pop(run_id, None)
         self._unfinished.pop(run_id, None)
+        own = self._unfinished_of.get(session_id := self._rows[run_id].session_id, {})
+        own.pop(run_id, None)
+        if not own:
+            self._unfinished_of.pop(session_id, None)
         self._queued.discard(run_id)
         self._signalled.discard(run_id)
 
     def _delete(self, run_id: str) -> None:
-        del self._rows[run_id]
         self._forget_unfinished(run_id)
+        del self._rows[run_id]
         self._outbound.delete_run(run_id)
         self._journal.forget_turn(run_id)
         key = self._keys.pop(run_id, None)

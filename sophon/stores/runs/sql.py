@@ -9,7 +9,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
 
 from sophon.clock import Clock
+from sophon.errors import StaleRun
 from sophon.lazy_dataclass import dataclass
+from sophon.stores.attachments.contract import ids_in_options
+from sophon.stores.attachments.sql import use_attachments
 from sophon.stores.audit.sql import append_audit_events
 from sophon.stores.data_labels.sql import write_labels
 from sophon.stores.events.contract import LoggedEvent
@@ -18,6 +21,7 @@ from sophon.stores.outbound_entry import OutboundEntry, prepare_entries
 from sophon.stores.outbox.transitions import assign_run
 from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.route_averages.sql import write_observations
+from sophon.stores.run_fence import RunFence, check_start
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     UNFINISHED_STATUSES,
@@ -39,19 +43,21 @@ from sophon.stores.runs.transitions import (
     accept_run,
     begin_run,
     check_session_owner,
+    count_starts_after_outcome,
     give_to,
     run_id_taken,
     run_not_found,
     suspend_run,
 )
-from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.records import assign_seqs
-from sophon.stores.sessions.sql import add_records, create_session, find_session
+from sophon.stores.sessions.sql import add_records, copy_session, create_session, find_session
 from sophon.stores.snapshots.sql import add_snapshots
 from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.outbound_rows import add_entries
+from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
 from sophon.stores.sub_agents.sql import put_sub_agents
 from sophon.stores.texts.sql import TextReader, TextWriter
@@ -90,10 +96,13 @@ class SqlRunStore:
         session_owner: str | None = None,
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        branch: SessionBranch | None = None,
     ) -> AcceptResult:
         """See `RunStore.accept`."""
         more = _Additions(self._clock.now(), events=events, staged=staged)
-        return await self._database.write(partial(_accept, run=run, key=key, session_owner=session_owner, more=more))
+        return await self._database.write(
+            partial(_accept, run=run, key=key, session_owner=session_owner, branch=branch, more=more)
+        )
 
     async def begin(
         self,
@@ -103,11 +112,19 @@ class SqlRunStore:
         records: Sequence[SessionRecord] = (),
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        seen_starts: int | None = None,
+        seen_text: str | None = None,
     ) -> BeginResult:
         """See `RunStore.begin`."""
         now = self._clock.now()
         more = _Additions(now, assign_seqs(records, 0, now), events=events, staged=staged)
-        return await self._database.write(partial(_begin, run_id=run_id, at=at, more=more))
+        return await self._database.write(
+            partial(_begin, run_id=run_id, at=at, seen_starts=seen_starts, seen_text=seen_text, more=more)
+        )
+
+    async def replace_text(self, run_id: str, text: str, origin: Mapping[str, Any]) -> bool:
+        """See `RunStore.replace_text`."""
+        return await self._database.write(partial(_replace_text, run_id=run_id, text=text, origin=dict(origin)))
 
     async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
         """See `RunStore.record`."""
@@ -115,9 +132,11 @@ class SqlRunStore:
             partial(_record, session_id=session_id, staged=staged, events=tuple(events), at=self._clock.now())
         )
 
-    async def checkpoint(self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> bool:
+    async def checkpoint(
+        self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = (), *, start: int | None = None
+    ) -> bool:
         """See `RunStore.checkpoint`."""
-        return await self._database.write(partial(_checkpoint, run_id=run_id, state=state, logs=logs))
+        return await self._database.write(partial(_checkpoint, run_id=run_id, state=state, logs=logs, start=start))
 
     async def suspend(
         self,
@@ -127,8 +146,11 @@ class SqlRunStore:
         logs: Sequence[LogWrite] = (),
         *,
         staged: StagedWrites = NOTHING_STAGED,
+        start: int | None = None,
     ) -> Run:
         """See `RunStore.suspend`."""
+        fences = (*staged.fences, *([RunFence(run_id, start)] if start is not None else ()))
+        staged = replace(staged, fences=fences)
         return await self._database.write(
             partial(_suspend, run_id=run_id, state=state, waiting_for=tuple(waiting_for), logs=logs, staged=staged)
         )
@@ -147,12 +169,16 @@ class SqlRunStore:
         usage: Sequence[UsageRow] = (),
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
+        start: int | None = None,
+        unless_running: bool = False,
     ) -> FinishResult:
         """See `RunStore.finish`."""
         now = self._clock.now()
         entries = prepare_entries(assign_run(run_id, outbound), now)
         more = _Additions(now, assign_seqs(records, 0, now), entries, usage, events, staged)
-        return await self._database.write(partial(_finish, run_id=run_id, outcome=outcome, more=more))
+        return await self._database.write(
+            partial(_finish, run_id=run_id, outcome=outcome, start=start, unless_running=unless_running, more=more)
+        )
 
     async def request_cancel(self, run_id: str) -> Run:
         """See `RunStore.request_cancel`."""
@@ -225,9 +251,15 @@ class SqlRunStore:
     async def list_pending(self) -> list[PendingRun]:
         """See `RunStore.list_pending`."""
         rows = await self._database.read(lambda connection: connection.execute(statements.SELECT_PENDING).all())
-        signalled = {number for number, _, is_signalled in rows if is_signalled}
-        by_number = {number: run_id for number, run_id, _ in rows}
-        return [PendingRun(by_number[number], number in signalled) for number in sorted(by_number)]
+        signalled = {row.number for row in rows if row.is_signalled}
+        by_number = {row.number: row for row in rows}
+        pending = [by_number[number] for number in sorted(by_number)]
+        return [PendingRun(row.id, row.number in signalled, row.session_id, row.owner) for row in pending]
+
+    async def list_running(self) -> list[PendingRun]:
+        """See `RunStore.list_running`."""
+        rows = await self._database.read(lambda connection: connection.execute(statements.SELECT_RUNNING).all())
+        return [PendingRun(row.id, bool(row.signalled), row.session_id, row.owner) for row in rows]
 
     async def list(
         self,
@@ -260,16 +292,24 @@ def _list(connection: Connection, query: Select[*tuple[Any, ...]], before: str |
 
 
 def _accept(
-    connection: Connection, run: Run, key: InboundKey | None, session_owner: str | None, more: _Additions
+    connection: Connection,
+    run: Run,
+    key: InboundKey | None,
+    session_owner: str | None,
+    branch: SessionBranch | None,
+    more: _Additions,
 ) -> AcceptResult:
     known = _find_by_key(connection, key) if key is not None else None
     if known is not None:
         return AcceptResult(known, created=False)
     if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
         raise run_id_taken(run.id)
+    if branch is not None:
+        copy_session(connection, branch.session_id, run.session_id, branch.upto, more.at, branch=True)
     if session_owner is not None:
         check_session_owner(run, find_session(connection, run.session_id), session_owner)
-    create_session(connection, run.session_id, session_owner or run.owner, more.at)
+    create_session(connection, run.session_id, session_owner or run.owner, more.at, run.text)
+    use_attachments(connection, run.session_id, ids_in_options(run.options), session_owner or run.owner)
     options = TextWriter(connection, run.session_id).encode(run.options)  # images may be among them
     statements.INSERT_RUN.execute(connection, statements.row_from_run(run, more.at) | {"options": options})
     inserted = statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id})
@@ -281,22 +321,37 @@ def _accept(
     return AcceptResult(accept_run(run, inserted[0], more.at), created=True, seq=seq)
 
 
-def _begin(connection: Connection, run_id: str, at: datetime, more: _Additions) -> BeginResult:
+def _begin(
+    connection: Connection,
+    run_id: str,
+    at: datetime,
+    seen_starts: int | None,
+    seen_text: str | None,
+    more: _Additions,
+) -> BeginResult:
     _write_staged(connection, more.staged)
-    result = begin_run(_get(connection, run_id), at)
+    found = statements.SELECT_TO_BEGIN.fetch_record(connection, {"which": run_id})
+    if found is None:
+        raise _not_found(connection, run_id)
+    *columns, earlier = found
+    run = statements.run_from_row(connection, columns)
+    result = begin_run(run, at, waits_for=earlier or "", seen_starts=seen_starts, seen_text=seen_text)
     if result.verdict == "begun":
         run = result.run
-        statements.UPDATE_BEGIN.execute(
+        begun = statements.UPDATE_BEGIN.execute(
             connection,
             {
                 "which": run_id,
+                "seen_text": run.text,
                 "new_status": run.status,
                 "new_starts": run.starts,
                 "new_started_at": run.started_at,
                 "new_waiting_for": run.waiting_for,
             },
         )
-    if result.verdict == "over":
+        if not begun:  # PostgreSQL: the text was replaced since it was read
+            raise StaleRun(run_id, run.starts)
+    if result.verdict in ("over", "waits"):
         return result
     session_id, writer = result.run.session_id, None
     recorded = 0
@@ -318,6 +373,7 @@ def _record(
 
 
 def _write_staged(connection: Connection, staged: StagedWrites) -> None:
+    check_fences(connection, staged.fences)
     for checkpoint in staged.checkpoints:
         _checkpoint(connection, checkpoint.run_id, checkpoint.state, checkpoint.logs)
     for call in staged.calls:
@@ -348,11 +404,19 @@ def _add_events(
     return add_events(connection, session_id, events, at, writer) if events else select_last_seq(connection, session_id)
 
 
-def _checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite]) -> bool:
-    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
+def _checkpoint(
+    connection: Connection,
+    run_id: str,
+    state: Mapping[str, Any],
+    logs: Sequence[LogWrite],
+    start: int | None = None,
+) -> bool:
+    found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
-    session_id, _, number, _ = found
+    session_id, _, number, _, _, starts = found
+    if start is not None:
+        check_start(run_id, start, starts)
     writer = TextWriter(connection, session_id)
     values = {"which": run_id, "running": "running", "state": writer.encode(state)}
     if not statements.UPDATE_CHECKPOINT.execute(connection, values):
@@ -384,19 +448,31 @@ def _suspend(
 
 
 def _load_logs(connection: Connection, run_id: str) -> Mapping[int, Sequence[Any]]:
-    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
+    found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
     return load_entries(connection, found[2], TextReader(connection, found[0]))
 
 
-def _finish(connection: Connection, run_id: str, outcome: RunOutcome, more: _Additions) -> FinishResult:
-    found = statements.SELECT_OUTCOME.fetch_record(connection, {"which": run_id})
+def _finish(
+    connection: Connection,
+    run_id: str,
+    outcome: RunOutcome,
+    start: int | None,
+    more: _Additions,
+    *,
+    unless_running: bool,
+) -> FinishResult:
+    found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
     if found is None:
         raise _not_found(connection, run_id)
-    session_id, finished_at, number, has_checkpoint = found
-    record_usage(connection, more.usage)
+    session_id, finished_at, number, has_checkpoint, status, starts = found
+    if start is not None:
+        check_start(run_id, start, starts)
     _write_staged(connection, more.staged)
+    if unless_running and status == "running":
+        return FinishResult(is_first=False, seq=select_last_seq(connection, session_id), is_running=True)
+    record_usage(connection, more.usage)
     if finished_at is not None:
         return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
     writer = TextWriter(connection, session_id)
@@ -412,6 +488,7 @@ def _finish(connection: Connection, run_id: str, outcome: RunOutcome, more: _Add
             "new_waiting_for": (),
             "new_response": writer.encode(outcome.response),
             "new_error": statements.error_to_json(outcome.error),
+            "new_starts": count_starts_after_outcome(status, starts, start),
         },
     )
     if has_checkpoint or more.staged.checkpoints:
@@ -424,6 +501,12 @@ def _finish(connection: Connection, run_id: str, outcome: RunOutcome, more: _Add
 def _request_cancel(connection: Connection, run_id: str) -> Run:
     connection.execute(statements.UPDATE_CANCEL, {"which": run_id})
     return _get(connection, run_id)
+
+
+def _replace_text(connection: Connection, run_id: str, text: str, origin: Mapping[str, Any]) -> bool:
+    _get(connection, run_id)
+    values = {"which": run_id, "queued": "queued", "none": 0, "new_text": text, "new_origin": origin}
+    return bool(statements.UPDATE_TEXT.execute(connection, values))
 
 
 def _change_owner(connection: Connection, run_id: str, owner: str) -> Run:

@@ -12,8 +12,10 @@ from sqlalchemy import (
     false,
     insert,
     literal,
+    literal_column,
     null,
     select,
+    text,
     union_all,
     update,
 )
@@ -34,9 +36,28 @@ HEAD_COLUMNS = tuple(null().label("checkpoint") if column is runs.c.checkpoint e
 """The columns of a run in a list that needs no checkpoint."""
 SELECT_RUN = PreparedStatement(lambda _: select(*COLUMNS).where(BY_ID))
 SELECT_NUMBER = PreparedStatement(lambda _: select(runs.c.number).where(BY_ID))
-SELECT_OUTCOME = PreparedStatement(
-    lambda _: select(runs.c.session_id, runs.c.finished_at, runs.c.number, runs.c.checkpoint.is_not(None)).where(BY_ID)
+# Of what a run is when something is written about it: session, end, row number, whether it has a checkpoint, status,
+# starts.
+SELECT_STATE = PreparedStatement(
+    lambda _: select(
+        *(runs.c.session_id, runs.c.finished_at, runs.c.number, runs.c.checkpoint.is_not(None)),
+        *(runs.c.status, runs.c.starts),
+    ).where(BY_ID)
 )
+_EARLIER = runs.alias("earlier")
+FIRST_EARLIER = (
+    select(_EARLIER.c.id)
+    .where(_EARLIER.c.session_id == runs.c.session_id, _EARLIER.c.number < runs.c.number)
+    .where(text("earlier.finished_at IS NULL"))  # in the words of the index
+    .order_by(_EARLIER.c.number)
+    .limit(literal_column("1"))
+    .offset(literal_column("0"))  # otherwise SQLAlchemy makes it a parameter for SQLite
+    .correlate(runs)
+    .scalar_subquery()
+    .label("waits_for")
+)
+SELECT_TO_BEGIN = PreparedStatement(lambda _: select(*COLUMNS, FIRST_EARLIER).where(BY_ID))
+"""The columns of a run, and the id of the first unfinished run before it in its session."""
 SELECT_BY_INBOUND_KEY = PreparedStatement(
     lambda _: (
         select(*COLUMNS)
@@ -60,9 +81,22 @@ INSERT_INBOUND_KEY = PreparedStatement(lambda _: insert(inbound))
 UPDATE_BEGIN = PreparedStatement(
     lambda _: (
         update(runs)
-        .where(BY_ID)
+        .where(BY_ID, runs.c.text == bindparam("seen_text"))
         .values({name: bindparam(f"new_{name}") for name in ("status", "starts", "started_at", "waiting_for")})
         .values(signalled=false())
+    )
+)
+# The condition of `is_replaceable`.
+UPDATE_TEXT = PreparedStatement(
+    lambda _: (
+        update(runs)
+        .where(
+            BY_ID,
+            runs.c.status == bindparam("queued"),
+            runs.c.starts == bindparam("none"),
+            runs.c.cancel_requested.is_(False),
+        )
+        .values(text=bindparam("new_text"), origin=bindparam("new_origin"))
     )
 )
 UPDATE_CHECKPOINT = PreparedStatement(
@@ -71,10 +105,14 @@ UPDATE_CHECKPOINT = PreparedStatement(
 UPDATE_SUSPEND = update(runs).where(BY_ID)
 UPDATE_CANCEL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(cancel_requested=True, signalled=True)
 UPDATE_SIGNAL = update(runs).where(BY_ID, runs.c.finished_at.is_(None)).values(signalled=True)
-# Two branches: each reads an index, and of the queued runs nothing but their ids.
+_PENDING = (runs.c.number, runs.c.id, runs.c.session_id, runs.c.owner)
+# Two branches, each with an index of its own.
 SELECT_PENDING = union_all(
-    select(runs.c.number, runs.c.id, literal(0)).where(IS_UNFINISHED, runs.c.status == "queued"),
-    select(runs.c.number, runs.c.id, literal(1)).where(IS_SIGNALLED),
+    select(*_PENDING, literal(0).label("is_signalled")).where(IS_UNFINISHED, runs.c.status == "queued"),
+    select(*_PENDING, literal(1).label("is_signalled")).where(IS_SIGNALLED),
+)
+SELECT_RUNNING = (
+    select(*_PENDING[1:], runs.c.signalled).where(IS_UNFINISHED, runs.c.status == "running").order_by(runs.c.number)
 )
 UPDATE_FINISH = PreparedStatement(
     lambda _: (
@@ -83,7 +121,7 @@ UPDATE_FINISH = PreparedStatement(
         .values(
             {
                 name: bindparam(f"new_{name}")
-                for name in ("status", "finished_at", "checkpoint", "waiting_for", "response", "error")
+                for name in ("status", "finished_at", "checkpoint", "waiting_for", "response", "error", "starts")
             }
         )
         .values(signalled=false())

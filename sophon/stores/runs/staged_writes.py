@@ -10,6 +10,7 @@ from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon.stores.route_averages.contract import RouteObservation
+from sophon.stores.run_fence import RunFence
 from sophon.stores.snapshots.contract import SnapshotEvent
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.tool_call_journal.contract import JournalEntry
@@ -58,7 +59,11 @@ class ApprovalWrite:
 
 @dataclass(frozen=True, slots=True)
 class StagedWrites:
-    """What is stored with another write; each kind in the order in which it was produced."""
+    """What is stored with another write; each kind in the order in which it was produced.
+
+    `fences` are those of the turns in whose name it is stored. Raises StaleRun, and the transaction stores nothing, if
+    one of them is old.
+    """
 
     checkpoints: Sequence[CheckpointWrite] = ()
     calls: Sequence[CallWrite] = ()
@@ -72,6 +77,7 @@ class StagedWrites:
     routes: Sequence[RouteObservation] = ()
     sub_agents: Sequence[SubAgentRun] = ()
     traces: Sequence[TraceWrite] = ()
+    fences: Sequence[RunFence] = ()
 
 
 NOTHING_STAGED = StagedWrites()

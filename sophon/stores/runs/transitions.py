@@ -6,8 +6,9 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sophon.errors import InputError, NotFound, SessionTaken
-from sophon.stores.runs.contract import BeginResult, Run, RunOutcome
+from sophon.errors import InputError, NotFound, SessionTaken, StaleRun
+from sophon.stores.run_fence import check_start
+from sophon.stores.runs.contract import BeginResult, Run, RunOutcome, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 
 SUGGESTION_POOL_SIZE = 1000
@@ -35,16 +36,32 @@ def check_session_owner(run: Run, session: SessionSummary | None, session_owner:
         raise SessionTaken(run.session_id)
 
 
-def begin_run(run: Run, at: datetime) -> BeginResult:
-    """Return the run after `begin`, and the verdict for its worker."""
+def begin_run(
+    run: Run, at: datetime, *, waits_for: str = "", seen_starts: int | None = None, seen_text: str | None = None
+) -> BeginResult:
+    """Return the run after `begin`, and the verdict for its worker. Raises StaleRun; see `RunStore.begin`.
+
+    `waits_for` is the id of the first unfinished run before it in its session, "" if there is none.
+    """
     if run.is_finished:
         return BeginResult(run, "over")
     if run.cancel_requested:
         return BeginResult(run, "cancelled")
+    if waits_for:
+        return BeginResult(run, "waits", waits_for=waits_for)
+    if seen_starts is not None:
+        check_start(run.id, seen_starts, run.starts)
+    if seen_text is not None and seen_text != run.text:
+        raise StaleRun(run.id, run.starts)
     return BeginResult(
         replace(run, status="running", starts=run.starts + 1, started_at=run.started_at or at, waiting_for=()),
         "begun",
     )
+
+
+def is_replaceable(run: Run) -> bool:
+    """Return whether the text of a run may be replaced: nothing has read it yet."""
+    return run.status == "queued" and not run.starts and not run.cancel_requested
 
 
 def suspend_run(run: Run, state: Mapping[str, Any], waiting_for: Sequence[str]) -> Run:
@@ -54,10 +71,20 @@ def suspend_run(run: Run, state: Mapping[str, Any], waiting_for: Sequence[str]) 
     return replace(run, status="suspended", checkpoint=state, waiting_for=tuple(waiting_for))
 
 
-def finish_run(run: Run, outcome: RunOutcome, at: datetime) -> Run:
+def count_starts_after_outcome(status: RunStatus, starts: int, start: int | None) -> int:
+    """Return `Run.starts` after an outcome that was written in the name of a start, or by another with None.
+
+    Whoever ends a running run in place of its worker counts as a start, so that what the worker still writes is
+    refused.
+    """
+    return starts + 1 if status == "running" and start is None else starts
+
+
+def finish_run(run: Run, outcome: RunOutcome, at: datetime, start: int | None = None) -> Run:
     """Return the run with its outcome."""
     return replace(
         run,
+        starts=count_starts_after_outcome(run.status, run.starts, start),
         status=outcome.status,
         finished_at=at,
         checkpoint=None,

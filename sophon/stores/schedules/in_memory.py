@@ -63,6 +63,10 @@ class InMemoryScheduleStore:
         """See `ScheduleStore.watch`."""
         self._callbacks.append(callback)
 
+    def needs_session(self, session_id: str) -> bool:
+        """Return whether a schedule of a session is not finished."""
+        return any(each.session_id == session_id and each.state != "finished" for each in self._schedules.values())
+
     def forget_session(self, session_id: str) -> None:
         """Delete the schedules of a session that is deleted."""
         self._remove_if(lambda each: each.session_id == session_id)

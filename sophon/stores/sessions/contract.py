@@ -9,6 +9,9 @@ from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.security import redact_message
 from sophon.slotted_dataclass import new_dict, slotted_dataclass
+from sophon.stores.run_fence import RunFence
+
+SessionKind: TypeAlias = Literal["open", "archived", "pinned"]
 
 RecordKind: TypeAlias = Literal["message", "compaction", "failed", "cancelled", "refused", "suspended"]
 
@@ -57,13 +60,17 @@ class History:
     model: str | None = None
     prefix_cache: dict[str, tuple[int, int]] = field(default_factory=new_dict)
     is_decoded: bool = field(default=False, compare=False)
+    planning: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
     """Listing entry of a session.
 
-    `message_count` counts the messages of user and assistant; `model` is the model chosen for the session.
+    `message_count` counts the messages of user and assistant; `model` and `planning` are those chosen for the session.
+    A copy has the session and the seq up to which it was copied in `forked_from` and
+    `forked_at`. The branches of one conversation have the same `family`, the id of the first of them; it is None for a
+    session without branches. `provisional_title` is the beginning of its first message.
     """
 
     id: str
@@ -73,6 +80,26 @@ class SessionSummary:
     created_at: datetime
     updated_at: datetime
     model: str | None = None
+    planning: str | None = None
+    forked_from: str | None = None
+    forked_at: int | None = None
+    family: str | None = None
+    provisional_title: str = ""
+    pinned: bool = False
+    archived: bool = False
+
+    @property
+    def shown_title(self) -> str:
+        """The title; before there is one, the beginning of the first message."""
+        return self.title or self.provisional_title
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBranch:
+    """Where a new session branches off: it begins with the records of `session_id` up to `upto`, 0 for none."""
+
+    session_id: str
+    upto: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +121,13 @@ class SessionStore(Protocol):
         """Return all messages and the newest compaction; empty for a session that does not exist."""
         ...
 
-    async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
+    async def append(
+        self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "", fence: RunFence | None = None
+    ) -> int:
         """Append records in order, all or none, and return the last seq. Creates the session.
 
-        The write completes even if the caller is cancelled while it waits, so a cancelled caller must not retry.
+        The write completes even if the caller is cancelled while it waits, so a cancelled caller must not retry. Raises
+        StaleRun for an old fence.
         """
         ...
 
@@ -124,8 +154,19 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def list_turn(self, session_id: str, run_id: str) -> list[SessionRecord]:
+        """Return the records of one run in a session, in order; none if it has none there. Raises NotFound."""
+        ...
+
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
-        """Return the sessions of one owner or of all, newest first."""
+        """Return the sessions of one owner or of all, newest first; each branch is a session."""
+        ...
+
+    async def list_family(self, session_id: str) -> Sequence[SessionSummary]:
+        """Return the branches of a conversation in order of creation, given one of them. Raises NotFound.
+
+        Sessions of different owners are never of one conversation.
+        """
         ...
 
     async def list_page(
@@ -136,11 +177,15 @@ class SessionStore(Protocol):
         limit: int = 100,
         offset: int = 0,
         cursor: str | None = None,
+        kind: SessionKind | None = None,
     ) -> SessionPage:
-        """Return a page of what `list` returns: at most `limit`, after `offset` others or after the page of a cursor.
+        """Return a page of conversations: at most `limit`, after `offset` others or after the page of a cursor.
 
-        Each word of `search` must be part of the title or the id, whatever its case. A session that is changed while
-        somebody reads page after page moves to the first one. Raises InputError for an invalid cursor.
+        A conversation with branches is listed once, as the branch that was changed last.
+
+        `kind`: only those that are archived, or not, or that are pinned and not archived. Each word of `search` must be
+        part of the title or the id, whatever its case. A session that is changed while somebody reads page after page
+        moves to the first one. Raises InputError for an invalid cursor.
         """
         ...
 
@@ -153,24 +198,58 @@ class SessionStore(Protocol):
         ...
 
     async def rename(self, session_id: str, title: str) -> None:
-        """Set the title. Raises NotFound."""
+        """Set the title, also that of the other branches of the conversation. Raises NotFound."""
+        ...
+
+    async def mark(self, session_id: str, *, pinned: bool | None = None, archived: bool | None = None) -> None:
+        """Pin or archive a conversation with all its branches, or no longer; None: as it is. Raises NotFound."""
         ...
 
     async def set_model(self, session_id: str, model: str | None) -> None:
         """Set the session's model; None leaves the choice to routing. Raises NotFound."""
         ...
 
+    async def set_planning(self, session_id: str, planning: str | None) -> None:
+        """Set the session's planning mode; None leaves it to the settings. Raises NotFound."""
+        ...
+
     async def change_owner(self, session_id: str, owner: str) -> None:
         """Give the session, but not its runs, to another owner. Raises NotFound."""
         ...
 
-    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
-        """Copy the records, all or up to a seq, to a new session. Raises NotFound; InputError if `new_id` exists."""
+    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None, branch: bool = False) -> None:
+        """Copy the records, all or up to a seq, to a new session. Raises NotFound; InputError if `new_id` exists.
+
+        Title, model, planning mode and label are copied too, the runs are not: nothing is spent or learnt again. With
+        `branch` the copy belongs to the same conversation, and may have no records (`upto=0`).
+        """
         ...
 
-    async def delete(self, session_id: str) -> None:
-        """Delete the session with its records, runs, events and outbound entries. Raises NotFound.
+    async def join_family(self, session_id: str, family: str, forked_from: str | None, forked_at: int | None) -> None:
+        """State of which conversation a session is a branch (see `SessionSummary`), for imports. Raises NotFound."""
+        ...
 
-        What its calls have used stays in the totals, and no longer counts for a session.
+    async def delete(self, session_id: str, *, unless_unfinished: bool = False) -> None:
+        """Delete the session and all branches of it with their records, runs, events and outbound entries. Raises
+        NotFound.
+
+        What its calls have used stays in the totals, and no longer counts for a session. With `unless_unfinished`
+        raises Busy, deleting nothing, while a run of it, or of a session in which its goals work, has no outcome.
+        """
+        ...
+
+    async def list_idle(self, before: datetime, limit: int = 100) -> Sequence[str]:
+        """Return the ids of sessions that nothing was added to since a time and that nothing is to happen in, the
+        oldest first.
+
+        Something is to happen in a session with an unfinished run, with a schedule that is not finished, with a live
+        goal, and in one that a goal works in. Branches of one conversation are idle together.
+        """
+        ...
+
+    async def delete_idle(self, session_id: str, before: datetime) -> bool:
+        """Delete the session as `delete` does, if `list_idle` would return it; return whether it was deleted.
+
+        Both are one transaction: a message that was accepted meanwhile keeps the session.
         """
         ...

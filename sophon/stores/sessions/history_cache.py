@@ -120,6 +120,7 @@ def _estimate_message_bytes(message: Message) -> int:
         # The arguments as values, as canonical JSON, and once more in the message's JSON.
         size += MESSAGE_BYTES + 3 * len(call.canonical_arguments())
     size += sum(MESSAGE_BYTES + len(image.data) for image in message.images)
+    size += MESSAGE_BYTES * len(message.attachments)
     if message.reasoning is not None:
         size += MESSAGE_BYTES + sys.getsizeof(message.reasoning.text)
         size += sum(len(str(value)) for value in message.reasoning.fields.values())

@@ -10,14 +10,20 @@ from sophon.errors import InputError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.slotted_dataclass import new_dict, new_list
-from sophon.stores.sessions.contract import Compaction, History, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.message_search.in_memory import StoredMessage
+from sophon.stores.message_search.paging import Position
+from sophon.stores.run_fence import RunFence
+from sophon.stores.sessions.contract import Compaction, History, SessionKind, SessionPage, SessionRecord, SessionSummary
 from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
+from sophon.stores.sessions.provisional_title import provisional_title
 from sophon.stores.sessions.records import (
     assign_seqs,
     check_fork_position,
     compaction_from_record,
     copy_record,
+    first_text_of_user,
     is_conversational,
+    session_busy,
     session_not_found,
     take_up_to_bytes,
 )
@@ -31,6 +37,13 @@ class _Session:
     updated_at: datetime
     title: str = ""
     model: str | None = None
+    planning: str | None = None
+    forked_from: str | None = None
+    forked_at: int | None = None
+    family: str | None = None
+    provisional_title: str = ""
+    pinned: bool = False
+    archived: bool = False
     message_count: int = 0
     compaction: Compaction | None = None
     log: list[SessionRecord] = field(default_factory=new_list)
@@ -40,12 +53,18 @@ class _Session:
     def extend(self, records: Sequence[SessionRecord]) -> None:
         """Append the store's own copies of records; the cost depends on the new ones only."""
         self.log += records
+        self.suggest_title(first_text_of_user(records))
         for record in records:
             if record.kind == "message" and record.message is not None:
                 self.messages.append(record.message)
                 self.message_count += is_conversational(record)
             else:
                 self.compaction = compaction_from_record(record) or self.compaction
+
+    def suggest_title(self, text: str) -> None:
+        """Set the provisional title unless there is a title, or a provisional one."""
+        if not self.title and not self.provisional_title:
+            self.provisional_title = provisional_title(text)
 
 
 class InMemorySessionStore:
@@ -57,16 +76,27 @@ class InMemorySessionStore:
         self._numbers = itertools.count()
         self._delete_callbacks: list[Callable[[str], None]] = []
         self._fork_callbacks: list[Callable[[str, str], None]] = []
+        self._owner_callbacks: list[Callable[[str, str], None]] = []
+        self.is_needed: Callable[[str], bool] = lambda _: False
+        """Whether something is to happen in a session; see `SessionStore.list_idle`."""
+        self.check_fence: Callable[[RunFence | None], None] = lambda _: None
+        self.has_unfinished: Callable[[str], bool] = lambda _: False
+        """Both are those of the store's runs."""
 
     async def load_history(self, session_id: str) -> History:
         """See `SessionStore.load_history`. Makes one shallow copy of the message list."""
         session = self._sessions.get(session_id)
         if session is None:
             return History([])
-        return History(session.messages.copy(), session.compaction, session.model, session.known)
+        return History(
+            session.messages.copy(), session.compaction, session.model, session.known, planning=session.planning
+        )
 
-    async def append(self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "") -> int:
+    async def append(
+        self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "", fence: RunFence | None = None
+    ) -> int:
         """See `SessionStore.append`."""
+        self.check_fence(fence)
         session = self._sessions.get(session_id)
         last_seq = len(session.log) if session else 0
         if not records:
@@ -103,6 +133,15 @@ class InMemorySessionStore:
         page = list(take_up_to_bytes(ordered[: None if limit is None else max(limit, 0)], max_bytes))
         return [copy_record(record) for record in (page if before is None else page[::-1])]
 
+    async def list_turn(self, session_id: str, run_id: str) -> list[SessionRecord]:
+        """See `SessionStore.list_turn`."""
+        return [copy_record(record) for record in self._get(session_id).log if record.run_id == run_id]
+
+    async def list_family(self, session_id: str) -> Sequence[SessionSummary]:
+        """See `SessionStore.list_family`."""
+        members = [(name, self._sessions[name]) for name in self._list_branches(session_id)]
+        return [_summary(name, each) for name, each in sorted(members, key=lambda member: member[1].number)]
+
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """See `SessionStore.list`."""
         found = [(name, each) for name, each in self._sessions.items() if owner is None or each.owner == owner]
@@ -117,10 +156,14 @@ class InMemorySessionStore:
         limit: int = 100,
         offset: int = 0,
         cursor: str | None = None,
+        kind: SessionKind | None = None,
     ) -> SessionPage:
         """See `SessionStore.list_page`."""
         words, first = split_words(search), max(offset, 0)
-        found = [each for each in await self.list(owner) if matches_words(words, each.title, each.id)]
+        listed = self._leave_out_older_branches(await self.list(owner))
+        of_kind = [each for each in listed if kind is None or each.archived == (kind == "archived")]
+        of_kind = [each for each in of_kind if kind != "pinned" or each.pinned]
+        found = [each for each in of_kind if matches_words(words, each.shown_title, each.id)]
         following = found if cursor is None else self._after(found, *decode_cursor(cursor))
         page = following[first : first + max(limit, 0)]
         more = bool(page) and len(following) > first + len(page)
@@ -144,47 +187,132 @@ class InMemorySessionStore:
 
     async def rename(self, session_id: str, title: str) -> None:
         """See `SessionStore.rename`."""
-        self._get(session_id).title = title
+        for name in self._list_branches(session_id):
+            self._sessions[name].title = title
+
+    async def mark(self, session_id: str, *, pinned: bool | None = None, archived: bool | None = None) -> None:
+        """See `SessionStore.mark`."""
+        for each in [self._sessions[name] for name in self._list_branches(session_id)]:
+            each.pinned = each.pinned if pinned is None else pinned
+            each.archived = each.archived if archived is None else archived
+
+    def suggest_title(self, session_id: str, text: str) -> None:
+        """Set the provisional title of a session that has none."""
+        self._get(session_id).suggest_title(text)
 
     async def set_model(self, session_id: str, model: str | None) -> None:
         """See `SessionStore.set_model`."""
         self._get(session_id).model = model
 
+    async def set_planning(self, session_id: str, planning: str | None) -> None:
+        """See `SessionStore.set_planning`."""
+        self._get(session_id).planning = planning
+
     async def change_owner(self, session_id: str, owner: str) -> None:
         """See `SessionStore.change_owner`."""
         self._get(session_id).owner = owner
+        for callback in self._owner_callbacks:
+            callback(session_id, owner)
 
-    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None) -> None:
+    async def fork(self, session_id: str, new_id: str, *, upto: int | None = None, branch: bool = False) -> None:
         """See `SessionStore.fork`."""
         source = self._get(session_id)
-        check_fork_position(upto)
+        check_fork_position(upto, branch=branch)
         if new_id in self._sessions:
             raise InputError(f"session {new_id!r} exists already; choose another id")
         now = self._clock.now()
         fork = _Session(next(self._numbers), source.owner, now, now, title=source.title, model=source.model)
+        fork.planning, fork.provisional_title = source.planning, source.provisional_title
         fork.extend([copy_record(record) for record in source.log if upto is None or record.seq <= upto])
+        fork.forked_from, fork.forked_at = session_id, len(fork.log)
+        if branch:
+            fork.family = source.family = source.family or session_id
+            fork.pinned, fork.archived = source.pinned, source.archived
         self._sessions[new_id] = fork
         for callback in self._fork_callbacks:
             callback(session_id, new_id)
 
-    async def delete(self, session_id: str) -> None:
+    async def join_family(self, session_id: str, family: str, forked_from: str | None, forked_at: int | None) -> None:
+        """See `SessionStore.join_family`."""
+        session = self._get(session_id)
+        session.family, session.forked_from, session.forked_at = family, forked_from, forked_at
+
+    async def delete(self, session_id: str, *, unless_unfinished: bool = False) -> None:
         """See `SessionStore.delete`."""
+        for each in self._list_branches(session_id) if unless_unfinished else ():
+            if self.has_unfinished(each):
+                raise session_busy(each)
         self.remove(session_id)
 
+    async def list_idle(self, before: datetime, limit: int = 100) -> Sequence[str]:
+        """See `SessionStore.list_idle`."""
+        oldest = sorted(self._sessions.items(), key=lambda pair: (pair[1].updated_at, pair[1].number))
+        return [session_id for session_id, _ in oldest if self._is_idle(session_id, before)][: max(limit, 0)]
+
+    async def delete_idle(self, session_id: str, before: datetime) -> bool:
+        """See `SessionStore.delete_idle`."""
+        is_idle = self._is_idle(session_id, before)
+        if is_idle:
+            self.remove(session_id)
+        return is_idle
+
+    def _is_idle(self, session_id: str, before: datetime) -> bool:
+        if session_id not in self._sessions:
+            return False
+        return all(
+            self._sessions[each].updated_at < before and not self.is_needed(each)
+            for each in self._list_branches(session_id)
+        )
+
     def remove(self, session_id: str) -> None:
-        """Delete a session, and what is deleted with it. Raises NotFound."""
-        self._get(session_id)
-        del self._sessions[session_id]
-        for forget in self._delete_callbacks:
-            forget(session_id)
+        """Delete a session, its branches, and what is deleted with them. Raises NotFound."""
+        for each in self._list_branches(session_id):
+            if each not in self._sessions:  # deleted with a goal of another branch
+                continue
+            del self._sessions[each]
+            for copy in self._sessions.values():
+                if copy.forked_from == each:
+                    copy.forked_from = copy.forked_at = None
+            for forget in self._delete_callbacks:
+                forget(each)
+
+    def _list_branches(self, session_id: str) -> Sequence[str]:
+        """Return the ids of the sessions of the same conversation, that of the session among them. Raises NotFound."""
+        session = self._get(session_id)
+        if session.family is None:
+            return [session_id]
+        key = (session.family, session.owner)
+        return [name for name, each in self._sessions.items() if (each.family, each.owner) == key]
+
+    def _leave_out_older_branches(self, newest_first: Sequence[SessionSummary]) -> Sequence[SessionSummary]:
+        """Return the sessions without those of a family that another one was changed after."""
+        newest = {(each.family, each.owner): each.id for each in reversed(newest_first)}
+        return [each for each in newest_first if each.family is None or newest[each.family, each.owner] == each.id]
 
     def on_fork(self, callback: Callable[[str, str], None]) -> None:
         """Register a callback that gets the ids of each forked session and of the fork."""
         self._fork_callbacks.append(callback)
 
+    def on_change_owner(self, callback: Callable[[str, str], None]) -> None:
+        """Register a callback that gets the id of each session with a new owner, and the owner."""
+        self._owner_callbacks.append(callback)
+
     def on_delete(self, callback: Callable[[str], None]) -> None:
         """Register a callback that gets the id of each deleted session, for data that is deleted with it."""
         self._delete_callbacks.append(callback)
+
+    def iterate_messages(self, owner: str) -> Iterator[StoredMessage]:
+        """Yield the messages of an owner that are text, the newest session first, in each the newest message first."""
+        for session_id, session in reversed(self._sessions.items()):
+            copies = (session.forked_at or 0) if session.family not in (None, session_id) else 0
+            for record in reversed(session.log) if session.owner == owner else ():
+                if record.seq <= copies:
+                    break  # found in the branch that they are copies of
+                if is_conversational(record) and record.message is not None and record.at is not None:
+                    position = Position(record.at, session.number, record.seq)
+                    yield StoredMessage(
+                        position, session_id, session.title or session.provisional_title, record.message
+                    )
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._sessions
@@ -208,4 +336,11 @@ def _summary(session_id: str, session: _Session) -> SessionSummary:
         session.created_at,
         session.updated_at,
         session.model,
+        session.planning,
+        session.forked_from,
+        session.forked_at,
+        session.family,
+        session.provisional_title,
+        session.pinned,
+        session.archived,
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 
-from sophon.errors import InputError, NotFound
+from sophon.errors import Busy, InputError, NotFound
 from sophon.messages import to_canonical_json
 from sophon.stores.sessions.contract import Compaction, SessionRecord
 
@@ -63,15 +63,28 @@ def is_conversational(record: SessionRecord) -> bool:
     )
 
 
-def check_fork_position(up_to: int | None) -> None:
-    """Raise InputError for a fork position below 1: a session has at least one record."""
-    if up_to is not None and up_to < 1:
+def first_text_of_user(records: Sequence[SessionRecord]) -> str:
+    """Return the first text that a person wrote, "" if there is none."""
+    for each in records:
+        if each.message is not None and each.message.role == "user" and is_conversational(each):
+            return each.message.content
+    return ""
+
+
+def check_fork_position(up_to: int | None, *, branch: bool = False) -> None:
+    """Raise InputError for a fork position below 1, for a branch below 0: it may begin with the first message."""
+    if up_to is not None and up_to < (0 if branch else 1):
         raise InputError(f"a session cannot be forked up to seq {up_to}; the first seq is 1")
 
 
 def session_not_found(session_id: str, known: Iterable[str]) -> NotFound:
     """Return the NotFound error for an unknown session, with similar ids among `known`."""
     return NotFound("session", session_id, get_close_matches(session_id, list(known), n=3))
+
+
+def session_busy(session_id: str) -> Busy:
+    """Return the Busy error for a session of which a run has no outcome."""
+    return Busy(f"a task of session {session_id!r} has no outcome yet; delete the session when it has ended")
 
 
 def _validate(record: SessionRecord) -> None:

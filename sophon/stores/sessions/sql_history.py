@@ -29,9 +29,9 @@ PIECE_BYTES = 256 * 1024
 
 # Prepared: SQLAlchemy spends more time on these than SQLite.
 _SELECT_SESSION = PreparedStatement(
-    lambda _: select(sessions.c.number, sessions.c.created_at, sessions.c.last_seq, sessions.c.model).where(
-        sessions.c.id == bindparam("which")
-    )
+    lambda _: select(
+        sessions.c.number, sessions.c.created_at, sessions.c.last_seq, sessions.c.model, sessions.c.planning
+    ).where(sessions.c.id == bindparam("which"))
 )
 _SELECT_CONVERSATION = PreparedStatement(
     lambda _: (
@@ -55,6 +55,7 @@ class _Piece:
 
     identity: SessionIdentity
     model: str | None
+    planning: str | None
     last_seq: int
     is_continued: bool
     is_last: bool
@@ -83,7 +84,8 @@ async def load_history(database: Database, cache: HistoryCache, session_id: str)
     if found is not known:
         cache.put(session_id, found, generation)
         messages = messages.copy()
-    return History(messages, found.compaction, piece.model, _facts_about(len(messages), found), is_decoded=True)
+    facts = _facts_about(len(messages), found)
+    return History(messages, found.compaction, piece.model, facts, is_decoded=True, planning=piece.planning)
 
 
 def _extend(history: CachedHistory, messages: list[Message], piece: "_Piece") -> CachedHistory:
@@ -108,12 +110,12 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     session = _SELECT_SESSION.fetch_record(connection, {"which": session_id})
     if session is None:
         return None
-    number, created_at, last_seq, model = session
+    number, created_at, last_seq, model, planning = session
     identity = (number, created_at)
     is_continued = known is not None and known.identity == identity and known.last_seq <= last_seq
     after = known.last_seq if known is not None and is_continued else 0
     if after == last_seq:
-        return _Piece(identity, model, last_seq, is_continued, True, [], None, 0)
+        return _Piece(identity, model, planning, last_seq, is_continued, True, [], None, 0)
     keys = {"after": to_key(number, after), "last": to_key(number, last_seq), "limit": PIECE_RECORDS}
     with closing(_SELECT_CONVERSATION.fetch_records(connection, keys)) as rows:
         messages, newest, seq, is_cut = _decode(rows, TextReader(connection, session_id))
@@ -121,7 +123,7 @@ def _read_piece(connection: Connection, session_id: str, known: CachedHistory | 
     compaction = None if newest is None else Compaction(newest[0], newest[1])
     size_bytes = estimate_bytes(messages)
     reached = last_seq if is_last else seq
-    return _Piece(identity, model, reached, is_continued, is_last, messages, compaction, size_bytes)
+    return _Piece(identity, model, planning, reached, is_continued, is_last, messages, compaction, size_bytes)
 
 
 def _decode(

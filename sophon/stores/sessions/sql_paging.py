@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, not_, or_, select, tuple_
 
-from sophon.stores.sessions.contract import SessionPage, SessionSummary
+from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSummary
 from sophon.stores.sessions.paging import encode_cursor, matches_words, to_like_pattern
 from sophon.stores.sql.column_types import SafeText
 from sophon.stores.sql.schema import sessions
@@ -23,9 +23,14 @@ def select_page(
     limit: int,
     offset: int,
     after: tuple[datetime, str] | None,
+    kind: SessionKind | None = None,
 ) -> SessionPage:
     """Return a page of sessions; `after` is a decoded cursor."""
     is_match = [_contains(word) for word in words]
+    if kind is not None:
+        is_match.append(sessions.c.archived.is_(kind == "archived"))
+    if kind == "pinned":
+        is_match.append(sessions.c.pinned)
     if owner is not None:
         is_match.append(sessions.c.owner == owner)
     if words:
@@ -36,8 +41,9 @@ def select_page(
             following = [row for row in matching if (row.updated_at, row.number) < position]
         rows = following[offset : offset + limit + 1]
     else:
-        total = connection.execute(select(func.count()).select_from(sessions).where(*is_match)).scalar_one()
-        query = select(sessions).where(*is_match).order_by(*NEWEST_FIRST).limit(limit + 1).offset(offset)
+        # Of all sessions the hidden ones are subtracted: a count of all reads an index only, and few are branches.
+        total = _count(connection, is_match) - _count(connection, [*is_match, _is_hidden()])
+        query = select(sessions).where(*is_match, _is_shown()).order_by(*NEWEST_FIRST).limit(limit + 1).offset(offset)
         if after is not None:
             last = tuple_(after[0], _number_of(connection, after[1]), types=_POSITION_TYPES)
             query = query.where(tuple_(sessions.c.updated_at, sessions.c.number) < last)
@@ -49,7 +55,22 @@ def select_page(
 
 def summary_from_row(row: Row[Any]) -> SessionSummary:
     """Return the listing entry of a session's row."""
-    return SessionSummary(row.id, row.title, row.owner, row.said, row.created_at, row.updated_at, row.model)
+    return SessionSummary(
+        row.id,
+        row.title,
+        row.owner,
+        row.said,
+        row.created_at,
+        row.updated_at,
+        row.model,
+        row.planning,
+        row.forked_from,
+        row.forked_at,
+        row.family,
+        row.provisional_title,
+        row.pinned,
+        row.archived,
+    )
 
 
 _POSITION_TYPES = (sessions.c.updated_at.type, sessions.c.number.type)
@@ -59,13 +80,37 @@ def _find_matches(
     connection: Connection, is_match: Sequence[ColumnElement[bool]], words: Sequence[str]
 ) -> Sequence[Row[Any]]:
     """Return the sessions that contain the words; the database finds some more, because it knows fewer letters."""
-    rows = connection.execute(select(sessions).where(*is_match).order_by(*NEWEST_FIRST))
-    return [row for row in rows if matches_words(words, row.title, row.id)]
+    rows = connection.execute(select(sessions).where(*is_match, _is_shown()).order_by(*NEWEST_FIRST))
+    return [row for row in rows if matches_words(words, row.title or row.provisional_title, row.id)]
+
+
+def _count(connection: Connection, is_match: Sequence[ColumnElement[bool]]) -> int:
+    return int(connection.execute(select(func.count()).select_from(sessions).where(*is_match)).scalar_one())
+
+
+def _is_shown() -> ColumnElement[bool]:
+    """Return the condition for a session that no branch of the same conversation was changed after."""
+    return or_(sessions.c.family.is_(None), not_(_is_hidden()))
+
+
+def _is_hidden() -> ColumnElement[bool]:
+    """Return the condition for a session that a branch of the same conversation was changed after."""
+    other = sessions.alias()
+    # An expression, so that SQLite does not read all later sessions of the owner instead of the few of the family.
+    is_branch = (other.c.family == sessions.c.family) & (func.coalesce(other.c.owner, "") == sessions.c.owner)
+    is_later = or_(
+        other.c.updated_at > sessions.c.updated_at,
+        and_(other.c.updated_at == sessions.c.updated_at, other.c.number > sessions.c.number),
+    )
+    return and_(sessions.c.family.is_not(None), exists().where(is_branch, is_later))
 
 
 def _contains(word: str) -> ColumnElement[bool]:
     pattern = to_like_pattern(word)
-    columns = (func.lower(column, type_=SafeText()) for column in (sessions.c.title, sessions.c.id))
+    columns = (
+        func.lower(column, type_=SafeText())
+        for column in (sessions.c.title, sessions.c.provisional_title, sessions.c.id)
+    )
     return or_(*(column.like(pattern, escape="\\") for column in columns))
 
 

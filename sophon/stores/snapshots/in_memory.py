@@ -59,13 +59,15 @@ class InMemorySnapshotStore:
     async def expire(self, before: datetime | None, keep: int) -> int:
         """See `SnapshotStore.expire`."""
         deleted = 0
-        for owner, snapshots in self._snapshots.items():
+        for owner, snapshots in list(self._snapshots.items()):
             count = count_expired([each.event.at for each in snapshots], before, keep)
             if count:
                 last = snapshots[count - 1]
                 self._chains[owner] = replace(self._chains[owner], anchor_number=last.number, anchor_hash=last.hash)
                 del snapshots[:count]
                 deleted += count
+            if not snapshots:
+                del self._snapshots[owner]
         return deleted
 
     def forget_owner(self, owner: str) -> int:

@@ -5,13 +5,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
 from sophon.stores.audit.contract import AuditChainState, AuditVerification
 from sophon.stores.audit.verification import verify_entries
 from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
 from sophon.stores.snapshots.in_memory import EMPTY_CHAIN, chain_snapshot, check_snapshot_times, count_expired
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.schema import snapshot_chains, snapshots
 
 IDS_PER_QUERY = 500
@@ -68,9 +69,12 @@ class SqlSnapshotStore:
         return frozenset(found)
 
     async def expire(self, before: datetime | None, keep: int) -> int:
-        """See `SnapshotStore.expire`. Uses a transaction per owner."""
-        expire = partial(_expire, before=before, keep=keep)
-        return sum([await self._database.write(partial(expire, owner=each)) for each in await self.list_owners()])
+        """See `SnapshotStore.expire`. Uses a transaction per owner and batch."""
+        deleted = 0
+        for owner in await self.list_owners():
+            while more := await self._database.write(partial(_expire, owner=owner, before=before, keep=keep)):
+                deleted += more
+        return deleted
 
 
 def add_snapshots(connection: Connection, events: Sequence[SnapshotEvent]) -> None:
@@ -126,9 +130,12 @@ def _verify(connection: Connection, owner: str) -> AuditVerification:
 
 
 def _expire(connection: Connection, owner: str, before: datetime | None, keep: int) -> int:
-    chain = select(snapshots.c.number, snapshots.c.at, snapshots.c.hash).where(snapshots.c.owner == owner)
-    entries = connection.execute(chain.order_by(snapshots.c.number)).all()
-    count = count_expired([row.at for row in entries], before, keep)
+    """Delete the oldest entries, at most `EXPIRE_BATCH_SIZE`: what is left is a valid chain after each batch."""
+    is_own = snapshots.c.owner == owner
+    chain = select(snapshots.c.number, snapshots.c.at, snapshots.c.hash).where(is_own).order_by(snapshots.c.number)
+    total = connection.execute(select(func.count()).where(is_own)).scalar_one()
+    entries = connection.execute(chain.limit(EXPIRE_BATCH_SIZE)).all()
+    count = min(count_expired([row.at for row in entries], before, keep - (total - len(entries))), len(entries))
     if not count:
         return 0
     last = entries[count - 1]

@@ -8,14 +8,14 @@ from typing import Literal, TypeAlias
 
 from sqlalchemy import Connection, Engine
 
+from sophon.stores.sql.dialects import TRANSACTION_ID
+
 CommitStatus: TypeAlias = Literal["committed", "aborted", "in progress"]
 
 
 def read_transaction_id(connection: Connection) -> int | None:
-    """Return the id of the open transaction; None if it has written nothing, or if its commit cannot be in doubt."""
-    if connection.dialect.name != "postgresql":
-        return None
-    found = connection.exec_driver_sql("SELECT txid_current_if_assigned()").scalar_one()
+    """Return the id of the open write transaction; None if its commit cannot be in doubt."""
+    found = connection.info.get(TRANSACTION_ID)
     return None if found is None else int(found)
 
 

@@ -19,6 +19,7 @@ from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
 from sophon.stores.sql.log_truncation import truncate_log
+from sophon.stores.sql.older_hosts import check_no_older_hosts
 from sophon.stores.sql.schema_migration import create_or_migrate_schema, find_schema_gaps, is_schema_current
 from sophon.stores.sql.sqlite_integrity import describe_damage
 from sophon.stores.sql.sqlite_log import find_log_problem
@@ -55,6 +56,8 @@ class Database:
         # Prepared statements call the driver directly, so its own errors reach us too.
         self.database_errors = (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error)
         self._open_lock = asyncio.Lock()
+        self._refusal: StoreError | None = None
+        """Why this process writes nothing any more."""
         self._readers: ThreadPoolExecutor | None = None
         self._writer: WriterThread | None = None
 
@@ -69,12 +72,25 @@ class Database:
             except BaseException:
                 readers.shutdown(wait=False)
                 raise
-            self._readers = readers
+            self._readers, self._refusal = readers, None
             self._writer = WriterThread(
                 self._write_connections,
                 partial(self._release, readers),
                 partial(self.health.record_failure, "unreachable"),
             )
+
+    async def migrate(self, *, force: bool) -> None:
+        """Migrate the schema of a store that is not open here. Raises StoreError.
+
+        While hosts of another version use it, only with `force`.
+        """
+        async with self._open_lock:
+            await asyncio.to_thread(self._prepare, force=force)
+
+    def refuse_writes(self, problem: str) -> StoreError:
+        """Write nothing any more until the store is opened again; return the error that every write raises."""
+        self._refusal = StoreError(self.name, problem)
+        return self._refusal
 
     async def close(self) -> None:
         """Complete queued writes and running reads, close the connections, end the threads."""
@@ -98,6 +114,8 @@ class Database:
         """
         if self._writer is None:
             raise self._not_open_error()
+        if self._refusal is not None:
+            raise self._refusal
         try:
             result = await self._writer.submit(work)
         except self.database_errors as error:
@@ -139,12 +157,12 @@ class Database:
             self.health.record_failure(found.kind)
         return found
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, force: bool = False) -> None:
         try:
             if self.file is not None:
                 secure_database_file(self.file)
                 self._check_log(self.file)
-            self._migrate()
+            self._migrate(force=force)
         except SophonError:
             raise
         except Exception as error:
@@ -153,7 +171,7 @@ class Database:
             # An open() that is cancelled or fails leaves no connection open.
             self._dispose()
 
-    def _migrate(self) -> None:
+    def _migrate(self, *, force: bool) -> None:
         with self._read_engine.connect() as connection:
             # Before anything is written: another program's database must stay unchanged.
             current = is_schema_current(connection, self.name)
@@ -163,6 +181,8 @@ class Database:
         with self._write_engine.begin() as connection:
             # It is checked again under the lock: of two processes that open a new database, only one makes its schema.
             if not current:
+                if not force:
+                    check_no_older_hosts(connection, self.name)
                 create_or_migrate_schema(connection)
                 self._check_schema(connection)
             self._on_open(connection)

@@ -20,6 +20,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from sophon.security import hide_url_secrets
 from sophon.stores.sql.pool_log import POOL_NAME, silence_lost_connections
+from sophon.stores.sql.process_locks import hold_process_lock
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
@@ -30,6 +31,10 @@ WRITE_LOCK_KEY = 5070146863
 
 SERVER_TIMEOUT_SECONDS = 10
 """Connect and TCP timeout for a server that does not answer: without them a thread would wait for hours."""
+
+IDLE_TRANSACTION_SECONDS = 5
+"""Time after which the server ends a transaction whose client sends nothing: a process that is stopped within one must
+not keep the write lock of all. Below the lock timeout, so that those who wait for the lock succeed."""
 
 DRIVER_BY_SCHEME = {
     "sqlite": "sqlite+pysqlite",
@@ -49,6 +54,9 @@ SQLite's 4096 it is three times as large."""
 LOG_BYTES = 4 * 1024 * 1024
 """Size of the write-ahead log after which SQLite copies it into the file; its default is 1,000 pages of any size."""
 
+TRANSACTION_ID = "sophon_transaction_id"
+"""Key of the id of the open write transaction in `Connection.info`."""
+
 _RETRY_SECONDS = 0.01
 
 
@@ -65,13 +73,15 @@ def create_engine_for(url: URL, mode: Literal["read", "write"], lock_timeout_sec
         pool_logging_name=POOL_NAME,
         isolation_level="READ COMMITTED" if mode == "write" else "REPEATABLE READ",
         connect_args={
-            "options": f"-c lock_timeout={int(lock_timeout_seconds * 1000)}",
+            "options": f"-c lock_timeout={int(lock_timeout_seconds * 1000)} "
+            f"-c idle_in_transaction_session_timeout={int(IDLE_TRANSACTION_SECONDS * 1000)}",
             "connect_timeout": SERVER_TIMEOUT_SECONDS,
             "tcp_user_timeout": SERVER_TIMEOUT_SECONDS * 1000,
         },
     )
     silence_lost_connections(engine.dialect.loaded_dbapi)
     if mode == "write":
+        hold_process_lock(engine)
         event.listen(engine, "begin", _take_write_lock)
     return engine
 
@@ -107,7 +117,8 @@ def describe_url(url: URL) -> str:
     """Return the database's name for messages: the file, or the URL without user, password and options."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database or ""))
-    return hide_url_secrets(url.render_as_string(hide_password=False))
+    shown = url.set(drivername=url.get_backend_name())  # without the driver, which nobody has written there
+    return hide_url_secrets(shown.render_as_string(hide_password=False))
 
 
 def _sqlite_engine(url: URL, mode: Literal["read", "write"], size: int, patience_seconds: float) -> Engine:
@@ -177,4 +188,6 @@ def _begin_with(connection: Connection, statement: str) -> None:
 
 
 def _take_write_lock(connection: Connection) -> None:
-    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK_KEY})")
+    # With the id, which tells what became of the transaction if its commit gets no answer: one round trip for both.
+    locked = connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK_KEY}), txid_current()").one()
+    connection.info[TRANSACTION_ID] = locked[1]

@@ -26,6 +26,7 @@ _KIND_BY_SQLITE_CODE = {
 _KIND_BY_SQLSTATE_PREFIX = (
     ("53100", "full"),
     ("53", "overloaded"),
+    ("25P03", "unreachable"),
     ("25006", "read_only"),
     ("55P03", "locked"),
     ("40", "locked"),

@@ -41,8 +41,19 @@ sessions = Table(
     Column("said", BigInteger, nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    Column("planning", Text),
+    # Of a copy: the session and the seq up to which it was copied. Branches of one conversation have the same family.
+    Column("forked_from", SafeText),
+    Column("forked_at", BigInteger),
+    Column("family", SafeText),
+    Column("provisional_title", SafeText, nullable=False, server_default=""),
+    Column("pinned", Boolean, nullable=False, server_default=false()),
+    Column("archived", Boolean, nullable=False, server_default=false()),
     Index("sessions_by_update", "updated_at", "number"),
     Index("sessions_by_owner", "owner", "updated_at", "number"),
+    # Partial: most sessions are neither copies nor branches, and need no entry.
+    Index("sessions_by_family", "family", sqlite_where=text("family IS NOT NULL")),
+    Index("sessions_by_source", "forked_from", sqlite_where=text("forked_from IS NOT NULL")),
 )
 
 # Keys of `records`, `events` and `traces`: see `row_keys`. A session's deletion deletes their rows.
@@ -56,6 +67,14 @@ records = Table(
     Column("data", JsonText, nullable=False),
     Column("said", Boolean, nullable=False),
     Column("at", UtcTime, nullable=False),
+)
+
+# State of the index of messages, whose own table only migrations and `message_search.sqlite_table` create.
+message_index = Table(
+    "message_index",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", BigInteger, nullable=False),
 )
 
 # Large texts, each stored once per session under the hash of its content. `parts` instead of `text`: the text consists
@@ -214,6 +233,7 @@ runs = Table(
     Index("runs_by_session", "session_id", "number"),
     Index("runs_by_owner", "owner", "number"),
     Index("runs_unfinished", "status", "number", sqlite_where=IS_UNFINISHED),
+    Index("runs_unfinished_of_session", "session_id", "number", sqlite_where=IS_UNFINISHED),
     Index("runs_unsuccessful", "status", "number", sqlite_where=IS_UNSUCCESSFUL),
     Index("runs_signalled", "number", sqlite_where=IS_SIGNALLED),
     sqlite_autoincrement=True,
@@ -567,7 +587,7 @@ goals = Table(
 api_tokens = Table(
     "api_tokens",
     metadata,
-    Column("id", Text, primary_key=True),
+    Column("id", SafeText, primary_key=True),
     Column("digest", Text, nullable=False),
     Column("principal", SafeText, nullable=False),
     Column("name", SafeText, nullable=False),
@@ -621,6 +641,45 @@ preferences = Table(
     Column("person", SafeText, primary_key=True),
     Column("data", JsonText, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+)
+
+# Files that people attach to messages. The bytes stand last, so that SQLite reads no page of them for the facts.
+attachments = Table(
+    "attachments",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("id", SafeText, nullable=False, unique=True),
+    Column("owner", SafeText, nullable=False),
+    Column("name", SafeText, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Index("attachments_by_owner", "owner"),
+    Index("attachments_by_time", "created_at"),
+)
+
+# A file without a row here is unsent, and expires.
+attachment_uses = Table(
+    "attachment_uses",
+    metadata,
+    Column("session", _RowNumber, ForeignKey("sessions.number", ondelete="CASCADE"), primary_key=True),
+    Column("attachment", _RowNumber, ForeignKey("attachments.number", ondelete="CASCADE"), primary_key=True),
+    Index("attachment_uses_by_attachment", "attachment"),
+)
+
+# A row per lease that was acquired; its number is the token, which a lease of the same name never has again.
+leases = Table(
+    "leases",
+    metadata,
+    Column("number", _RowNumber, primary_key=True),
+    Column("name", SafeText, nullable=False, unique=True),
+    Column("holder", SafeText, nullable=False),
+    Column("until", UtcTime, nullable=False),
+    Column("schema_version", Text, nullable=False),
+    Column("details", JsonText),
+    sqlite_autoincrement=True,
 )
 
 # One row; it is written to find out whether the database can be written.

@@ -1,5 +1,6 @@
 """Schema version check and migration (Alembic)."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import (
@@ -18,11 +19,15 @@ from sqlalchemy import (
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 33))
+REVISIONS = tuple(f"{number:04}" for number in range(1, 39))
 """The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
 
 VERSION_TABLE = "sophon_version"
 """Alembic's version table, renamed because another program in the same database may use the default name."""
+
+QUEUE_VERSION_SUFFIX = "_queue_version"
+"""End of the name of the table that each task queue of Sophon in a PostgreSQL database has; its other tables begin with
+the same words. Queue and store may share a database, and either may come first."""
 
 _SQLITE_COLUMNS = (
     "SELECT tables.name, columns.name FROM sqlite_master AS tables, pragma_table_info(tables.name) AS columns "
@@ -42,19 +47,30 @@ def is_schema_current(connection: Connection, store: str) -> bool:
     """Return whether no migration is needed; StoreError for a newer schema, or for tables of another program."""
     inspector = inspect(connection)
     if not inspector.has_table(VERSION_TABLE):
-        other_tables = inspector.get_table_names()
+        other_tables = remove_queue_tables(inspector.get_table_names())
         if other_tables:
             raise StoreError(
                 store,
                 f"it holds tables of another program ({', '.join(other_tables[:3])}); give Sophon one of its own",
             )
         return False
-    version = connection.execute(select(_versions.c.version_num)).scalar_one_or_none()
+    version = read_version(connection)
     if version is not None and version not in REVISIONS:
         raise StoreError(
             store, f"its schema {version!r} is newer than this Sophon, which knows {REVISIONS[-1]!r}; update Sophon"
         )
     return version == REVISIONS[-1]
+
+
+def remove_queue_tables(names: Sequence[str]) -> list[str]:
+    """Return the names without those of the tables of Sophon's task queues."""
+    queues = [each.removesuffix("version") for each in names if each.endswith(QUEUE_VERSION_SUFFIX)]
+    return [each for each in names if not each.startswith(tuple(queues))]
+
+
+def read_version(connection: Connection) -> str | None:
+    """Return the version of the schema of a store; None before its first migration."""
+    return connection.execute(select(_versions.c.version_num)).scalar_one_or_none()
 
 
 def find_schema_gaps(connection: Connection) -> list[str]:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import sub_agents
 from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
 
@@ -58,9 +59,9 @@ class SqlSubAgentStore:
         return await self._database.write(lambda connection: connection.execute(change).rowcount) > 0
 
     async def expire(self, before: datetime) -> int:
-        """See `SubAgentStore.expire`."""
-        old = delete(sub_agents).where(sub_agents.c.created_at < before)
-        return await self._database.write(lambda connection: connection.execute(old).rowcount)
+        """See `SubAgentStore.expire`. Uses a transaction per batch."""
+        old = select(sub_agents.c.number).where(sub_agents.c.created_at < before).order_by(sub_agents.c.number)
+        return await delete_in_batches(self._database, sub_agents.c.number, old)
 
 
 def put_sub_agents(connection: Connection, rows: Sequence[SubAgentRun]) -> None:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from sophon.messages import ToolResult
 from sophon.slotted_dataclass import slotted_dataclass
+from sophon.stores.run_fence import RunFence
 
 
 @slotted_dataclass
@@ -31,8 +32,11 @@ class Journal(Protocol):
         """Return the entries of a run by call id."""
         ...
 
-    async def delete(self, run_id: str) -> None:
-        """Delete the entries of a finished run and of its plan steps (`run_id/...`)."""
+    async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
+        """Delete the entries of a finished run and of its plan steps (`run_id/...`).
+
+        Raises StaleRun for an old fence.
+        """
         ...
 
     async def expire(self, before: datetime) -> int:

@@ -1,11 +1,12 @@
 """In-memory journal. Runs are grouped by their turn, so that deleting one turn scans no other."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Protocol
 
 from sophon.messages import ToolResult
+from sophon.stores.run_fence import RunFence
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
@@ -22,6 +23,8 @@ class InMemoryJournal:
     def __init__(self, runs: Mapping[str, Ending] | None = None) -> None:
         self._runs: Mapping[str, Ending] = {} if runs is None else runs
         self._turns: defaultdict[str, dict[str, dict[str, JournalEntry]]] = defaultdict(dict)
+        self.check_fence: Callable[[RunFence | None], None] = lambda _: None
+        """That of the store's runs."""
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
         """See `Journal.start`."""
@@ -44,8 +47,9 @@ class InMemoryJournal:
         turn = self._turns.get(_turn_of(run_id))
         return dict(turn.get(run_id, {})) if turn else {}
 
-    async def delete(self, run_id: str) -> None:
+    async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
         """See `Journal.delete`."""
+        self.check_fence(fence)
         turn_id = _turn_of(run_id)
         if turn_id == run_id:
             self._turns.pop(turn_id, None)

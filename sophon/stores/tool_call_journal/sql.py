@@ -8,11 +8,13 @@ from sqlalchemy import Connection, bindparam, delete, func, or_, select
 from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.messages import ToolResult
+from sophon.stores.run_fence import RunFence
 from sophon.stores.sql.column_types import SafeText, escape_text
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import journal, runs
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
@@ -36,9 +38,9 @@ class SqlJournal:
         """See `Journal.load_entries`."""
         return await self._database.read(partial(_entries, run_id=run_id))
 
-    async def delete(self, run_id: str) -> None:
+    async def delete(self, run_id: str, *, fence: RunFence | None = None) -> None:
         """See `Journal.delete`."""
-        await self._database.write(partial(delete_entries, run_id=run_id))
+        await self._database.write(partial(_delete, run_id=run_id, fence=fence))
 
     async def expire(self, before: datetime) -> int:
         """See `Journal.expire`. Uses a transaction per batch of turns."""
@@ -72,6 +74,12 @@ def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
         )
         for row in connection.execute(query)
     }
+
+
+def _delete(connection: Connection, run_id: str, fence: RunFence | None) -> None:
+    if fence is not None:
+        check_fences(connection, [fence])
+    delete_entries(connection, run_id)
 
 
 def delete_entries(connection: Connection, run_id: str) -> None:

@@ -10,14 +10,12 @@ from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import turn_traces
 from sophon.stores.traces.contract import TraceWrite, TurnTotal
 from sophon.traces.serialization import trace_from_json, trace_to_stored
 from sophon.traces.trace import Trace
-
-EXPIRE_BATCH_SIZE = 1000
-"""Traces that are deleted in one transaction."""
 
 _COLUMNS = ("run_id", "session_id", "principal", "ended_at", "day", "status", "working_ms", "tokens", "cost_micros")
 

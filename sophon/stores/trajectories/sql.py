@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.schema import feedback as feedback_table
 from sophon.stores.sql.schema import trajectories
 from sophon.stores.trajectories.contract import (
@@ -89,8 +90,11 @@ class SqlTrajectoryStore:
         return await self._database.write(lambda connection: connection.execute(delete(trajectories)).rowcount)
 
     async def expire(self, before: datetime) -> int:
-        """See `TrajectoryStore.expire`."""
-        return await self._database.write(partial(_expire, before=before))
+        """See `TrajectoryStore.expire`. Uses a transaction per batch."""
+        said = select(feedback_table.c.run_id, feedback_table.c.principal).where(feedback_table.c.at < before)
+        await recheck_and_delete_in_batches(self._database, said.order_by(feedback_table.c.at))
+        old = select(trajectories.c.number).where(trajectories.c.at < before).order_by(trajectories.c.number)
+        return await delete_in_batches(self._database, trajectories.c.number, old)
 
 
 def add_trajectories(connection: Connection, writes: Sequence[TrajectoryWrite]) -> None:
@@ -100,8 +104,10 @@ def add_trajectories(connection: Connection, writes: Sequence[TrajectoryWrite]) 
         connection.execute(delete(trajectories).where(trajectories.c.run_id == trajectory.run_id))
         key = connection.execute(insert(trajectories), _row(trajectory)).inserted_primary_key
         assert key is not None
-        # The numbers of deleted sessions leave gaps, so that at most `keep` stay.
-        connection.execute(delete(trajectories).where(trajectories.c.number <= key[0] - write.keep))
+        # The numbers of deleted sessions leave gaps, so that at most `keep` stay. In a batch: it may be lower now.
+        beyond = select(trajectories.c.number).where(trajectories.c.number <= key[0] - write.keep)
+        oldest = beyond.order_by(trajectories.c.number).limit(EXPIRE_BATCH_SIZE)
+        connection.execute(delete(trajectories).where(trajectories.c.number.in_(oldest)))
 
 
 def delete_session_trajectories(connection: Connection, session_id: str) -> None:
@@ -142,11 +148,6 @@ def _list_feedback(connection: Connection, run_id: str) -> list[Feedback]:
     query = select(feedback_table).where(feedback_table.c.run_id == run_id)
     rows = connection.execute(query.order_by(feedback_table.c.at, feedback_table.c.principal)).mappings()
     return [Feedback(**{name: row[name] for name in _FEEDBACK_COLUMNS}) for row in rows]
-
-
-def _expire(connection: Connection, before: datetime) -> int:
-    connection.execute(delete(feedback_table).where(feedback_table.c.at < before))
-    return connection.execute(delete(trajectories).where(trajectories.c.at < before)).rowcount
 
 
 def _row(trajectory: Trajectory) -> dict[str, Any]:

@@ -175,3 +175,10 @@ class UsageStore(Protocol):
     async def expire(self, before: str) -> int:
         """Delete the usage of attempts before a day (`2026-01-31`) and return how many; the budget's sums stay."""
         ...
+
+    async def expire_accounts(self, before: str) -> int:
+        """Delete the sums and alerts of the days and months before a day; return how many.
+
+        The day must be at least a month ago, so that its month is over.
+        """
+        ...

@@ -144,7 +144,21 @@ class InMemoryUsageStore:
         for totals in (self._totals, *self._by_session.values()):
             for key in [key for key in totals if key[0] < before]:
                 del totals[key]
+        for session_id in [session_id for session_id, totals in self._by_session.items() if not totals]:
+            del self._by_session[session_id]
         return calls
+
+    async def expire_accounts(self, before: str) -> int:
+        """See `UsageStore.expire_accounts`."""
+        deleted = 0
+        for sums in (self._tokens, self._micros, self._payer_micros):
+            old = [key for key in sums if key[1] < before]
+            deleted += len(old)
+            for key in old:
+                del sums[key]
+        alerts = {key for key in self._alerts if key[1] < before}
+        self._alerts -= alerts
+        return deleted + len(alerts)
 
     def forget_session(self, session_id: str) -> None:
         """Keep the usage of a deleted session in the totals only."""

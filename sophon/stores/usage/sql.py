@@ -11,7 +11,7 @@ from sophon.clock import Clock
 from sophon.messages import Usage
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending
 from sophon.stores.usage.contract import (
@@ -123,6 +123,13 @@ class SqlUsageStore:
         """See `UsageStore.expire`. Uses a transaction per batch."""
         old = select(attempts.c.number).where(attempts.c.day < before).order_by(attempts.c.day)
         return await delete_in_batches(self._database, attempts.c.number, old)
+
+    async def expire_accounts(self, before: str) -> int:
+        """See `UsageStore.expire_accounts`. Uses a transaction per batch."""
+        # `2026-01` is before each day of that month.
+        sums = select(spending.c.provider, spending.c.period).where(spending.c.period < before)
+        alerts = select(*budget_alerts.primary_key).where(budget_alerts.c.period < before)
+        return sum([await recheck_and_delete_in_batches(self._database, each) for each in (sums, alerts)])
 
 
 def _reserve(

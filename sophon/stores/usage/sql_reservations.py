@@ -2,13 +2,13 @@
 
 The table `spending` holds usage plus open reservations. A row of `reservations` stores each reservation and the process
 that made it, so that another process can release it. A reservation is stale when it is older than an hour (it lasts for
-one attempt), or when its process no longer runs on this machine: a killed process can neither settle nor release. Stale
-reservations are released when the store is opened and before a reservation is refused.
+one attempt), or when its process has died: a killed process can neither settle nor release. PostgreSQL knows the live
+processes of all machines (`process_locks`); with a file those of this machine are asked for. Stale reservations are
+released when the store is opened and before a reservation is refused.
 """
 
 import os
 import platform
-import secrets
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
@@ -21,6 +21,7 @@ from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.process_locks import current_process_id, is_process_known
 from sophon.stores.sql.schema import reservations, spending
 from sophon.stores.usage.contract import (
     PayerLimits,
@@ -155,7 +156,11 @@ def add_spending(connection: Connection, provider: str, period: Period, tokens: 
 def release_stale_reservations(connection: Connection, clock: Clock) -> int:
     """Release every stale reservation; return how many."""
     oldest, me = clock.now() - MAX_RESERVATION_AGE, current_process()
-    stale = [row for row in connection.execute(select(reservations)).all() if row.at < oldest or _is_orphan(row, me)]
+    stale = [
+        row
+        for row in connection.execute(select(reservations)).all()
+        if row.at < oldest or _is_orphan(connection, row, me)
+    ]
     for row in stale:
         period = Period(row.day, row.month)
         held = Reservation(row.id, row.provider, period, row.tokens, row.micros, row.payer, row.task_type)
@@ -181,7 +186,9 @@ def _build_upsert(dialect: str) -> UpdateBase:
     return put.on_conflict_do_update(index_elements=key, set_={"amount": put.excluded.amount})
 
 
-def _is_orphan(reservation: Row[Any], me: ReservationOwner) -> bool:
+def _is_orphan(connection: Connection, reservation: Row[Any], me: ReservationOwner) -> bool:
+    if connection.dialect.name != "sqlite":
+        return reservation.process != me.process and not is_process_known(connection, reservation.process)
     if reservation.host != me.host:
         return False
     if reservation.pid == me.pid:
@@ -204,7 +211,7 @@ def _is_process_alive(pid: int) -> bool:
 
 @cache
 def _owner_of_pid(pid: int) -> ReservationOwner:
-    return ReservationOwner(platform.node(), pid, secrets.token_hex(8))
+    return ReservationOwner(platform.node(), pid, current_process_id())
 
 
 _UPSERT_SPENDING = PreparedStatement(_build_upsert)

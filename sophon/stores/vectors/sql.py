@@ -9,6 +9,7 @@ from sqlalchemy import (
     Connection,
     Integer,
     RowMapping,
+    Select,
     Text,
     bindparam,
     delete,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 
 from sophon.stores.sql.column_types import load_json
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import vectors
 from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorWrite
@@ -114,8 +116,9 @@ class SqlVectorStore:
         return await self._database.read(lambda connection: connection.execute(query).scalar_one())
 
     async def expire(self, namespace: str, before: datetime | None, keep: int) -> int:
-        """See `VectorStore.expire`."""
-        return await self._database.write(partial(_expire, namespace=namespace, before=before, keep=keep))
+        """See `VectorStore.expire`. Uses a transaction per batch."""
+        old = await self._database.read(partial(_find_old, namespace=namespace, before=before, keep=keep))
+        return await recheck_and_delete_in_batches(self._database, old) if old is not None else 0
 
 
 def put_vectors(connection: Connection, writes: Sequence[VectorWrite]) -> None:
@@ -154,7 +157,8 @@ def delete_vectors(connection: Connection, namespace: str, keys: Sequence[str] |
     return sum(connection.execute(delete(vectors).where(rows, vectors.c.key.in_(part))).rowcount for part in parts)
 
 
-def _expire(connection: Connection, namespace: str, before: datetime | None, keep: int) -> int:
+def _find_old(connection: Connection, namespace: str, before: datetime | None, keep: int) -> Select[tuple[int]] | None:
+    """Return the query of the rows that expire; None if none does. A vector that is put again has another number."""
     numbers = select(vectors.c.number).where(vectors.c.namespace == namespace).order_by(vectors.c.number.desc())
     first_dropped = connection.execute(numbers.offset(max(keep, 0)).limit(1)).scalar_one_or_none()
     conditions: list[Any] = []
@@ -163,8 +167,9 @@ def _expire(connection: Connection, namespace: str, before: datetime | None, kee
     if before is not None:
         conditions.append(vectors.c.at < before)
     if not conditions:
-        return 0
-    return connection.execute(delete(vectors).where(vectors.c.namespace == namespace, or_(*conditions))).rowcount
+        return None
+    is_old = (vectors.c.namespace == namespace) & or_(*conditions)
+    return select(vectors.c.number).where(is_old).order_by(vectors.c.number)
 
 
 def _to_row(row: Mapping[str, Any] | RowMapping) -> VectorRow:

@@ -15,10 +15,10 @@ from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import SyntheticChannel
 from sophon_channels.contract import (
-    Attachment,
     Button,
     ButtonPress,
     Channel,
+    ChannelAttachment,
     ChatLocation,
     OutboundMessage,
     Person,
@@ -30,12 +30,19 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.whatsapp.channel import WhatsAppChannel
+from tests.channels.email.mail_server import BOT, PASSWORD, needs_dovecot, serve_mail
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
 
 ENVIRONMENT = {"BOT": BOT_TOKEN, "TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
-NAMES = ["synthetic", "telegram", "whatsapp"]
+pytestmark = pytest.mark.usefixtures("email_package")
+
+NAMES = ["synthetic", "telegram", "whatsapp", "email"]
+CHATS = {"email": ("ada@example.com", "bob@example.com")}
+"""Two chats of a platform whose chats are not numbers."""
+LONG = {"email": 30_000}
+"""Words of a text of several messages, where it is not a thousand."""
 
 
 class Nobody:
@@ -44,6 +51,11 @@ class Nobody:
 
 
 def made(name: str, base: str | None = None) -> Channel:
+    if name == "email":
+        from sophon_email.channel import EmailChannel  # type: ignore[import-not-found]
+
+        environment = {"EMAIL_ADDRESS": BOT, "EMAIL_PASSWORD": PASSWORD, "EMAIL_IMAP": "imap://127.0.0.1"}
+        return EmailChannel({**environment, "EMAIL_SMTP": "smtp://127.0.0.1"})  # type: ignore[no-any-return]
     if name == "telegram":
         settings = TelegramSettings(enabled=True, token=Secret("BOT", "$env"), api_base=base)  # type: ignore[arg-type]
         return TelegramChannel(settings, ENVIRONMENT, SystemClock())
@@ -63,7 +75,7 @@ def made(name: str, base: str | None = None) -> Channel:
     return SyntheticChannel()
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[pytest.param(name, marks=needs_dovecot if name == "email" else ()) for name in NAMES])
 async def channel(request: pytest.FixtureRequest) -> AsyncIterator[Channel]:
     """Each, started before a server of its platform."""
     if request.param == "telegram":
@@ -80,13 +92,22 @@ async def channel(request: pytest.FixtureRequest) -> AsyncIterator[Channel]:
         yield channel
         await channel.stop()
         await graph.server.close()
+    elif request.param == "email":
+        from sophon_email.channel import EmailChannel
+
+        async with serve_mail() as server:
+            channel = EmailChannel(server.environment)
+            await channel.start(Nobody())
+            yield channel
+            await channel.stop()
     else:
         channel = made("synthetic")
         await channel.start(Nobody())
         yield channel
 
 
-def entry(channel: Channel, payload: dict[str, Any], chat: str = "10") -> OutboundEntry:
+def entry(channel: Channel, payload: dict[str, Any], number: int = 0) -> OutboundEntry:
+    chat = CHATS.get(channel.name, ("10", "11"))[number]
     return OutboundEntry("e", None, channel.name, channel.account, chat, "note", payload, attempts=1)
 
 
@@ -121,7 +142,7 @@ async def test_the_small_signs_never_raise(channel: Channel) -> None:
 
 async def test_a_file_that_is_not_there_is_an_error_that_says_so(channel: Channel, tmp_path: Any) -> None:
     with pytest.raises(ChannelError):
-        await channel.download_attachment(Attachment("gone", "image"), str(tmp_path / "file"), max_bytes=100)
+        await channel.download_attachment(ChannelAttachment("gone", "image"), str(tmp_path / "file"), max_bytes=100)
     assert not (tmp_path / "file").exists()
 
 
@@ -130,13 +151,15 @@ async def test_a_file_is_sent_with_its_caption_and_one_that_is_gone_never_will_b
 ) -> None:
     path = tmp_path.resolve() / "report.txt"
     path.write_bytes(b"figures")
-    payloads = channel.render_payloads(OutboundMessage("**a** " * 1500, file_path=str(path), media_type="text/plain"))
+    payloads = channel.render_payloads(
+        OutboundMessage("**a** " * LONG.get(channel.name, 1500), file_path=str(path), media_type="text/plain")
+    )
     assert orjson.loads(orjson.dumps(payloads)) == payloads
     assert len(payloads) > 1
     assert [payload.get("file") for payload in payloads] == [str(path), *[None] * (len(payloads) - 1)]
     assert isinstance(await channel.send(entry(channel, payloads[0])), SendSucceeded)
     path.unlink()
-    receipt = await channel.send(entry(channel, payloads[0], "11"))
+    receipt = await channel.send(entry(channel, payloads[0], 1))
     assert isinstance(receipt, SendUndeliverable)
     assert "report.txt" in receipt.error
 

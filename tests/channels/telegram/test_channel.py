@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sophon.testing import VirtualClock
-from sophon_channels.contract import Attachment, Channel, SelfTestResult
+from sophon_channels.contract import Channel, ChannelAttachment, SelfTestResult
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.api.downloads import MAX_DOWNLOAD_BYTES
 from sophon_channels.telegram.channel import TelegramChannel
@@ -17,7 +17,7 @@ from tests.channels.telegram.bot_api import CUT, TOKEN, Answer, BotApi
 from tests.channels.telegram.conftest import Open
 from tests.channels.telegram.parts import ENVIRONMENT, Box, message, settings
 
-FILE = Attachment("f1", "document", name="log.txt")
+FILE = ChannelAttachment("f1", "document", name="log.txt")
 
 
 async def test_it_starts_registers_its_commands_and_runs(opened: Open, api: BotApi) -> None:
@@ -110,22 +110,37 @@ async def test_a_file_is_streamed_to_the_disk(opened: Open, api: BotApi, tmp_pat
     assert target.read_bytes() == content
 
 
+async def test_a_file_is_downloaded_by_a_process_that_does_not_receive(
+    opened: Open, api: BotApi, tmp_path: Path
+) -> None:
+    api.files["f1"] = {"file_id": "f1", "file_unique_id": "u", "file_path": "log.txt", "file_size": 3}
+    api.contents["log.txt"] = b"log"
+    channel = await opened()
+    await channel.stop()
+    assert await channel.download_attachment(FILE, str(tmp_path / "log.txt"), max_bytes=MAX_DOWNLOAD_BYTES) == 3
+
+
 @pytest.mark.parametrize(
     ("attachment", "told", "actual", "problem"),
     [
-        (Attachment("f1", "video", size=MAX_DOWNLOAD_BYTES + 1), 10, 10, "the video is too large: 20971521 bytes"),
+        (
+            ChannelAttachment("f1", "video", size=MAX_DOWNLOAD_BYTES + 1),
+            10,
+            10,
+            "the video is too large: 20971521 bytes",
+        ),
         (FILE, 2000, 2000, "'log.txt' is too large: 2000 bytes, and at most 1000"),
         (FILE, None, 2000, "too large"),
         (FILE, 900, 800, "is damaged: 800 of 900 bytes arrived"),
         (FILE, 900, None, "could not be downloaded: download: 404"),
-        (Attachment("gone", "image"), 10, 10, "wrong file_id"),
+        (ChannelAttachment("gone", "image"), 10, 10, "wrong file_id"),
     ],
 )
 async def test_a_file_that_is_not_as_it_should_be_leaves_nothing_behind(
     opened: Open,
     api: BotApi,
     tmp_path: Path,
-    attachment: Attachment,
+    attachment: ChannelAttachment,
     told: int | None,
     actual: int | None,
     problem: str,

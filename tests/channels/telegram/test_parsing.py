@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.contract import Attachment, ButtonPress, ChatLocation, ChatMigrated, InboundMessage, Person
+from sophon_channels.contract import (
+    ButtonPress,
+    ChannelAttachment,
+    ChatLocation,
+    ChatMigrated,
+    InboundMessage,
+    MessageEdited,
+    Person,
+)
 from sophon_channels.telegram.mentions import BotIdentity
 from sophon_channels.telegram.parsing import parse_update
 from tests.channels.telegram.parts import ADA, DIRECT, GROUP, SENT_AT, message, press
@@ -37,6 +45,18 @@ def test_a_message_tells_who_wrote_what_where_and_when() -> None:
 def test_the_same_message_has_the_same_identity_whatever_its_update_is_called() -> None:
     first, again = message(number=7), {**message(number=7), "update_id": 5}
     assert written(first).external_id == written(again).external_id
+
+
+def edit(text: str, at: int = 7) -> MessageEdited:
+    (found,) = parse_update({"update_id": 9, "edited_message": {**message(text)["message"], "edit_date": at}}, BOT, NOW)
+    assert isinstance(found, MessageEdited)
+    return found
+
+
+def test_an_edit_is_one_of_the_message_and_two_within_a_second_are_two() -> None:
+    assert edit("better").message == written(message("better"))
+    assert edit("better").external_id == edit("better").external_id
+    assert len({edit(text, at).external_id for text, at in (("a", 7), ("b", 7), ("a", 8))}) == 3
 
 
 def test_two_delayed_messages_with_the_id_0_are_two() -> None:
@@ -123,7 +143,7 @@ def test_a_photo_comes_in_its_largest_size_with_its_caption_and_album() -> None:
         message(text=None, photo=sizes, caption="@sophon_bot see", caption_entities=entities, media_group_id="9")
     )
     assert (arrival.text, arrival.media_group_id, arrival.is_mention) == ("see", "9", True)
-    assert arrival.attachments == (Attachment("l", "image", media_type="image/jpeg", size=90000),)
+    assert arrival.attachments == (ChannelAttachment("l", "image", media_type="image/jpeg", size=90000),)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +205,8 @@ def test_both_messages_of_a_move_are_one_move(fields: dict[str, Any]) -> None:
     "update",
     [
         {"update_id": 1},
-        {"update_id": 1, "edited_message": message()["message"]},
+        {"update_id": 1, "edited_message": message(number=0)["message"]},
+        {"update_id": 1, "edited_channel_post": message()["message"]},
         {"update_id": 1, "channel_post": message()["message"]},
         {"update_id": 1, "from_the_future": {"id": 1}},
         message(**{"from": {**ADA, "is_bot": True}}),

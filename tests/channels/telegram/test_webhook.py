@@ -43,7 +43,7 @@ async def test_the_webhook_is_registered_with_its_secret_and_drops_nothing(
             "secret_token": SECRET,
             "max_connections": 1,
             "drop_pending_updates": False,
-            "allowed_updates": ["message", "callback_query", "message_reaction"],
+            "allowed_updates": ["message", "edited_message", "callback_query", "message_reaction"],
         }
     ]
     assert api.of("getUpdates") == []

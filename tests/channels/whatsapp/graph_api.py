@@ -57,6 +57,36 @@ class Interactive(Strict):
     action: Action
 
 
+class Row(Strict):
+    id: str = Field(min_length=1, max_length=200)
+    title: str = Field(min_length=1, max_length=24)
+    description: str | None = Field(default=None, min_length=1, max_length=72)
+
+
+class Section(Strict):
+    """Only one of several sections needs a title."""
+
+    rows: list[Row] = Field(min_length=1, max_length=10)
+
+
+class ListAction(Strict):
+    button: str = Field(min_length=1, max_length=20)
+    sections: list[Section] = Field(min_length=1, max_length=1)
+
+    @field_validator("sections")
+    @classmethod
+    def unique(cls, sections: list[Section]) -> list[Section]:
+        ids = [row.id for section in sections for row in section.rows]
+        assert len(set(ids)) == len(ids), "ids are unique"
+        return sections
+
+
+class InteractiveList(Strict):
+    type: Literal["list"]
+    body: Body
+    action: ListAction
+
+
 class Context(Strict):
     message_id: str = Field(min_length=1)
 
@@ -81,7 +111,7 @@ class TextMessage(Message):
 
 class ButtonMessage(Message):
     type: Literal["interactive"]
-    interactive: Interactive
+    interactive: Interactive | InteractiveList
 
 
 class Media(Strict):

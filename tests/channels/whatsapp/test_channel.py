@@ -10,8 +10,8 @@ import pytest
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.testing import VirtualClock
 from sophon_channels.contract import (
-    Attachment,
     Button,
+    ChannelAttachment,
     ChatLocation,
     OutboundMessage,
     SendAmbiguous,
@@ -69,6 +69,18 @@ async def test_a_question_has_reply_buttons(channel: Any, graph: GraphApi) -> No
     await sent(channel, "May it?", is_markdown=False, buttons=(Button("Approve", "ap:1"), Button("Reject", "ap:2")))
     replies = [each["reply"] for each in graph.messages[0]["interactive"]["action"]["buttons"]]
     assert replies == [{"id": "ap:1", "title": "Approve"}, {"id": "ap:2", "title": "Reject"}]
+
+
+async def test_a_question_of_many_choices_is_a_list_whose_rows_are_presses(channel: Any, graph: GraphApi) -> None:
+    choices = tuple(
+        Button(f"Choice {number} of all of these drinks", f"ap:7Q4K2M9X:{number}") for number in range(1, 10)
+    )
+    await sent(channel, "Which?", is_markdown=False, buttons=choices)
+    interactive = graph.messages[0]["interactive"]
+    assert (interactive["type"], interactive["body"]["text"]) == ("list", "Which?")
+    [section] = interactive["action"]["sections"]
+    assert [row["id"] for row in section["rows"]] == [choice.data for choice in choices]
+    assert section["rows"][0]["description"] == "Choice 1 of all of these drinks"
 
 
 async def test_what_may_be_a_repeat_says_so(channel: Any, graph: GraphApi) -> None:
@@ -152,8 +164,22 @@ async def test_busy_marks_as_read_and_shows_that_an_answer_is_written(channel: A
 
 async def test_a_file_is_fetched_whole(channel: Any, graph: GraphApi, tmp_path: Any) -> None:
     graph.files["99"] = b"\x89PNG" * 1000
-    assert await channel.download_attachment(Attachment("99", "image"), str(tmp_path / "f"), max_bytes=10_000) == 4000
+    assert (
+        await channel.download_attachment(ChannelAttachment("99", "image"), str(tmp_path / "f"), max_bytes=10_000)
+        == 4000
+    )
     assert (tmp_path / "f").read_bytes() == graph.files["99"]
+
+
+async def test_a_file_is_fetched_by_a_process_that_does_not_receive(
+    channel: Any, graph: GraphApi, tmp_path: Any
+) -> None:
+    graph.files["99"] = b"\x89PNG" * 1000
+    await channel.stop()
+    assert (
+        await channel.download_attachment(ChannelAttachment("99", "image"), str(tmp_path / "f"), max_bytes=10_000)
+        == 4000
+    )
 
 
 @pytest.mark.parametrize(
@@ -169,13 +195,13 @@ async def test_a_file_that_is_too_large_or_damaged_is_not_kept(
 ) -> None:
     graph.files["99"], graph.declared["99"] = b"x" * 4000, declared
     with pytest.raises(ChannelError, match=said):
-        await channel.download_attachment(Attachment("99", "image"), str(tmp_path / "f"), max_bytes=limit)
+        await channel.download_attachment(ChannelAttachment("99", "image"), str(tmp_path / "f"), max_bytes=limit)
     assert not (tmp_path / "f").exists()
 
 
 async def test_a_file_that_is_gone_says_so(channel: Any, tmp_path: Any) -> None:
     with pytest.raises(ChannelError, match="could not be downloaded"):
-        await channel.download_attachment(Attachment("gone", "image"), str(tmp_path / "f"), max_bytes=10_000)
+        await channel.download_attachment(ChannelAttachment("gone", "image"), str(tmp_path / "f"), max_bytes=10_000)
 
 
 @pytest.mark.parametrize(

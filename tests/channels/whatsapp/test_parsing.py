@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon_channels.contract import (
-    Attachment,
     ButtonPress,
+    ChannelAttachment,
     DeliveryReceipt,
     IdentityChanged,
     InboundMessage,
+    MessageEdited,
     MessageReaction,
 )
 from sophon_channels.whatsapp.parsing import parse_webhook
@@ -120,7 +121,7 @@ def test_media_are_attachments_with_their_caption(kind: str) -> None:
     [found] = parse_webhook(body(message(kind, **{kind: media})), NUMBER, NOW)
     assert isinstance(found, InboundMessage)
     expected = "image" if kind == "sticker" else kind
-    assert found.attachments == (Attachment("99", expected, "x.pdf", "a/b", None, "c2hh"),)  # type: ignore[arg-type]
+    assert found.attachments == (ChannelAttachment("99", expected, "x.pdf", "a/b", None, "c2hh"),)  # type: ignore[arg-type]
     assert found.text == "log"
 
 
@@ -254,3 +255,23 @@ def test_a_reaction_names_the_message_and_one_that_was_taken_back_has_no_emoji()
         (MessageReaction, "wamid.bot", ("👎",), ""),
         (MessageReaction, "wamid.bot", (), ""),
     ]
+
+
+def test_an_edit_has_the_identity_of_the_message_and_one_of_its_own() -> None:
+    inner = {"type": "text", "text": {"body": "better"}}
+    edit = {"original_message_id": "wamid.OLD", "message": inner}
+    (found,) = parse_webhook(body(message("edit", edit=edit)), NUMBER, NOW)
+    assert isinstance(found, MessageEdited)
+    assert found.external_id == message("edit")["id"]
+    assert (found.message.external_id, found.message.text) == ("wamid.OLD", "better")
+    assert found.message.person.number == message("edit")["from"]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{}, {"original_message_id": "w"}, {"message": {"type": "text", "text": {"body": "x"}}}]
+    + [{"original_message_id": "w", "message": {"type": kind}} for kind in ("edit", "system", "reaction", "revoke")],
+)
+def test_an_edit_of_nothing_is_none(edit: dict[str, Any]) -> None:
+    found = parse_webhook(body(message("edit", edit=edit)), NUMBER, NOW)
+    assert not any(isinstance(each, MessageEdited) and each.message.text for each in found)

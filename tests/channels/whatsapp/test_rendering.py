@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.text.utf16 import utf16_length
-from sophon_channels.whatsapp.rendering import render_payloads
+from sophon_channels.whatsapp.rendering import build_list_rows, render_payloads
 from tests.properties import examples
 
 
@@ -71,7 +71,10 @@ def test_a_question_has_its_buttons_behind_a_body_that_fits(text: str) -> None:
     [
         [Button("a", "1")] * 2,
         [Button(str(number), "x") for number in range(4)],
-        [Button("x" * 21, "1")],
+        [Button(str(number), str(number)) for number in range(11)],
+        [Button("x" * 73, "1")],
+        [Button("x" * 30, "1"), Button("x" * 30, "2")],
+        [Button("x" * 30, "y" * 201)],
         [Button("", "1")],
         [Button("x", "y" * 257)],
     ],
@@ -79,6 +82,25 @@ def test_a_question_has_its_buttons_behind_a_body_that_fits(text: str) -> None:
 def test_buttons_that_whatsapp_would_refuse_are_a_mistake(given: list[Button]) -> None:
     with pytest.raises(ValueError, match=r"button|title"):
         render_payloads(OutboundMessage("text", buttons=tuple(given)))
+
+
+def test_more_choices_than_buttons_and_long_ones_are_the_rows_of_a_list() -> None:
+    labels = ["Tea", "Coffee", "Juice", "A very long description of a beverage"]
+    buttons = tuple(Button(label, str(number)) for number, label in enumerate(labels))
+    [made] = render_payloads(OutboundMessage("What?", buttons=buttons))
+    assert "buttons" not in made
+    assert made["rows"][0] == {"id": "0", "title": "Tea"}
+    assert made["rows"][3] == {"id": "3", "title": "A very long description…", "description": labels[3]}
+
+
+@given(st.lists(st.text(min_size=1, max_size=40), min_size=1, max_size=10, unique=True))
+def test_every_row_keeps_the_limits_or_is_a_mistake(labels: list[str]) -> None:
+    try:
+        rows = build_list_rows([Button(label, str(number)) for number, label in enumerate(labels)])
+    except ValueError:
+        return
+    assert all(1 <= utf16_length(row["title"]) <= 24 for row in rows)
+    assert all(utf16_length(row.get("description", "x")) <= 72 for row in rows)
 
 
 def test_code_cannot_end_its_block() -> None:

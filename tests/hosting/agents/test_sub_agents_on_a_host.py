@@ -2,6 +2,9 @@
 
 from sophon import Decision
 from sophon.events import SubAgentChanged
+from sophon_hosting.fanout.contract import RunSignalled
+from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
+from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.sub_agent_cancellation import cancel_sub_agent
 from tests.agents import ask, call
 from tests.hosting.agents.conftest import HostedShop
@@ -109,6 +112,30 @@ async def test_a_wish_that_another_process_has_stored_is_found(shop: HostedShop)
     [row] = await shop.store.sub_agents.list_unfinished()
     assert await shop.store.sub_agents.request_cancel(row.id)
     await shop.clock.advance(6)
+    assert (await shop.ended(receipt)).status == "completed"
+    assert [each.state for each in shop.events.of(SubAgentChanged)][-1] == "cancelled"
+
+
+async def test_a_wish_of_another_process_is_found_at_its_signal(shop: HostedShop) -> None:
+    host = await shop.host()
+    network = LocalNetwork()
+    there = LocalFanout(network)
+    await there.open()
+    host.fanout = LocalFanout(network)
+    host.signals = RunSignals(host.fanout, host._notice_signal)
+    await host.fanout.open()
+    host.signals.start()
+    shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}
+    receipt = await shop.send()
+    await shop.until(lambda: bool(shop.ran))
+
+    async def stored() -> bool:
+        return bool(await shop.store.sub_agents.list_unfinished())
+
+    await shop.until(stored)
+    [row] = await shop.store.sub_agents.list_unfinished()
+    assert await shop.store.sub_agents.request_cancel(row.id)
+    there.publish(RunSignalled(receipt.task_id, "cancel"))
     assert (await shop.ended(receipt)).status == "completed"
     assert [each.state for each in shop.events.of(SubAgentChanged)][-1] == "cancelled"
 

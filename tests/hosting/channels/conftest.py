@@ -1,9 +1,10 @@
 """A host with a channel that exists in memory only."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.channels.inbound.inbound_options import InboundOptions
+from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
@@ -134,6 +137,9 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             brain: Brain | None = None,
             capacity: int = 100,
             guarded: bool = False,
+            debounce_seconds: float = 0.0,
+            transcriber: Transcriber | None = None,
+            group_history: Mapping[str, int] = MappingProxyType({}),
             **settings: Any,
         ) -> Running:
             channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
@@ -148,7 +154,8 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                     **settings,
                 },
             )
-            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy)])
+            inbound = InboundOptions(debounce_seconds, group_history)
+            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy, inbound)], transcriber)
             host = Host(
                 services,
                 add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from sophon.stores.memories.contract import MemoryEntry
-from sophon_channels.contract import Attachment, ChatLocation, Person
+from sophon_channels.contract import ChannelAttachment, ChatLocation, Person
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from tests.hosting.channels.conftest import Brain
@@ -46,7 +46,7 @@ async def test_a_group_that_moves_keeps_its_memory(start) -> None:
 
 async def test_files_of_a_group_and_of_its_members_are_apart(start, tmp_path: Path) -> None:
     running = await start(channel=SyntheticChannel(attachment_contents={"f": b"figures"}))
-    files = (Attachment("f", "document", "a.txt"),)
+    files = (ChannelAttachment("f", "document", "a.txt"),)
     await say(running, "mine", "You said: mine", attachments=files)
     await say(running, "ours", "You said: ours", group=True, attachments=files)
     folders = sorted(each.relative_to(tmp_path).parts[1] for each in tmp_path.glob("principals/*/uploads"))

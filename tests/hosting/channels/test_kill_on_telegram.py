@@ -134,3 +134,35 @@ async def test_an_album_whose_pieces_come_before_and_after_a_kill_is_one_message
     [file] = here.folder.glob("data/*.db")
     with closing(sqlite3.connect(file)) as database:
         assert database.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+LIMITED = """
+from sophon_hosting.channels.inbound import media_groups
+
+media_groups.MAX_DEBOUNCE_SECONDS = 8
+"""
+"""For the second process, which is not to wait for the whole time again."""
+
+
+async def test_quick_messages_before_and_after_a_kill_are_one_message_and_an_edit_is_in_it(
+    api: BotApi, program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOT", TOKEN)
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    here = program(Channels={"Telegram": {**telegram, "DebounceSeconds": 30}})
+    brain = here.folder / "brain.py"
+    serving = await asyncio.to_thread(here.serve)
+    await api.deliver(update(1, "first"), update(2, "secnod"))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await api.until_confirmed(3)
+    assert (await serving.ended(signal.SIGKILL))[0] == -signal.SIGKILL
+    brain.write_text(brain.read_text() + LIMITED)
+    correction = update(2, "second")["message"]
+    await api.deliver({"update_id": 3, "edited_message": {**correction, "edit_date": 5}}, update(4, "third"))
+    await asyncio.to_thread(here.serve)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        [answer] = await api.called("sendMessage")
+    assert [line for line in answer["text"].splitlines() if line.isupper()] == ["FIRST", "SECOND", "THIRD"]
+    [file] = here.folder.glob("data/*.db")
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM runs").fetchone() == (1,)

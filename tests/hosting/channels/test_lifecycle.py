@@ -13,7 +13,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
-from sophon_channels.contract import Attachment, ChatLocation
+from sophon_channels.contract import ChannelAttachment, ChatLocation
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.channels import lifecycle as switchboard
@@ -83,7 +83,7 @@ class Torn(SyntheticChannel):
         super().__init__(attachment_contents={"f": b"the whole file"})
         self.hangs, self.torn = hangs, True
 
-    async def download_attachment(self, attachment: Attachment, target: str, *, max_bytes: int) -> int:
+    async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
         if not self.torn:
             return await super().download_attachment(attachment, target, max_bytes=max_bytes)
         await asyncio.to_thread(Path(target).write_bytes, b"the wh")
@@ -163,7 +163,7 @@ async def test_a_turn_that_goes_on_after_a_restart_waits_for_its_channel_before_
 
     first = await start()
     await first.host.pause()
-    await first.channel.deliver_message("look", attachments=(Attachment("f", "document", "a.txt"),))
+    await first.channel.deliver_message("look", attachments=(ChannelAttachment("f", "document", "a.txt"),))
     await first.end()
     channel = Slow(attachment_contents={"f": b"content"})
     running = await start(store=first.store, channel=channel)

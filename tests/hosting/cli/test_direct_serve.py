@@ -12,6 +12,7 @@ PLAIN = [
     ["serve", "--port", "0"],
     ["serve", "--host", "::1", "--port", "8081", "--log", "json"],
     ["serve", "--port", "1", "--port", "2"],
+    ["serve", "--no-worker", "--port", "0"],
     ["--set", "A.B=1", "serve", "--set", "C.D=2", "--debug", "--settings", "my.json"],
 ]
 
@@ -20,7 +21,8 @@ PLAIN = [
 def test_typer_and_the_direct_way_run_the_same_host(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[tuple[object, ...]] = []
 
-    def run_host(options: GlobalOptions, *arguments: object) -> int:
+    def run_host(options: GlobalOptions, *arguments: object, runs_turns: bool) -> int:
+        assert runs_turns is ("--no-worker" not in words)
         runs.append((options, *arguments))
         return 7
 
@@ -35,14 +37,14 @@ def test_typer_and_the_direct_way_run_the_same_host(words: list[str], monkeypatc
 
 
 def test_an_error_and_an_interruption_end_as_with_typer(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    def fail(*_: object) -> int:
+    def fail(*_: object, **__: object) -> int:
         raise ValueError("no way")
 
     monkeypatch.setattr("sophon_hosting.cli.serve_host.run_host", fail)
     assert direct_serve.run_serve(["serve"]) == 1
     assert "no way" in capsys.readouterr().err
 
-    def interrupt(*_: object) -> int:
+    def interrupt(*_: object, **__: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("sophon_hosting.cli.serve_host.run_host", interrupt)

@@ -50,7 +50,11 @@ def test_nothing_of_anothers_conversation_is_shown_by_any_event(event: type[Even
 @pytest.mark.parametrize("event", EVENTS, ids=lambda each: each.wire_name)
 def test_of_ones_own_conversation_only_texts_and_plans_are_shown(event: type[Event]) -> None:
     shown = VIEW.event_data(event.wire_name, payload(event), is_own=True)
-    texts = {*TEXT_FIELDS, "plan", "error", "large", "reason"} if "reasoning" not in event.wire_name else set()
+    texts = (
+        {*TEXT_FIELDS, "attachments", "plan", "error", "large", "reason"}
+        if "reasoning" not in event.wire_name
+        else set()
+    )
 
     assert SECRET not in encode_json({name: each for name, each in shown.items() if name not in texts})
     assert not (shown["large"].keys() - TEXT_FIELDS)

@@ -9,6 +9,7 @@ from sophon.events import Message as MessageAdded
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunOutcome
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.testing import EventRecorder, VirtualClock
@@ -364,3 +365,12 @@ async def test_the_outlet_hears_numbered_events(feed: EventBus, recorder: EventR
     feed.emit(progress(1))
     await feed.flush("s")
     assert [(type(event).__name__, event.seq) for event in recorder.events] == [("AgentStatus", None), ("Progress", 1)]
+
+
+async def test_the_fence_of_a_turn_that_ends_while_somebody_reads_leaves_no_sequencer(feed: EventBus) -> None:
+    """A client that joins at the end of a turn holds the lock, and stores nothing that would forget the fence."""
+    fence = RunFence("t", 1)
+    feed.fence("s", fence, lambda: None)
+    async with feed._acquire_sequencer("s"):
+        feed.release_fence("s", fence)
+    assert len(feed) == 0

@@ -12,6 +12,7 @@ from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.leadership.contract import SoleLeadership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 from tests.hosting.goals.conftest import plan, step
 
@@ -24,6 +25,7 @@ class InstantHost:
     def __init__(self, services: Services) -> None:
         self.services = services
         self.event_bus = EventBus(services.store.events, services.clock, services.events, services.store.sessions)
+        self.leadership = SoleLeadership()
         self.accepted: list[str] = []
 
     async def accept(self, message: RunRequest) -> TaskReceipt:

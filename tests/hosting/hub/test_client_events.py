@@ -363,3 +363,16 @@ async def test_metadata_may_have_a_temperature_and_the_end_says_how_it_went(hous
     await ada.ended(receipt["task_id"])
     [end] = ada.of("task_completed")
     assert (end["tool_rounds"], end["fallback_attempts"]) == (0, 0)
+
+
+async def test_a_stopped_turn_says_what_the_reply_that_was_cut_off_has_cost(house) -> None:
+    ada = await house.peer()
+    receipt = await ada.done("send_message", {"content": "tell me", "session_id": "s"})
+    house.telling.put_nowait("Good morning, this is the beginning of a long answer.")
+    await ada.until("stream_chunk", task_id=receipt["task_id"])
+    await ada.done("cancel_task", {"task_id": receipt["task_id"]})
+    stopped = await ada.until("task_cancelled", task_id=receipt["task_id"])
+    [total] = await house.host.services.store.usage.list_totals(session_id="s")
+    used = stopped["usage"]
+    assert used["output_tokens"] > 0
+    assert (used["input_tokens"], used["output_tokens"]) == (total.usage.input_tokens, total.usage.output_tokens)

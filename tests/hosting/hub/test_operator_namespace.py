@@ -98,7 +98,7 @@ async def test_one_connection_serves_both_namespaces(house) -> None:
 
 async def test_when_no_operator_is_left_nobody_watches(house) -> None:
     olga = await house.peer("olga", "/operator")
-    assert (house.hub.statistics().operators, len(house.host.event_bus._global_listeners)) == (1, 1)
+    assert (house.hub.statistics().operators, len(house.host.event_bus._observers)) == (1, 1)
     await olga.close()
     await house.settled(lambda: house.hub.statistics().operators == 0)
-    assert house.host.event_bus._global_listeners == []
+    assert house.host.event_bus._observers == []

@@ -276,6 +276,7 @@ def test_every_metric_is_on_its_page_with_its_labels() -> None:
     for event in ONE_OF_EACH:
         metrics.emit(event)
     metrics.count_refused_connection("total")
+    metrics.record_group(1, ["schedules"])
     own = {
         (family.name, frozenset(label for sample in family.samples for label in sample.labels if label != "le"))
         for family in metrics.registry.collect()
@@ -307,3 +308,12 @@ print(*(list_error_codes() - before))
 def test_the_codes_do_not_depend_on_what_was_imported_before() -> None:
     found = subprocess.run([sys.executable, "-c", LIST_AGAIN], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == ""
+
+
+def test_what_a_process_no_longer_leads_is_zero() -> None:
+    metrics = Metrics()
+    metrics.record_group(3, ["goals", "schedules"])
+    metrics.record_group(2, ["goals"])
+    found = read(metrics)
+    assert found["sophon_processes",] == 2
+    assert [found["sophon_leading", f"duty={duty}"] for duty in ("goals", "schedules")] == [1, 0]

@@ -124,6 +124,11 @@ async def say(place: Place, text: str, **fields: object) -> tuple[str, dict[str,
     return receipt.session_id, await place.outcome(user, receipt.task_id)
 
 
+async def test_a_search_finds_nothing_of_it_while_it_lives(place: Place) -> None:
+    await say(place, "hello")
+    assert (await place.user().search.find_messages(TOKEN)).items == []
+
+
 async def test_nothing_of_a_conversation_is_on_disk(place: Place) -> None:
     session, reply = await say(place, "hello")
     _, calendar = await say(place, "call read_calendar", session_id=session)

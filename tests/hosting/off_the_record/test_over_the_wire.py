@@ -85,6 +85,26 @@ async def test_the_other_mode_is_refused(wire: Wire) -> None:
     assert wire.files() == []
 
 
+async def test_there_are_no_branches_and_copies(wire: Wire) -> None:
+    sent = await wire.ask("send_message", content=TOKEN, mode="otr")
+    await wire.answer()
+    where = {"session_id": sent["session_id"]}
+    for refused in (
+        await wire.ask("regenerate", task_id=sent["task_id"], **where),
+        await wire.ask("send_message", content="x", mode="otr", replaces=sent["task_id"], **where),
+        await wire.ask("send_message", content="x", replaces=sent["task_id"], **where),
+    ):
+        assert (refused["ok"], refused["error"]["code"]) == (False, "input")
+        assert "off the record" in refused["error"]["message"]
+    path = f"{wire.url}/api/sessions/{sent['session_id']}"
+    async with wire.http.post(f"{path}/fork", json={"task_id": sent["task_id"]}) as response:
+        assert (response.status, "off the record" in (await response.json())["error"]["message"]) == (400, True)
+    async with wire.http.get(f"{path}/branches") as response:
+        assert (await response.json())["items"] == []
+    assert (await wire.ask("list_sessions"))["items"] == []
+    assert wire.files() == []
+
+
 async def test_a_conversation_that_was_ended_is_lost_everywhere(wire: Wire) -> None:
     async with wire.http.post(f"{wire.url}/api/sessions", json={"mode": "otr"}) as response:
         session = (await response.json())["session_id"]
@@ -108,3 +128,21 @@ async def test_a_task_over_http(wire: Wire) -> None:
     async with wire.http.get(f"{wire.url}/api/tasks/{task['task_id']}") as response:
         assert (await response.json())["text"] == TOKEN
     assert wire.files() == []
+
+
+async def test_files_are_in_memory_and_belong_to_conversations_off_the_record_only(wire: Wire) -> None:
+    address, binary = f"{wire.url}/api/attachments", {"Content-Type": "application/octet-stream"}
+    query = {"name": f"{TOKEN}.txt", "mode": "otr"}
+    async with wire.http.post(address, params=query, data=TOKEN.encode(), headers=binary) as response:
+        attachment_id = (await response.json())["attachment"]["id"]
+    refused = await wire.ask("send_message", content="read it", attachments=[attachment_id])
+    assert refused["error"]["code"] == "not_found"
+    receipt = await wire.ask("send_message", content="read it", attachments=[attachment_id], mode="otr")
+    await wire.answer()
+    async with wire.http.get(f"{address}/{attachment_id}") as response:
+        assert await response.read() == TOKEN.encode()
+    assert wire.files() == []
+    async with wire.http.delete(f"{wire.url}/api/sessions/{receipt['session_id']}"):
+        pass
+    async with wire.http.get(f"{address}/{attachment_id}") as response:
+        assert response.status == 404

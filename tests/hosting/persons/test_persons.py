@@ -1,6 +1,7 @@
 """Everything of a person: exported, brought back into an empty store, and forgotten without a trace in any file."""
 
 import asyncio
+import base64
 import logging
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -12,11 +13,12 @@ from sqlalchemy import create_engine, text
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.attachments import Attachment
 from sophon.errors import InputError
 from sophon.learning.feedback import Feedback
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
-from sophon.messages import Usage
+from sophon.messages import Message, Usage
 from sophon.preferences import Preferences
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon.stores.audit.contract import AuditEvent
@@ -30,6 +32,7 @@ from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.persons.sql import SqlPersonStore
 from sophon.stores.schedules.contract import Schedule
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sub_agents.contract import SubAgentRun
@@ -49,6 +52,10 @@ EVA = "telegram:5"
 MARKER = "Xylophonist"
 OTHER = "Bassoonist"
 URLS = {"memory": "memory://", "sqlite": SQLITE, "postgres": postgres.MIGRATED}
+
+
+def said(text: str) -> SessionRecord:
+    return SessionRecord("message", "r", Message("user", text))
 
 
 class Place:
@@ -268,9 +275,46 @@ async def test_sessions_and_memory_come_back_into_an_empty_store(place: Place, t
     assert (await import_person(place.store, place.memory, EVA, exported)).known_sessions == 1
 
 
+async def test_branches_come_back_as_one_conversation(place: Place):
+    await place.store.sessions.append("s", [said("one"), said("two")], owner=EVA)
+    await place.store.sessions.set_planning("s", "Always")
+    await place.store.sessions.fork("s", "b", upto=1, branch=True)
+    before = await place.store.sessions.list_family("s")
+    exported = await place.export()
+    await place.forget()
+    assert await place.store.sessions.list() == []
+
+    await import_person(place.store, place.memory, EVA, exported)
+
+    found = await place.store.sessions.list_family("s")
+    facts = [(each.id, each.family, each.forked_from, each.forked_at, each.planning) for each in before]
+    assert facts == [("s", "s", None, None, "Always"), ("b", "s", "s", 1, "Always")]
+    assert sorted((each.id, each.family, each.forked_from, each.forked_at, each.planning) for each in found) == sorted(
+        facts
+    )
+
+
+async def test_an_import_joins_no_conversation_of_another_person(place: Place):
+    await place.store.sessions.append("hers", [said("one")], owner="ada")
+    await place.store.sessions.fork("hers", "also-hers", upto=1, branch=True)
+    for number, family in enumerate(("hers", "not-there-yet")):
+        session = {"id": f"s{number}", "title": "mine", "family": family, "forked_from": family, "forked_at": 0}
+        await import_person(place.store, place.memory, EVA, [{"kind": "session", "session": session, "records": []}])
+    assert [each.id for each in await place.store.sessions.list_family("hers")] == ["hers", "also-hers"]
+    await place.store.sessions.append("not-there-yet", [said("one")], owner="ada")
+    await place.store.sessions.fork("not-there-yet", "later", upto=1, branch=True)
+    for number in range(2):
+        await place.store.sessions.delete(f"s{number}")
+    assert {each.id for each in await place.store.sessions.list()} == {"hers", "also-hers", "not-there-yet", "later"}
+
+
 @pytest.mark.parametrize(
     ("item", "problem"),
     [
+        (
+            {"kind": "session", "session": {"id": "s", "title": "", "family": 5}, "records": []},
+            "family and forked_from are ids",
+        ),
         ({"kind": "person", "version": 9}, "version 9 is not known"),
         ({"kind": "session", "session": {"id": "", "title": ""}, "records": []}, "needs an id"),
         (
@@ -321,3 +365,39 @@ async def test_the_log_of_a_host_holds_no_text(tmp_path: Path, caplog: pytest.Lo
         await place.forget()
     await place.store.close()
     assert MARKER.lower() not in caplog.text.lower()
+
+
+async def test_files_are_exported_forgotten_and_come_back_as_what_they_are(place: Place):
+    store, content = place.store, f"a {MARKER}".encode()
+    file = Attachment("f", "note.txt", "text/plain", len(content), 3)
+    await store.sessions.append(
+        "s", [SessionRecord("message", "r", Message("user", "x", attachments=(file,)))], owner=EVA
+    )
+    await store.attachments.add(file, content, owner=EVA, session_id="s")
+    exported = await place.export()
+    [item] = [each for each in exported if each["kind"] == "attachment"]
+    assert base64.b64decode(item["content"]) == content
+
+    await place.forget()
+    assert await store.attachments.find("f") is None
+    assert place.traces(MARKER) == []
+
+    item["attachment"] |= {"media_type": "text/html", "name": "../note.txt", "size": 1}
+    await import_person(store, place.memory, EVA, exported)
+    found = await store.attachments.find("f")
+    assert found is not None
+    assert (found.attachment, found.owner, found.sessions) == (file, EVA, ("s",))
+    assert await store.attachments.read("f", session_id="s") == content
+
+
+async def test_an_imported_file_takes_no_id_of_somebody_else(place: Place):
+    theirs = Attachment("f", "note.txt", "text/plain", 5, 3)
+    await place.store.attachments.add(theirs, b"hello", owner="bob")
+    item = {"kind": "attachment", "attachment": theirs.to_json(), "content": "eA==", "sessions": ["s"]}
+    session = {"kind": "session", "session": {"id": "s", "title": "", "model": None}, "records": []}
+    await import_person(place.store, place.memory, EVA, [session, item])
+    found = await place.store.attachments.find("f")
+    assert found is not None
+    assert (found.owner, found.sessions) == ("bob", ())
+    with pytest.raises(InputError, match="nothing was"):
+        await import_person(place.store, place.memory, EVA, [{**item, "content": "*"}])

@@ -90,6 +90,21 @@ async def test_the_first_answer_gives_the_session_a_title_and_the_next_does_not(
     assert event.seq is not None
 
 
+async def test_nothing_is_titled_or_learned_again_for_the_copied_turns_of_a_branch(make) -> None:
+    here = await make(named, {"Memory": {"Learn": True}, "Learning": {"Enabled": True}})
+    await here.say("my name is Ada")
+    await here.idle(1)
+    store = here.host.services.store
+    asked, memories = len(here.asked), len(await store.memories.list_all())
+    trajectories = await store.trajectories.list(limit=10)
+    await store.sessions.fork("s", "b", branch=True)
+    await store.sessions.fork("s", "f")
+    await here.idle(1)
+    assert (len(here.asked), len(await store.memories.list_all())) == (asked, memories)
+    assert await store.trajectories.list(limit=10) == trajectories
+    assert (await store.sessions.get("b")).title == "About greetings"
+
+
 async def test_without_a_models_help_the_persons_words_are_the_title(make) -> None:
     here = await make(failing, {"Providers": []})
     await here.say("what is a cat, and why")

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from sophon_hosting.queue.contract import QueueEntry
 from tests.properties import examples
 
+NEEDS = ("turns",)
+
 
 def run(task: str) -> QueueEntry:
     return QueueEntry(task, task[0])

@@ -1,11 +1,20 @@
-"""What the queue in memory keeps: what waits, what runs, what died, and nothing of what is over."""
+"""What is true of the queue in memory alone: it keeps nothing of what is over, and all is exact and at once."""
 
 import asyncio
 import gc
 from collections import Counter
 
-from sophon_hosting.queue.contract import QueueEntry
+import pytest
+
+from sophon.errors import QueueFull
+from sophon.testing import VirtualClock
+from sophon_hosting.queue.contract import DeadLetter, QueueEntry
 from sophon_hosting.queue.memory import MemoryQueue
+
+
+def run(task: str) -> QueueEntry:
+    return QueueEntry(task, task[0])
+
 
 KEPT = ("QueueItem", "Lane", "Rotation")
 
@@ -51,3 +60,104 @@ async def test_takers_that_went_away_leave_nothing_behind():
 async def test_the_queue_needs_no_options():
     queue = MemoryQueue()
     assert (await queue.statistics()).capacity == 100
+
+
+async def test_a_full_queue_says_when_to_come_again_from_how_long_tasks_ran():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(1, clock=clock)
+    for _ in range(3):
+        await queue.put(run("a1"))
+        await clock.advance(20)
+        delivery = await queue.take()
+        await clock.advance(7)
+        await queue.ack(delivery)
+    await queue.put(run("a1"))
+    await queue.take()
+    await queue.put(run("b1"))
+    with pytest.raises(QueueFull) as refusal:
+        queue.reserve()
+    assert refusal.value.retry_after_seconds == 7
+
+
+async def test_the_oldest_is_the_one_that_waits_longest_now():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(clock=clock)
+    ages = []
+    for task in ("a1", "b1"):
+        await queue.put(run(task))
+        await clock.advance(10)
+    ages.append((await queue.statistics()).oldest_waiting_seconds)
+    delivery = await queue.take()
+    ages.append((await queue.statistics()).oldest_waiting_seconds)
+    await clock.advance(5)
+    await queue.nack(delivery)
+    await queue.remove("b1")
+    await clock.advance(1)
+    ages.append((await queue.statistics()).oldest_waiting_seconds)
+    assert ages == [20.0, 10.0, 1.0]
+
+
+async def test_a_token_is_greater_than_those_of_the_process_before():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(clock=clock)
+    for n in range(50):
+        await queue.put(QueueEntry(f"t{n}", f"s{n}"))
+    last = max([(await queue.take()).fencing_token for _ in range(50)])
+    await clock.advance(0.001)
+    restarted = MemoryQueue(clock=clock)
+    await restarted.put(run("a1"))
+    assert (await restarted.take()).fencing_token > last
+
+
+async def test_a_dead_letter_has_the_time_of_the_clock():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(max_deliveries=1, clock=clock)
+    await queue.put(run("a1"))
+    await clock.advance(3)
+    await queue.nack(await queue.take())
+    assert await queue.list_dead_letters() == [DeadLetter(run("a1"), 1, clock.now())]
+
+
+async def test_a_delay_ends_exactly():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(clock=clock)
+    await queue.put(run("a1"))
+    await queue.nack(await queue.take(), delay_seconds=5)
+    taker = asyncio.create_task(queue.take())
+    await clock.advance(4.9)
+    assert not taker.done()
+    await clock.advance(0.1)
+    assert taker.done()
+
+
+async def test_who_waits_longest_is_served_first():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(clock=clock)
+    takers = [asyncio.create_task(queue.take()) for _ in range(3)]
+    await clock.advance(0)
+    for task in ("a1", "b1", "c1"):
+        await queue.put(run(task))
+    assert [(await taker).entry.task_id for taker in takers] == ["a1", "b1", "c1"]
+
+
+async def test_a_pause_catches_a_taker_that_was_woken_already():
+    clock = VirtualClock(auto=False)
+    queue = MemoryQueue(clock=clock)
+    taker = asyncio.create_task(queue.take())
+    await clock.advance(0)
+    await queue.put(run("a1"))
+    await queue.pause()
+    await clock.advance(0)
+    assert not taker.done()
+    await queue.resume()
+    assert (await taker).entry == run("a1")
+
+
+async def test_as_many_sessions_run_as_there_are_takers():
+    queue = MemoryQueue()
+    for session in "abcdefgh":
+        await queue.put(run(f"{session}1"))
+        await queue.put(run(f"{session}2"))
+    takers = [asyncio.create_task(queue.take()) for _ in range(8)]
+    await asyncio.sleep(0)
+    assert {taker.result().entry.session_id for taker in takers} == set("abcdefgh")

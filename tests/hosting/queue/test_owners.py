@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import QueueEntry
+from tests.hosting.queue.needs import needs
 from tests.properties import examples
 
 
@@ -34,6 +35,7 @@ async def owners_served(queue, take, count: int) -> str:
     return served
 
 
+@needs("turns")
 async def test_the_first_message_of_another_waits_for_one_turn_and_not_for_ninety(queue, take):
     for number in range(90):
         await queue.put(run("g", number))
@@ -41,6 +43,7 @@ async def test_the_first_message_of_another_waits_for_one_turn_and_not_for_ninet
     assert await owners_served(queue, take, 3) == "gbg"
 
 
+@needs("turns")
 async def test_owners_alternate_however_many_sessions_each_has(queue, take):
     for number in range(4):
         await queue.put(run("a", number))
@@ -49,6 +52,7 @@ async def test_owners_alternate_however_many_sessions_each_has(queue, take):
     assert await owners_served(queue, take, 6) == "ababaa"
 
 
+@needs("turns")
 async def test_an_owner_that_comes_back_does_not_pass_who_has_waited(queue, take):
     for owner in "abc":
         await queue.put(run(owner, 0))
@@ -63,6 +67,7 @@ async def test_in_a_session_of_several_owners_the_order_of_acceptance_stays(queu
     assert await owners_served(queue, take, 3) == "aba"
 
 
+@needs("bound")
 async def test_one_owner_of_a_shared_queue_leaves_slots_for_others(make_queue):
     queue = await make_queue(owner_share=0.75)
     assert await fill(queue, "a") == 75
@@ -71,10 +76,12 @@ async def test_one_owner_of_a_shared_queue_leaves_slots_for_others(make_queue):
         await queue.put(run(owner, 0))
 
 
+@needs("bound")
 async def test_one_owner_of_a_queue_that_is_not_shared_may_fill_it(make_queue):
     assert await fill(await make_queue(owner_share=1.0), "a") == 100
 
 
+@needs("bound")
 @pytest.mark.parametrize("capacity", [2, 3, 4, 10])
 async def test_the_last_slot_of_a_small_queue_is_for_who_has_none(make_queue, capacity: int):
     queue = await make_queue(capacity=capacity, owner_share=0.75)
@@ -82,6 +89,7 @@ async def test_the_last_slot_of_a_small_queue_is_for_who_has_none(make_queue, ca
     await queue.put(run("b", 0))
 
 
+@needs("bound")
 async def test_reserved_slots_count_for_their_owner(make_queue):
     queue = await make_queue(capacity=4, owner_share=0.75)
     slots = [queue.reserve("a") for _ in range(3)]
@@ -94,6 +102,7 @@ async def test_reserved_slots_count_for_their_owner(make_queue):
     await queue.reserve("b").put(run("b", 0))
 
 
+@needs("bound")
 async def test_a_refusal_says_whose_slots_are_used_up(make_queue):
     queue = await make_queue(capacity=10, owner_share=0.75)
     count = await fill(queue, "a")
@@ -109,6 +118,7 @@ async def test_a_refusal_says_whose_slots_are_used_up(make_queue):
     assert own.value.owner_waiting == count
 
 
+@needs("bound")
 async def test_a_freed_slot_goes_to_who_has_little(make_queue, take):
     queue = await make_queue(capacity=10, owner_share=0.75)
     await fill(queue, "a")
@@ -120,6 +130,7 @@ async def test_a_freed_slot_goes_to_who_has_little(make_queue, take):
     await queue.put(run("d", 0))
 
 
+@needs("bound")
 async def test_recovered_entries_enter_and_new_ones_wait_until_they_have_drained(make_queue, take):
     queue = await make_queue(capacity=2, owner_share=0.75)
     for number in range(5):
@@ -134,6 +145,7 @@ async def test_recovered_entries_enter_and_new_ones_wait_until_they_have_drained
     await queue.reserve("b").put(run("b", 0))
 
 
+@needs("positions")
 async def test_a_resume_enters_a_full_queue(make_queue):
     queue = await make_queue(capacity=1, owner_share=0.75)
     await queue.put(run("a", 0))
@@ -143,6 +155,7 @@ async def test_a_resume_enters_a_full_queue(make_queue):
 arrivals = st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 3), st.booleans()), max_size=60)
 
 
+@needs("turns")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40), deadline=None)
 @given(arrivals=arrivals)
 async def test_an_owner_waits_for_one_turn_of_each_other_owner_and_nothing_is_lost(make_queue, take, arrivals):
@@ -177,6 +190,7 @@ async def test_an_owner_waits_for_one_turn_of_each_other_owner_and_nothing_is_lo
         assert numbers == sorted(numbers)
 
 
+@needs("turns", "positions")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30), deadline=None)
 @given(arrivals=arrivals)
 async def test_positions_are_the_order_of_delivery(make_queue, take, arrivals):

@@ -1,7 +1,10 @@
 """Every queue against a model so simple that it is plainly right: lists, searched from end to end."""
 
 import asyncio
+import itertools
+import os
 from dataclasses import dataclass, field
+from functools import partial
 
 import pytest
 from hypothesis import settings
@@ -9,10 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from sophon.errors import QueueFull
-from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import Delivery, QueueEntry, ReservedSlot
+from tests.hosting.queue.backends.backend import Backend, Options
 from tests.properties import examples
 
+NEEDS = ("turns", "positions", "bound", "counts")
 CAPACITY, MAX_DELIVERIES = 4, 2
 SESSIONS = "abcd"
 OWNERS = {"a": "x", "b": "x", "d": "y"}
@@ -187,12 +191,16 @@ def place(ready: list[str], busy: list[str], one: str, *, behind_busy: bool) -> 
 class QueueAndModel(RuleBasedStateMachine):
     """Both get the same, and must show the same."""
 
-    construct = None
+    backend_class: type[Backend]
+    numbers = itertools.count()
 
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        self.queue = type(self).construct(CAPACITY, MAX_DELIVERIES, VirtualClock(auto=False))
+        self.backend = self.backend_class()
+        self.name = f"t_{os.getpid()}_model_{next(self.numbers)}"
+        self.queue = self.backend.build(self.name, Options(CAPACITY, MAX_DELIVERIES))
+        self.ask(self.queue.open())
         self.model = Model()
         self.takers: list[asyncio.Task[Delivery]] = []
         self.open: list[tuple[Delivery, Item]] = []
@@ -204,7 +212,8 @@ class QueueAndModel(RuleBasedStateMachine):
 
     def compare_deliveries(self) -> None:
         expected = self.model.deliver()
-        self.ask(self.spin())
+        self.ask(self.backend.until(partial(self.has_delivered, len(expected))))
+        self.ask(self.backend.settle(self.queue))
         done = sorted(
             (taker.result() for taker in self.takers if taker.done()), key=lambda delivery: delivery.fencing_token
         )
@@ -213,9 +222,8 @@ class QueueAndModel(RuleBasedStateMachine):
         assert seen == [(item.task, item.kind, item.count) for item in expected]
         self.open += zip(done, expected, strict=True)
 
-    async def spin(self) -> None:
-        for _ in range(8):
-            await asyncio.sleep(0)
+    async def has_delivered(self, count: int) -> bool:
+        return sum(taker.done() for taker in self.takers) >= count
 
     @rule(task=tasks, kind=kinds, force=st.booleans())
     def put(self, task: str, kind: str, force: bool) -> None:
@@ -261,6 +269,7 @@ class QueueAndModel(RuleBasedStateMachine):
         taker.cancel()
         self.model.takers -= 1
         self.compare_deliveries()
+        self.ask(asyncio.wait([taker]))
         assert taker.cancelled()
 
     @precondition(lambda self: self.open)
@@ -336,10 +345,10 @@ class QueueAndModel(RuleBasedStateMachine):
     @rule()
     def drain(self) -> None:
         drain = self.loop.create_task(self.queue.drain())
-        self.ask(self.spin())
+        self.ask(self.backend.settle(self.queue))
         assert drain.done() == (not self.open)
         drain.cancel()
-        self.ask(self.spin())
+        self.ask(self.backend.settle(self.queue))
         self.model.paused = True
 
     @invariant()
@@ -372,12 +381,13 @@ class QueueAndModel(RuleBasedStateMachine):
     def teardown(self) -> None:
         for taker in self.takers:
             taker.cancel()
-        self.ask(self.spin())
+        self.ask(self.backend.settle(self.queue))
+        self.ask(self.queue.close())
+        self.ask(self.backend.remove(self.name))
         self.loop.close()
 
 
-def test_a_queue_does_what_its_model_does(construct):
-    machine = type("Machine", (QueueAndModel,), {"construct": staticmethod(construct)})
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=examples(25), stateful_step_count=40, deadline=None)
-    )
+def test_a_queue_does_what_its_model_does(backend, backend_class):
+    machine = type("Machine", (QueueAndModel,), {"backend_class": backend_class})
+    count = examples(3 if backend_class.has_instances else 25)
+    run_state_machine_as_test(machine, settings=settings(max_examples=count, stateful_step_count=40, deadline=None))

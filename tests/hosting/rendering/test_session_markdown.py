@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -56,3 +57,13 @@ def test_an_export_has_text_call_and_interrupted_text_in_order() -> None:
     for text in (written(*TURN), "\n".join(format_transcript(TURN))):
         places = [text.index(part) for part in ("How is it?", "Hm", "Let me look.", "gaze", "sunny", "It is su")]
         assert places == sorted(places)
+
+
+@pytest.mark.parametrize("render", [written, lambda *records: "\n".join(format_transcript(records))])
+def test_a_turn_that_went_on_after_a_decision_no_longer_waits(render: Callable[..., str]) -> None:
+    waiting = SessionRecord("suspended", "r1")
+    assert "the turn waits for a decision" in render(waiting).lower()
+    went_on = SessionRecord("message", "r1", Message("assistant", "paid"))
+    other = SessionRecord("message", "r2", Message("user", "and?"))
+    assert "waits" not in render(waiting, went_on)
+    assert "waits" in render(went_on, waiting, other)

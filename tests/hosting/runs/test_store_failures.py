@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import NotFound, StoreError
+from sophon import Decision
+from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
@@ -53,6 +54,26 @@ async def test_an_answer_that_was_refused_is_written_and_told_once(world, store,
     assert (len(world.events.of(TaskCompleted)), world.events.of(TaskFailed)) == (1, [])
 
 
+async def test_an_outcome_whose_trace_cannot_be_read_is_written_whole_when_the_store_is_back(world, store) -> None:
+    """A resumed turn reads what an earlier start has traced, before its outcome is written."""
+    read, refused = store.traces.find, []
+
+    async def refuse_once(run_id: str) -> Any:
+        if world.paid and not refused:
+            refused.append(run_id)
+            raise StoreUnavailable("memory://", "unreachable", "it is away")
+        return await read(run_id)
+
+    store.traces.find = refuse_once
+    host = world.host({"Traces": {"Enabled": False}})
+    await host.start()
+    receipt = await world.send(host, "Pay Bob")
+    await host.approvals.decide(await world.suspended(host, receipt), Decision.approve(), "ada")
+    run = await waited_out(world, receipt)
+    assert (run.status, refused) == ("completed", [run.id])
+    assert await world.said("s") == ["Pay Bob", "Done: paid Bob"]
+
+
 async def test_after_five_tries_it_is_given_up_and_said_so(world, store) -> None:
     store.runs = StubbornRuns(store.runs, 5)
     host = world.host()
@@ -62,6 +83,26 @@ async def test_after_five_tries_it_is_given_up_and_said_so(world, store) -> None
     assert run.error is not None
     assert (run.status, run.error.code) == ("failed", "gave_up")
     assert [event.error["code"] for event in world.events.of(TaskFailed)] == ["gave_up"]
+    assert (await waited_out(world, later)).status == "completed"
+
+
+async def test_a_dead_letter_whose_failure_was_refused_too_is_reported_later(world, store) -> None:
+    store.runs = StubbornRuns(store.runs, 1000)
+    host = world.host()
+    await host.start()
+    receipt, later = await world.send(host, "hello"), await world.send(host, "next")
+
+    async def is_dead() -> bool:
+        await world.clock.advance(0.5)
+        letters = [letter.entry.task_id for letter in await host.queue.list_dead_letters()]
+        return letters == [receipt.task_id] and host._active_runs.get(receipt.task_id) is None
+
+    await world.until(is_dead)
+    store.runs._refusals = 0
+    for _ in range(30):
+        await world.clock.advance(10)
+    run = await world.run(receipt)
+    assert (run.status, run.error and run.error.code) == ("failed", "gave_up")
     assert (await waited_out(world, later)).status == "completed"
 
 

@@ -407,10 +407,10 @@ async def test_the_outcome_is_stored_although_a_staged_checkpoint_is_refused(
             raise StoreError("store", "a checkpoint was refused")
         return await finish(run_id, outcome, staged=staged, **more)
 
-    def note(session_id, write, on_settled=None):
+    def note(session_id, write, on_settled=None, **more):
         if isinstance(write, CheckpointWrite):
             staged_runs.append(write.run_id)
-        return stage(session_id, write, on_settled)
+        return stage(session_id, write, on_settled, **more)
 
     monkeypatch.setattr(store.runs, "finish", refuse_checkpoints)
     monkeypatch.setattr(busy.event_bus, "stage", note)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.errors import StoreUnavailable
+from sophon.errors import StoreError, StoreUnavailable
 from sophon.events import ModelAttempt, TaskCompleted, TaskFailed
 from sophon.messages import Usage
 from sophon.stores.sql_store import SqlStore
@@ -292,6 +292,20 @@ async def test_a_stop_without_the_store_loses_no_usage(world, store, tmp_path, w
     assert world.begun == ["a", "a"]
     assert await used_calls(store) == 2
     assert not kept.exists()
+
+
+async def test_of_two_processes_that_start_at_once_one_records_what_the_last_stop_kept(store, tmp_path) -> None:
+    one, other = UnrecordedUsageFile(store, tmp_path), UnrecordedUsageFile(store, tmp_path)
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    one.append([UsageRow("p", "m", "reply", "s", "r", Usage(20, 5), Period("2026-01-31", "2026-01"), now, 3)])
+    await refuse_writes(store)
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            await one.record()
+    allow_writes(store)
+    await asyncio.gather(one.record(), other.record())
+    assert await used_calls(store) == 3
+    assert not list(tmp_path.glob("**/unrecorded-usage-*"))
 
 
 async def test_usage_that_nothing_can_take_is_in_the_log(store, tmp_path, caplog) -> None:

@@ -181,7 +181,7 @@ def test_a_mistake_gets_one_line_that_begins_with_its_path(values: dict[str, Any
         ({"Providers": [{"Id": "a", "Type": "Python"}]}, "Providers[0].Factory"),
         ({"Providers": [PROVIDER, PROVIDER]}, "Providers[1].Id"),
         ({"Providers": [PROVIDER], "Budget": {"Providers": {"opnai": {}}}}, "Budget.Providers.opnai"),
-        ({"Queue": {"Backend": "Redis"}}, "Queue.Backend"),
+        ({"Queue": {"Backend": "Redis"}}, "Queue.Url"),
         ({"Queue": {"Url": "redis://localhost"}}, "Queue.Url"),
         ({"Hub": {"Host": "0.0.0.0"}}, "Hub.Host"),
         ({"Hub": {"Host": "example.org"}}, "Hub.Host"),

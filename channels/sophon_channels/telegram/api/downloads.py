@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 
 from sophon.lazy_dataclass import dataclass
-from sophon_channels.contract import Attachment
+from sophon_channels.contract import ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_int, get_text
 from sophon_channels.telegram.api.client import TelegramClient
@@ -31,7 +31,7 @@ class _File:
 
 
 async def download_attachment(
-    client: TelegramClient, transport: BotApiTransport, attachment: Attachment, target: str, max_bytes: int
+    client: TelegramClient, transport: BotApiTransport, attachment: ChannelAttachment, target: str, max_bytes: int
 ) -> int:
     """Stream a file to the path `target`; return its size in bytes.
 
@@ -89,5 +89,5 @@ def _check_limit(name: str, size: int | None, allowed: int) -> None:
         raise ChannelError(f"{name} is too large: {size} bytes, and at most {allowed} are downloaded")
 
 
-def _display_name(attachment: Attachment) -> str:
+def _display_name(attachment: ChannelAttachment) -> str:
     return repr(attachment.name) if attachment.name else f"the {attachment.kind}"

@@ -2,7 +2,9 @@
 
 About 1 message per second in a chat (short bursts pass), 20 per minute in a group, 30 per second overall; edits and
 typing indicators count (core.telegram.org/bots/faq, reference/channels.md). The limiter never waits: it returns the
-necessary delay. Final messages may use all of a limit, previews half of it.
+necessary delay. Final messages may use all of a limit, previews half of it, and two thirds of that of a chat: one
+message of any three seconds is left for an answer, so that none waits for its own preview. Edits every 0.6 s, as
+nanobot makes them, are more than Telegram states for a chat, and a 429 for them would delay the answer.
 """
 
 from collections import OrderedDict, deque
@@ -20,10 +22,14 @@ GROUP_LIMIT = (20, 60.0)
 BOT_LIMIT = (30, 1.0)
 """Limits as (messages, seconds): of a chat, of a group, of the whole bot."""
 
-PREVIEW_INTERVAL_SECONDS = 3.0
-"""Minimum interval between two preview edits in a chat."""
+PREVIEW_INTERVAL_SECONDS = 1.0
+"""Minimum interval between two preview edits in a direct chat."""
+GROUP_PREVIEW_INTERVAL_SECONDS = 3.0
+"""The same in a group, which has 20 messages a minute."""
 PREVIEW_SHARE = 0.5
-"""Share of each limit that previews and typing indicators may use."""
+"""Share of the limits of groups and bot that previews and typing indicators may use."""
+CHAT_PREVIEW_SHARE = 0.7
+"""The same for the limit of a chat: two of three messages."""
 PREVIEW_PAUSE_SECONDS = 600.0
 """How long a chat gets no previews after a 429: about the duration of a run."""
 
@@ -105,7 +111,8 @@ class TelegramRateLimiter:
     def try_acquire_preview(self, chat: str) -> bool:
         """Return whether a preview edit may be sent now, and count it if so. The caller drops an edit that may not."""
         now, state = self._clock.monotonic(), self._chat_limits(chat)
-        if now < state.last_progress + PREVIEW_INTERVAL_SECONDS or not self._has_preview_capacity(state, now):
+        interval = GROUP_PREVIEW_INTERVAL_SECONDS if _is_group(chat) else PREVIEW_INTERVAL_SECONDS
+        if now < state.last_progress + interval or not self._has_preview_capacity(state, now):
             return False
         state.last_progress = now
         self._count(state, now)
@@ -145,9 +152,7 @@ class TelegramRateLimiter:
     def _chat_limits(self, chat: str) -> _ChatLimits:
         state = self._chats.get(chat)
         if state is None:
-            limits = (
-                (CHAT_LIMIT, GROUP_LIMIT) if chat.startswith("-") else (CHAT_LIMIT,)
-            )  # only groups have negative ids
+            limits = (CHAT_LIMIT, GROUP_LIMIT) if _is_group(chat) else (CHAT_LIMIT,)
             state = self._chats[chat] = _ChatLimits([SlidingWindow(*limit) for limit in limits])
             while len(self._chats) > MAX_CHATS:
                 self._chats.popitem(last=False)
@@ -156,9 +161,18 @@ class TelegramRateLimiter:
 
     def _has_preview_capacity(self, state: _ChatLimits, now: float) -> bool:
         limited_until = max(self._bot_limited_until, state.limited_until, state.no_preview_until)
-        windows = (self._bot, *state.windows)
-        return now >= limited_until and not any(window.seconds_until_free(now, PREVIEW_SHARE) for window in windows)
+        of_chat, *others = state.windows
+        return (
+            now >= limited_until
+            and not of_chat.seconds_until_free(now, CHAT_PREVIEW_SHARE)
+            and not any(window.seconds_until_free(now, PREVIEW_SHARE) for window in (self._bot, *others))
+        )
 
     def _count(self, state: _ChatLimits, now: float) -> None:
         for window in (self._bot, *state.windows):
             window.record(now)
+
+
+def _is_group(chat: str) -> bool:
+    """Return whether the id is that of a group: only those are negative."""
+    return chat.startswith("-")

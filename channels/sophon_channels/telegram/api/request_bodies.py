@@ -9,7 +9,7 @@ from sophon_channels.telegram.rendering import PART_LIMIT, REPEAT_MARK
 from sophon_channels.text.cut_points import find_best_cut, find_fitting_end
 from sophon_channels.text.utf16 import utf16_length
 
-ALLOWED_UPDATES = ("message", "callback_query", "message_reaction")
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "message_reaction")
 """The update types that the bot subscribes to."""
 
 UPLOAD_FIELD = "file"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from sophon_channels.contract import Attachment
+from sophon_channels.contract import ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_int, get_text
 from sophon_channels.whatsapp.api.client import WhatsAppClient
@@ -20,7 +20,9 @@ MAX_BYTES_BY_KIND = {"image": 5 * MEGABYTE, "audio": 16 * MEGABYTE, "video": 16 
 DOWNLOAD_TIMEOUT_SECONDS = 300.0
 
 
-async def download_attachment(client: WhatsAppClient, attachment: Attachment, target: str, max_bytes: int) -> int:
+async def download_attachment(
+    client: WhatsAppClient, attachment: ChannelAttachment, target: str, max_bytes: int
+) -> int:
     """Stream a file to the path `target`; return its size in bytes.
 
     Raises ChannelError, and then leaves no file at `target`.

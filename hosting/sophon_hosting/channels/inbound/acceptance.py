@@ -5,19 +5,22 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError, TooManyMessages, TryLater
+from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
+from sophon_hosting.channels.inbound.message_json import message_to_json
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.queue_notices import QueueNotices
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
-from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 
 log = logging.getLogger("sophon")
 
@@ -55,6 +58,13 @@ SEVERAL_TOO_MANY_MESSAGE = (
 )
 """Reply to the first of several messages beyond the sender's messages per minute."""
 
+EDITED = "is_edited"
+"""Key, in `Run.origin`, of whether the message is the new version of one that was read before."""
+HISTORY = "history"
+"""Key, in `Run.origin`, of the group's history that the run's text has."""
+MESSAGE_KEYS = frozenset({"reply_to", HISTORY, EDITED, OWN_TEXT, FOREIGN_SOURCES, "attachments", PIECES})
+"""Keys of `Run.origin` that the message states."""
+
 Rejections: TypeAlias = dict[str, list[tuple[InboundMessage, TryLater]]]
 """Messages that were rejected for now, by chat."""
 
@@ -63,8 +73,15 @@ class MessageAcceptor:
     """Acceptor of one channel's messages. The messages of a chat are accepted in their order."""
 
     def __init__(
-        self, host: Host, channel: Channel, chat_state: ChatState, writer: OutboundWriter, lookup: MessageLookup
+        self,
+        host: Host,
+        channel: Channel,
+        chat_state: ChatState,
+        writer: OutboundWriter,
+        lookup: MessageLookup,
+        history: GroupHistory,
     ) -> None:
+        self._history = history
         self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
         self._lookup = lookup
         self._queue_notices = QueueNotices(host, writer, channel.name)
@@ -74,27 +91,38 @@ class MessageAcceptor:
         """Send no more queue notices."""
         await self._queue_notices.stop()
 
-    async def accept(self, messages: Sequence[InboundMessage]) -> None:
+    async def accept(self, messages: Sequence[InboundMessage], pieces: Sequence[InboundMessage] = ()) -> None:
         """Accept the messages, or reply why not. Raises StoreError if one could not be stored; the others are.
 
-        A message that was accepted before has no effect.
+        A message that was accepted before has no effect. `pieces` are the messages that a single one was merged from.
         """
         rejected: Rejections = defaultdict(list)
         try:
             for start in range(0, len(messages), MAX_CONCURRENT):
-                await self._accept_together(messages[start : start + MAX_CONCURRENT], rejected)
+                await self._accept_together(messages[start : start + MAX_CONCURRENT], rejected, pieces)
         finally:  # one notice per chat for all of them
             await self._report_rejected(rejected)
 
-    async def _accept_together(self, messages: Sequence[InboundMessage], rejected: Rejections) -> None:
+    async def replace(self, run: Run, message: InboundMessage, pieces: Sequence[InboundMessage]) -> bool:
+        """Replace the message of a run that has not begun; return False if it has. Raises StoreError."""
+        message = await self._lookup.add_quotation(message, run.session_id)
+        history = str(run.origin.get(HISTORY, ""))
+        text = build_turn_text(message, self._host.services.clock.new_nonce, history)
+        kept = {key: value for key, value in run.origin.items() if key not in MESSAGE_KEYS}
+        return await self._host.replace_text(run.id, text, {**kept, **build_message_origin(message, pieces, history)})
+
+    async def _accept_together(
+        self, messages: Sequence[InboundMessage], rejected: Rejections, pieces: Sequence[InboundMessage]
+    ) -> None:
         """Accept at most `MAX_CONCURRENT` messages; add those that the queue rejects to `rejected`."""
-        requests = await self._build_requests(messages)
+        heard = await self._read_histories(messages)
+        requests = await self._build_requests(messages, pieces, heard)
         # The tasks run in this order up to their write, and the store commits writes in order of arrival.
         results = await asyncio.gather(*(self._host.accept(each) for each in requests), return_exceptions=True)
         accepted: list[tuple[InboundMessage, str, TaskReceipt]] = []
-        for message, result in zip(messages, results, strict=True):
+        for message, shown, result in zip(messages, heard, results, strict=True):
             if isinstance(result, SessionTaken):  # the session was deleted meanwhile
-                await self._accept_together([message], rejected)
+                await self._accept_together([message], rejected, pieces)
             elif isinstance(result, TryLater):
                 rejected[message.location.key].append((message, result))
             elif isinstance(result, InputError):
@@ -102,6 +130,8 @@ class MessageAcceptor:
                 await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
             elif not isinstance(result, BaseException):
                 accepted.append((message, f"queued:{self._event_name(message)}", result))
+                if result.created:
+                    await self._history.forget(message.location, shown.ids)
         self._queue_notices.schedule(accepted)
         self._raise_first_error(results, messages)
 
@@ -122,14 +152,29 @@ class MessageAcceptor:
         if failures:
             raise failures[0]
 
-    async def _build_requests(self, messages: Sequence[InboundMessage]) -> list[RunRequest]:
+    async def _read_histories(self, messages: Sequence[InboundMessage]) -> list[HeardMessages]:
+        """Return what each message is shown of its group: the first of those that arrived together, all of it."""
+        first = {message.location.key: message.external_id for message in reversed(messages)}
+        return [
+            await self._history.read(message.location)
+            if first[message.location.key] == message.external_id
+            else HeardMessages()
+            for message in messages
+        ]
+
+    async def _build_requests(
+        self,
+        messages: Sequence[InboundMessage],
+        pieces: Sequence[InboundMessage],
+        heard: Sequence[HeardMessages],
+    ) -> list[RunRequest]:
         places = {(each.location.key, each.person.id): (each.location, each.person) for each in messages}
         # Concurrently, so that the store commits new sessions together.
         found = await asyncio.gather(*(self._find_session(*each) for each in places.values()))
         sessions = dict(zip(places, found, strict=True))
         return [
-            await self._build_request(message, *sessions[message.location.key, message.person.id])
-            for message in messages
+            await self._build_request(message, pieces, shown.text, *sessions[message.location.key, message.person.id])
+            for message, shown in zip(messages, heard, strict=True)
         ]
 
     async def _find_session(self, place: ChatLocation, person: Person) -> tuple[SessionSummary, str]:
@@ -137,12 +182,18 @@ class MessageAcceptor:
         session = await self._chat_state.ensure_session(await self._chat_state.current_session(place), place, person)
         return session, await self._chat_state.data_owner(place, person)
 
-    async def _build_request(self, message: InboundMessage, session: SessionSummary, data_owner: str) -> RunRequest:
+    async def _build_request(
+        self,
+        message: InboundMessage,
+        pieces: Sequence[InboundMessage],
+        history: str,
+        session: SessionSummary,
+        data_owner: str,
+    ) -> RunRequest:
         place = message.location
         message = await self._lookup.add_quotation(message, session.id)
-        foreign_sources = find_foreign_sources(message)
         return RunRequest(
-            text=build_turn_text(message, self._host.services.clock.new_nonce),
+            text=build_turn_text(message, self._host.services.clock.new_nonce, history),
             session_id=session.id,
             session_owner=session.owner,
             owner=self._chat_state.user_id(message.person),
@@ -154,10 +205,7 @@ class MessageAcceptor:
                 "kind": place.kind,
                 "data_owner": data_owner,
                 "place": asdict(place),
-                "reply_to": message.message_id,
-                OWN_TEXT: "" if message.is_forwarded else message.text.strip(),
-                **({FOREIGN_SOURCES: foreign_sources} if foreign_sources else {}),
-                **({"attachments": [asdict(file) for file in message.attachments]} if message.attachments else {}),
+                **build_message_origin(message, pieces, history),
             },
             stream=True,
             trace=new_trace_id(),
@@ -183,6 +231,22 @@ class MessageAcceptor:
 
     def _event_name(self, message: InboundMessage) -> str:
         return f"{self._channel.name}:{self._channel.account}:{message.external_id}"
+
+
+def build_message_origin(
+    message: InboundMessage, pieces: Sequence[InboundMessage] = (), history: str = ""
+) -> dict[str, Any]:
+    """Return the part of a run's origin that its message states; `pieces` are those that it was merged from. Pure."""
+    foreign_sources = find_foreign_sources(message, history)
+    return {
+        **({HISTORY: history} if history else {}),
+        "reply_to": message.message_id,
+        **({EDITED: True} if message.is_edited else {}),
+        OWN_TEXT: "" if message.is_forwarded else message.text.strip(),
+        **({FOREIGN_SOURCES: foreign_sources} if foreign_sources else {}),
+        **({"attachments": [asdict(file) for file in message.attachments]} if message.attachments else {}),
+        **({PIECES: [message_to_json(piece) for piece in pieces]} if len(pieces) > 1 else {}),
+    }
 
 
 def format_rejection(error: TryLater, count: int) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from sophon.lazy_dataclass import dataclass
@@ -49,7 +49,9 @@ class AdmissionControl:
         identities: IdentityLinks,
         pairing: PairingService,
         writer: OutboundWriter,
+        record_ignored: Callable[[InboundMessage], Awaitable[None]],
     ) -> None:
+        self._record_ignored = record_ignored
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
         self._identities, self._pairing, self._writer = identities, pairing, writer
 
@@ -113,8 +115,14 @@ class AdmissionControl:
         if admission.decision == "pair":
             await self._offer_pairing_code(identified)
         else:
+            await self.note_ignored(identified)
             log.info("%s: ignored a message from a person who may not write here", self._channel.name)
         return None
+
+    async def note_ignored(self, message: InboundMessage) -> None:
+        """Keep a message that is no turn as history of its group, unless groups are disabled."""
+        if message.location.kind == "group" and self._policy.group_policy != "Disabled":
+            await self._record_ignored(message)
 
     async def _offer_pairing_code(self, message: InboundMessage) -> None:
         """Send a pairing code; the message itself is not processed."""

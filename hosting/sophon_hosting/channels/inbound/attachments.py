@@ -1,4 +1,4 @@
-"""Attachments: downloads the files of a message before its turn starts, and lists them in the turn's text."""
+"""Attachments: downloads the files of a message before its turn starts, lists them in its text, and shows them."""
 
 import asyncio
 import logging
@@ -7,14 +7,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from sophon.attachments import Attachment
 from sophon.clock import Clock
+from sophon.errors import StoreError
 from sophon.principals import files_folder
 from sophon.private_files import create_private_file, make_private_folder
 from sophon.stores.runs.contract import Run
-from sophon_channels.contract import Attachment, Channel
+from sophon.tools.untrusted_text import fence_text
+from sophon_channels.contract import Channel, ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
+from sophon_hosting.channels.inbound.shown_files import SHOWN_KINDS, ShownFiles
+from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE
 
 log = logging.getLogger("sophon")
 
@@ -30,22 +36,41 @@ _BRACKETS = str.maketrans("[]", "()")
 
 
 class AttachmentDownloader:
-    """Downloader of the files that `Run.origin` lists, to the files folder of the turn's data owner."""
+    """Downloader of the files that `Run.origin` lists, to the files folder of the turn's data owner.
 
-    def __init__(self, channels: Mapping[str, Channel], root: Path, clock: Clock) -> None:
+    With `shown` pictures and documents become attachments of the run's message as well; with a `transcriber` voice
+    messages are text.
+    """
+
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        root: Path,
+        clock: Clock,
+        transcriber: Transcriber | None = None,
+        shown: ShownFiles | None = None,
+    ) -> None:
         self._channels, self._root, self._clock = channels, root, clock
+        self._transcriber, self._shown = transcriber, shown
 
     async def prepare_run(self, run: Run) -> Run:
-        """Return the run with one line per file appended to its text: its path, or the error. Idempotent."""
+        """Return the run with one line per file appended to its text: its path, or the error; and with the attachments
+        that models are shown. Idempotent.
+        """
         channel = self._channels.get(run.channel)
         attachments = run.origin.get("attachments")
         if channel is None or not attachments:
             return run
-        files = [Attachment(**file) for file in attachments]
-        lines = await asyncio.gather(*(self._describe(channel, run, *each) for each in enumerate(files)))
-        return replace(run, text="\n".join([run.text, *lines]))
+        files = [ChannelAttachment(**file) for file in attachments]
+        found = await asyncio.gather(*(self._fetch(channel, run, *each) for each in enumerate(files)))
+        text = "\n".join([run.text, *(line for line, _ in found)])
+        shown = [attachment.to_json() for _, attachment in found if attachment is not None]
+        return replace(run, text=text, options={**run.options, "attachments": shown} if shown else run.options)
 
-    async def _describe(self, channel: Channel, run: Run, number: int, file: Attachment) -> str:
+    async def _fetch(
+        self, channel: Channel, run: Run, number: int, file: ChannelAttachment
+    ) -> tuple[str, Attachment | None]:
+        """Return the line of a file, and the attachment that it has become."""
         name = f"{number + 1}-{_UNSAFE_CHARACTERS.sub('_', file.name).strip('._')[-80:] or file.kind}"
         path = Path("uploads") / channel.name / run.id / name
         target = self._root / files_folder(audience_of_run(run).data_owner) / path
@@ -57,10 +82,36 @@ class AttachmentDownloader:
             # The error may quote the name that the sender chose, or the platform's words.
             reason = to_single_line(str(error)).translate(_BRACKETS)
             log.warning("%s: a file could not be downloaded: %s", channel.name, reason)
-            return f"[attached: {name}, but it could not be downloaded: {reason}]"
-        return f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path.as_posix()}]"
+            return f"[attached: {name}, but it could not be downloaded: {reason}]", None
+        shown = await self._show(run, number, file, name, target)
+        note = f"; not shown: {to_single_line(shown).translate(_BRACKETS)}" if isinstance(shown, str) and shown else ""
+        line = f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path.as_posix()}{note}]"
+        if self._transcriber is not None and file.is_voice:
+            line = f"{line}\n{await self._transcribe(self._transcriber, run, target, file)}"
+        return line, None if isinstance(shown, str) else shown
 
-    async def _download(self, channel: Channel, file: Attachment, target: Path) -> None:
+    async def _show(self, run: Run, number: int, file: ChannelAttachment, name: str, path: Path) -> Attachment | str:
+        """Return the attachment that a file has become, or why it has not, "" if that says nothing."""
+        if self._shown is None or file.kind not in SHOWN_KINDS:
+            return ""
+        try:
+            return await self._shown.attach(run, number, name, path)
+        except (OSError, StoreError) as error:
+            log.warning("%s: a file could not be stored as an attachment: %s", run.channel, to_single_line(str(error)))
+            return "it could not be stored"
+
+    async def _transcribe(self, transcriber: Transcriber, run: Run, target: Path, file: ChannelAttachment) -> str:
+        """Return the words of a voice message: the sender's own, unless it was forwarded."""
+        try:
+            text = await transcriber.transcribe(target, file.media_type)
+        except (ChannelError, OSError) as error:
+            reason = to_single_line(str(error)).translate(_BRACKETS)
+            return f"[the voice message could not be transcribed: {reason}]"
+        if FORWARDED_MESSAGE in run.origin.get(FOREIGN_SOURCES, ()):
+            text = fence_text(text, FORWARDED_MESSAGE, self._clock.new_nonce())
+        return f"[the voice message, transcribed:]\n{text}"
+
+    async def _download(self, channel: Channel, file: ChannelAttachment, target: Path) -> None:
         """Download to a temporary name and rename: a crash leaves no incomplete file under the final name."""
         make_private_folder(target.parent)
         part = target.with_name(f"{target.name}.part")
@@ -73,6 +124,6 @@ class AttachmentDownloader:
         part.replace(target)
 
 
-def describe_media_type(file: Attachment) -> str:
+def describe_media_type(file: ChannelAttachment) -> str:
     """Return the media type, or the kind if that is no plain type: the sender wrote it, and the turn's text has it."""
     return file.media_type if _MEDIA_TYPE.fullmatch(file.media_type) else file.kind

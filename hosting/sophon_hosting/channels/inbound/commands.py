@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from sophon.approvals import Decision
-from sophon.errors import SophonError
+from sophon.errors import QueueUnavailable, SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
@@ -16,6 +16,7 @@ from sophon_channels.contract import InboundMessage, OutboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.inbound.answer_again import AnswerAgain
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat
@@ -61,11 +62,13 @@ class ChatCommandHandler:
         self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
         self._writer, self._undelivered = writer, undelivered
         self._store = host.services.store
+        self._retry = AnswerAgain(host, chat_state)
         self._stop_tasks: set[asyncio.Task[Run]] = set()
         self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
             "start": self._show_greeting,
             "new": self._start_new_session,
             "stop": self._stop_tasks_of_chat,
+            "retry": self._answer_again,
             "status": self._show_status,
             "model": self._select_model,
             "preferences": self._change_preferences,
@@ -127,14 +130,20 @@ class ChatCommandHandler:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a task could not be stopped: %s", error)
 
+    async def _answer_again(self, request: ChatCommandRequest) -> str:
+        return await self._retry.accept(request.message, request.session_id)
+
     async def _show_status(self, request: ChatCommandRequest) -> str:
-        position = self._host.queue.position
+        position = self._host.find_position
         lines = [
             f"{_format_status(run, await position(run.id))}: {to_single_line(unfence_text(run.text), 60)}"
             for run in await self._unfinished_runs(request)
         ]
-        statistics = await self._host.queue.statistics()
         lines = lines or ["Nothing is running in this conversation."]
+        try:
+            statistics = await self._host.queue.statistics()
+        except QueueUnavailable:
+            return "\n".join([*lines, "The queue cannot be reached now; messages are accepted and wait."])
         return "\n".join([*lines, f"{statistics.waiting} of {statistics.capacity} places in the queue are in use."])
 
     async def _select_model(self, request: ChatCommandRequest) -> str:

@@ -17,6 +17,7 @@ from sophon_channels.contract import (
     IdentityChanged,
     InboundEvent,
     InboundMessage,
+    MessageEdited,
     MessageReaction,
 )
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
@@ -26,11 +27,14 @@ from sophon_hosting.channels.inbound.acceptance import MessageAcceptor
 from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
-from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
+from sophon_hosting.channels.inbound.edits import EditHandler
+from sophon_hosting.channels.inbound.group_history import GroupHistory
+from sophon_hosting.channels.inbound.inbound_options import InboundOptions
+from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, is_quick
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
 from sophon_hosting.channels.inbound.reactions import ReactionHandler
-from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content
+from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content, without_voice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
@@ -42,6 +46,8 @@ PRESS_FAILED_NOTE = "this did not work; the host's log has the error"
 """Note at a button whose press could not be handled."""
 OTHER_BOT_MESSAGE = "This command is addressed to @{name}, and was not executed here. Send it without the name."
 """Answer in a direct chat to a command that names another bot; in a group it is ignored."""
+EDITED_COMMAND_MESSAGE = "A command is not executed by an edit; send it as a new message."
+"""Answer to a message that became a command."""
 MAY_NOT_WRITE_NOTE = "you may not decide this"
 """Note at a button that was pressed by somebody who may not write in the chat."""
 
@@ -64,6 +70,8 @@ class InboundHandler:
         pairing: PairingService,
         undelivered: UndeliveredAnswers,
         receipts: DeliveryReceiptHandler,
+        options: InboundOptions,
+        reads_voice: bool = False,
     ) -> None:
         store, clock = host.services.store, host.services.clock
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
@@ -75,16 +83,26 @@ class InboundHandler:
             chat_state,
             partial(update_operator, policy, host.services.operator_policy, channel.name),
         )
+        history = GroupHistory(channel, store, clock, chat_state, options.group_history)
         self._admission = AdmissionControl(
-            channel, policy, chat_state=chat_state, identities=self.identities, pairing=pairing, writer=writer
+            channel,
+            policy,
+            chat_state=chat_state,
+            identities=self.identities,
+            pairing=pairing,
+            writer=writer,
+            record_ignored=history.record,
         )
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store))
-        self.media_groups = MediaGroupAssembler(channel, store, clock, self._handle_media_group)
+        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history)
+        self.media_groups = MediaGroupAssembler(
+            channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
+        )
+        self._edits = EditHandler(host, channel, chat_state, self.media_groups, self._acceptor)
         self._acknowledgements = PressAcknowledger(channel, clock)
         self._unreadable_notices = UnreadableNotices(writer, clock)
         self._receipts = receipts
         self._reactions = ReactionHandler(host, channel, chat_state)
-        self._accepts_events = True
+        self._accepts_events, self._reads_voice = True, reads_voice
 
     async def receive(self, events: Sequence[InboundEvent]) -> None:
         """Handle the events in their order, as `Inbox.receive`."""
@@ -96,6 +114,10 @@ class InboundHandler:
             else:
                 for event in group:
                     await self._handle_safely(event)
+
+    def open(self) -> None:
+        """Take events, also again after `close`."""
+        self._accepts_events = True
 
     async def close(self) -> None:
         """Reject further events, so that the platform delivers them again later."""
@@ -117,6 +139,8 @@ class InboundHandler:
         match event:
             case InboundMessage():
                 await self._handle_command(event)
+            case MessageEdited():
+                await self._handle_edit(event)
             case ButtonPress():
                 await self._handle_press(event)
             case MessageReaction():
@@ -136,6 +160,24 @@ class InboundHandler:
             identified = replace(reaction, person=admission.person, location=admission.location)
             await self._reactions.handle(identified)
 
+    async def _handle_edit(self, edit: MessageEdited) -> None:
+        if await self._chat_state.is_processed(edit.external_id):
+            return
+        message = edit.message
+        # Of an album one piece mentions the bot; an edit of another is one of an accepted message, or has no effect.
+        mentioned = message.is_mention or await self._chat_state.is_processed(message.external_id)
+        admission = await self._admission.admit(message, mentioned=mentioned)
+        if admission.decision == "let_in":
+            identified = replace(message, person=admission.person, location=admission.location)
+            if _command_of(message) is None:
+                await self._edits.handle(replace(edit, message=identified))
+            else:  # the first version may have been executed
+                name = f"edit:{self._channel.name}:{self._channel.account}:{edit.external_id}"
+                await self._writer.write_reply(
+                    identified.location, identified.person, name, EDITED_COMMAND_MESSAGE, message.message_id
+                )
+        await self._chat_state.mark_processed(edit.external_id)
+
     async def _handle_messages(self, messages: Sequence[InboundMessage]) -> None:
         try:
             await self._store_messages(messages)
@@ -152,9 +194,15 @@ class InboundHandler:
         admitted = await self._admission.admit_messages(await self._without_processed(messages))
         for location, person in dict.fromkeys((message.location, message.person) for message in admitted):
             await self._undelivered.announce(location, person)
-        pieces = [message for message in admitted if message.media_group_id is not None]
-        whole = [message for message in admitted if message.media_group_id is None]
-        await self.media_groups.add_pieces(pieces)
+        grouped = [self.media_groups.assign_quick_group(message) for message in admitted]
+        for _, together in groupby(grouped, is_quick):  # what is not joined must not overtake what is
+            await self._store_together(list(together))
+
+    async def _store_together(self, messages: Sequence[InboundMessage]) -> None:
+        whole = [message for message in messages if message.media_group_id is None]
+        await self.media_groups.add_pieces([message for message in messages if message.media_group_id is not None])
+        for message in whole:
+            await self.media_groups.flush_quick_messages(message)
         await self._accept_or_answer(whole)
         # A redelivery must not meet a full queue and be reported as rejected.
         await self._chat_state.mark_all_processed([message.external_id for message in whole])
@@ -164,14 +212,20 @@ class InboundHandler:
         by_id = {message.external_id: message for message in reversed(messages)}
         return [by_id[key] for key in dict.fromkeys(each.external_id for each in messages) if key not in processed]
 
-    async def _handle_media_group(self, message: InboundMessage) -> None:
+    async def _handle_media_group(self, message: InboundMessage, pieces: Sequence[InboundMessage]) -> None:
         decision = await self._admission.decide_access(message.person, message.location, mentioned=message.is_mention)
         if decision == "let_in":
-            await self._accept_or_answer([message])
+            await self._accept_or_answer([message], pieces)
+        else:
+            await self._admission.note_ignored(message)
 
-    async def _accept_or_answer(self, messages: Sequence[InboundMessage]) -> None:
-        """Accept the messages that a model can read; answer the others."""
-        await self._acceptor.accept([each for each in messages if not each.unreadable or has_readable_content(each)])
+    async def _accept_or_answer(
+        self, messages: Sequence[InboundMessage], pieces: Sequence[InboundMessage] = ()
+    ) -> None:
+        """Accept the messages that a model can read; answer the others. `pieces` are what a single one consists of."""
+        messages = messages if self._reads_voice else [without_voice(each) for each in messages]
+        readable = [each for each in messages if not each.unreadable or has_readable_content(each)]
+        await self._acceptor.accept(readable, pieces)
         for message in messages:
             if message.unreadable and not has_readable_content(message):
                 await self._unreadable_notices.send(message, f"unread:{self._event_name(message)}")
@@ -183,6 +237,7 @@ class InboundHandler:
         identified = await self._admission.admit_message(message)
         if identified is None:
             return
+        await self.media_groups.flush_quick_messages(identified)
         await self._undelivered.announce(identified.location, identified.person)
         if command.bot_name:  # the channel removes its own bot's name
             if message.location.kind == "direct":

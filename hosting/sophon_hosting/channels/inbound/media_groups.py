@@ -1,18 +1,20 @@
-"""Media groups (albums): merges the messages of a group into one; a received piece survives a crash."""
+"""Messages that become one: the pieces of an album, and quick messages; a received piece survives a crash."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from datetime import datetime
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from weakref import WeakValueDictionary
 
 from sophon.clock import Clock
+from sophon.errors import StoreError
 from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
-from sophon_channels.contract import Attachment, Channel, ChatLocation, InboundMessage, Person, SharedText
-from sophon_hosting.channels.chat_state import PROCESSED_KIND
+from sophon_channels.contract import Channel, InboundMessage
+from sophon_hosting.channels.chat_state import ACCEPTED_AS, PROCESSED_KIND
+from sophon_hosting.channels.inbound.message_json import message_from_json, message_to_json
 
 log = logging.getLogger("sophon")
 
@@ -28,15 +30,37 @@ MAX_GATHER_SECONDS = 5.0
 """How long to wait in total, from the first piece."""
 MAX_PIECES = 10
 """Pieces of a full group, which is passed on at once. Source: reference/channels.md, "Files"."""
+MAX_DEBOUNCE_SECONDS = 60.0
+"""How long quick messages of one person are joined in total, from the first."""
+MAX_QUICK_MESSAGES = 20
+"""Quick messages that become one message at most. Source: reference/hosts.md, the cap of OpenClaw's queue."""
 
-MergedMessageHandler = Callable[[InboundMessage], Awaitable[None]]
-"""Handles a merged message."""
+FLUSH_TIMEOUT_SECONDS = 10.0
+"""How long a message waits until the quick messages before it are stored; then the platform delivers it again."""
+
+QUICK_PREFIX = "quick "
+"""Prefix of the group's id for quick messages; no platform has such ids."""
+
+MergedMessageHandler = Callable[[InboundMessage, Sequence[InboundMessage]], Awaitable[None]]
+"""Handles a merged message, given its pieces."""
 
 
 class MediaGroupAssembler:
-    """Assembler of one channel's media groups: stores the pieces and passes on merged messages."""
+    """Assembler of one channel's media groups: stores the pieces and passes on merged messages.
 
-    def __init__(self, channel: Channel, store: Store, clock: Clock, handle_message: MergedMessageHandler) -> None:
+    With `debounce_seconds`, texts that a person writes within that time after one another are a group too.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        store: Store,
+        clock: Clock,
+        handle_message: MergedMessageHandler,
+        *,
+        debounce_seconds: float = 0.0,
+    ) -> None:
+        self._debounce_seconds = debounce_seconds
         self._channel, self._notes, self._clock, self._handle_message = (
             channel,
             store.channel_state,
@@ -48,16 +72,55 @@ class MediaGroupAssembler:
         self._resumed: set[str] = set()
         self._arrived: dict[str, set[str]] = {}
         """Ids of the pieces that arrived and are not passed on yet, by group."""
+        self._last_arrivals: dict[str, float] = {}
+        self._wakers: dict[str, asyncio.Event] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Held while a group is passed on, or one of its pieces is replaced."""
+
+    def assign_quick_group(self, message: InboundMessage) -> InboundMessage:
+        """Return the message with its group, if it is a text that may be joined with others of the person. Pure."""
+        if self._debounce_seconds <= 0 or not is_joinable(message):
+            return message
+        return replace(message, media_group_id=f"{QUICK_PREFIX}{message.person.id}")
+
+    async def flush_quick_messages(self, message: InboundMessage) -> None:
+        """Pass on what the person has written in the chat before this message, so that the order stays."""
+        group = _group_key(replace(message, media_group_id=f"{QUICK_PREFIX}{message.person.id}"))
+        task = self._tasks.get(group)
+        if task is None:
+            return
+        self._wakers.setdefault(group, asyncio.Event()).set()
+        try:
+            async with self._clock.timeout(FLUSH_TIMEOUT_SECONDS):
+                await asyncio.wait({task})
+        except TimeoutError:
+            raise StoreError(self._channel.name, "the messages before this one could not be stored yet") from None
+
+    async def replace_piece(self, message: InboundMessage) -> bool:
+        """Replace a piece that waits by its edited version; return False if none waits."""
+        key = (self._channel.name, self._channel.account, PIECE_KIND, message.external_id)
+        note = await self._notes.get(*key)
+        if note is None:
+            return False
+        edited = replace(message, media_group_id=message_from_json(note.value).media_group_id)
+        async with self._lock_group(_group_key(edited)):
+            if await self._notes.get(*key) is None:  # passed on meanwhile
+                return False
+            await self._notes.put(ChannelStateEntry(*key, message_to_json(edited)))
+            return True
 
     async def add_pieces(self, pieces: Sequence[InboundMessage]) -> None:
         """Store pieces; they are durable on return."""
         if not pieces:
             return
-        account = self._channel.account
+        name, account = self._channel.name, self._channel.account
+        # One that is delivered again may have been edited meanwhile.
+        known = await self._notes.find_keys(name, account, PIECE_KIND, [piece.external_id for piece in pieces])
         await self._notes.put_many(
             [
-                ChannelStateEntry(self._channel.name, account, PIECE_KIND, piece.external_id, message_to_json(piece))
+                ChannelStateEntry(name, account, PIECE_KIND, piece.external_id, message_to_json(piece))
                 for piece in pieces
+                if piece.external_id not in known
             ]
         )
         for piece in pieces:
@@ -78,6 +141,9 @@ class MediaGroupAssembler:
 
     def _schedule(self, album: str, piece_id: str) -> None:
         self._arrived.setdefault(album, set()).add(piece_id)
+        self._last_arrivals[album] = self._clock.monotonic()
+        if album in self._wakers and len(self._arrived[album]) >= self._find_limits(album)[2]:
+            self._wakers[album].set()
         if album not in self._tasks:
             self._tasks[album] = asyncio.create_task(self._process(album))
 
@@ -86,6 +152,7 @@ class MediaGroupAssembler:
         try:
             while album in self._arrived:
                 await self._wait_for_pieces(album)
+                self._wakers.pop(album, None)
                 pieces = self._arrived.pop(album)
                 try:
                     await self._pass_on(album)
@@ -97,32 +164,52 @@ class MediaGroupAssembler:
                     await self._clock.sleep(RETRY_SECONDS)
                     await self._health.wait_until_available()
         finally:
-            del self._tasks[album]
+            del self._tasks[album], self._last_arrivals[album]
+            self._wakers.pop(album, None)
 
     async def _wait_for_pieces(self, album: str) -> None:
-        """Wait until no piece has arrived for a while, the group is full, or `MAX_GATHER_SECONDS` are over."""
-        started_at, count = self._clock.monotonic(), 0
-        quiet_seconds = RESUMED_GATHER_SECONDS if album in self._resumed else GATHER_SECONDS
+        """Wait until no piece has arrived for a while, the group is full or is to be flushed, or its time is over."""
+        started_at = self._clock.monotonic()
+        quiet_seconds, max_seconds, max_pieces = self._find_limits(album)
         self._resumed.discard(album)
-        while count < len(self._arrived[album]) < MAX_PIECES:
-            remaining = started_at + MAX_GATHER_SECONDS - self._clock.monotonic()
+        waker = self._wakers.setdefault(album, asyncio.Event())
+        while len(self._arrived[album]) < max_pieces and not waker.is_set():
+            deadline = min(self._last_arrivals[album] + quiet_seconds, started_at + max_seconds)
+            remaining = deadline - self._clock.monotonic()
             if remaining <= 0:
                 return
-            count = len(self._arrived[album])
-            await self._clock.sleep(min(quiet_seconds, remaining))
+            with suppress(TimeoutError):
+                async with self._clock.timeout(remaining):
+                    await waker.wait()
+
+    def _find_limits(self, album: str) -> tuple[float, float, int]:
+        """Return how long to wait for another piece and in total, in seconds, and how many pieces are enough."""
+        quiet_seconds = RESUMED_GATHER_SECONDS if album in self._resumed else GATHER_SECONDS
+        if f" {QUICK_PREFIX}" not in album:
+            return quiet_seconds, MAX_GATHER_SECONDS, MAX_PIECES
+        return max(self._debounce_seconds, quiet_seconds), MAX_DEBOUNCE_SECONDS, MAX_QUICK_MESSAGES
 
     async def _pass_on(self, album: str) -> None:
-        pieces = sort_pieces([piece for piece in await self._stored_pieces() if _group_key(piece) == album])
-        new_pieces = [piece for piece in pieces if not await self._is_processed(piece)]
-        if new_pieces:
-            await self._handle_message(merge_pieces(new_pieces))
-        # The merged message has the id of the first piece. That piece is removed last, so that after a crash here the
-        # merged message is recognized as a duplicate.
-        for piece in reversed(pieces):
-            await self._notes.add(
-                ChannelStateEntry(self._channel.name, self._channel.account, PROCESSED_KIND, piece.external_id)
-            )
-            await self._notes.remove(self._channel.name, self._channel.account, PIECE_KIND, piece.external_id)
+        async with self._lock_group(album):
+            pieces = sort_pieces([piece for piece in await self._stored_pieces() if _group_key(piece) == album])
+            new_pieces = [piece for piece in pieces if not await self._is_processed(piece)]
+            if new_pieces:
+                await self._handle_message(merge_pieces(new_pieces), new_pieces)
+            # The merged message has the id of the first piece. That piece is removed last, so that after a crash here
+            # the merged message is recognized as a duplicate.
+            value = {ACCEPTED_AS: new_pieces[0].external_id} if new_pieces else {}
+            for piece in reversed(pieces):
+                await self._notes.add(
+                    ChannelStateEntry(
+                        self._channel.name, self._channel.account, PROCESSED_KIND, piece.external_id, value
+                    )
+                )
+                await self._notes.remove(self._channel.name, self._channel.account, PIECE_KIND, piece.external_id)
+
+    def _lock_group(self, album: str) -> asyncio.Lock:
+        lock = self._locks.get(album) or asyncio.Lock()
+        self._locks[album] = lock
+        return lock
 
     async def _stored_pieces(self) -> list[InboundMessage]:
         notes = await self._notes.list(PIECE_KIND, self._channel.name, self._channel.account)
@@ -136,16 +223,45 @@ class MediaGroupAssembler:
         )
 
 
+def is_joinable(message: InboundMessage) -> bool:
+    """Return whether a message is a text of its sender alone, which others may be joined with. Pure."""
+    return bool(message.text.strip()) and not (
+        message.attachments
+        or message.shared
+        or message.unreadable
+        or message.is_forwarded
+        or message.quoted_text
+        or message.quoted_message_id
+        or message.media_group_id
+        or message.is_late
+    )
+
+
+def is_quick(message: InboundMessage) -> bool:
+    """Return whether the message is a piece of quick messages, and not of an album. Pure."""
+    return (message.media_group_id or "").startswith(QUICK_PREFIX)
+
+
 def sort_pieces(pieces: Sequence[InboundMessage]) -> list[InboundMessage]:
-    """Return the pieces in the order in which they were sent. Pure."""
+    """Return the pieces in the order in which they were sent. Pure.
+
+    Those of an album have numbers, and their platform delivers them in any order; quick messages are in the order in
+    which they were received.
+    """
+    if any(map(is_quick, pieces)):
+        return sorted(pieces, key=lambda piece: piece.sent_at)
     return sorted(pieces, key=lambda piece: (len(piece.message_id), piece.message_id))
 
 
 def merge_pieces(pieces: Sequence[InboundMessage]) -> InboundMessage:
-    """Return the pieces of a media group as one message, with the id of the first. Pure."""
+    """Return the pieces of a group as one message, with the id of the first. Pure.
+
+    An answer replies to the first piece of an album, and to the last of several quick messages.
+    """
     return replace(
         pieces[0],
         text="\n".join(piece.text for piece in pieces if piece.text),
+        message_id=pieces[-1 if is_quick(pieces[0]) else 0].message_id,
         attachments=tuple(file for piece in pieces for file in piece.attachments),
         shared=tuple(text for piece in pieces for text in piece.shared),
         unreadable=next((piece.unreadable for piece in pieces if piece.unreadable), ""),
@@ -156,56 +272,3 @@ def merge_pieces(pieces: Sequence[InboundMessage]) -> InboundMessage:
 def _group_key(piece: InboundMessage) -> str:
     """Return the key of the piece's group; it includes the chat, so that nobody in another chat can add to it."""
     return f"{piece.location.key} {piece.media_group_id or piece.external_id}"
-
-
-def message_to_json(message: InboundMessage) -> dict[str, Any]:
-    """Return a message as plain JSON, in the stored format."""
-    return {
-        "external_id": message.external_id,
-        "person": asdict(message.person),
-        "place": asdict(message.location),
-        "text": message.text,
-        "message_id": message.message_id,
-        "at": message.sent_at.isoformat(),
-        "mentioned": message.is_mention,
-        "quoted": message.quoted_text,
-        "album": message.media_group_id,
-        "attachments": tuple(asdict(file) for file in message.attachments),
-        "late": message.is_late,
-        "forwarded": message.is_forwarded,
-        "quoted_author": message.quoted_author,
-        "quote_is_foreign": message.is_quote_foreign,
-        "quoted_message_id": message.quoted_message_id,
-        "forwarded_from": message.forwarded_from,
-        "shared": tuple(asdict(text) for text in message.shared),
-        "unreadable": message.unreadable,
-    }
-
-
-def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
-    """Return the message from what `message_to_json` returned."""
-    return InboundMessage(
-        external_id=data["external_id"],
-        person=_person_from_json(data["person"]),
-        location=ChatLocation(**data["place"]),
-        text=data["text"],
-        message_id=data["message_id"],
-        sent_at=datetime.fromisoformat(data["at"]),
-        is_mention=data["mentioned"],
-        quoted_text=data["quoted"],
-        media_group_id=data["album"],
-        attachments=tuple(Attachment(**file) for file in data["attachments"]),
-        is_late=data["late"],
-        # What follows is missing in groups that an earlier version stored.
-        is_forwarded=data.get("forwarded", False),
-        quoted_author=data.get("quoted_author", ""),
-        is_quote_foreign=data.get("quote_is_foreign", True),
-        quoted_message_id=data.get("quoted_message_id", ""),
-        forwarded_from=data.get("forwarded_from", ""),
-        shared=tuple(SharedText(**text) for text in data.get("shared", ())),
-        unreadable=data.get("unreadable", ""),
-    )
-
-
-def _person_from_json(data: Mapping[str, Any]) -> Person:
-    return replace(Person(**data), listed_ids=tuple(data.get("listed_ids", ())))

@@ -7,7 +7,8 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import InboundMessage
-from sophon_hosting.run_authorship import FOREIGN_SOURCES
+from sophon_hosting.channels.inbound.message_json import message_from_json
+from sophon_hosting.run_authorship import FOREIGN_SOURCES, PIECES
 
 MAX_RUNS = 30
 """Runs of a session that are searched, newest first; a message of an older one is not found."""
@@ -29,6 +30,10 @@ class MessageLookup:
     async def find_text(self, session_id: str, message_id: str) -> tuple[str, bool] | None:
         """Return the text of a message, and whether neither the sender nor the bot wrote it; None if it is unknown."""
         for run in await self._runs(session_id):
+            pieces = [message_from_json(each) for each in run.origin.get(PIECES, ())]
+            piece = next((each for each in pieces if each.message_id == message_id), None)
+            if piece is not None:
+                return piece.text, piece.is_forwarded
             if run.origin.get("reply_to") == message_id:
                 return unfence_text(run.text), bool(run.origin.get(FOREIGN_SOURCES))
             for entry in await self._store.outbox.list(run_id=run.id):

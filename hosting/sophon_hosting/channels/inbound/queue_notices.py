@@ -51,7 +51,7 @@ class QueueNotices:
             if chat in notified:
                 continue
             try:
-                position = await self._host.queue.position(receipt.task_id)
+                position = await self._host.find_position(receipt.task_id)
                 if position:
                     notified.add(chat)
                     text = QUEUED_MESSAGE.format(count=position)

@@ -2,6 +2,7 @@
 in a while.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sophon.clock import Clock
@@ -9,6 +10,8 @@ from sophon_channels.contract import InboundMessage
 from sophon_channels.message_kinds import format_unreadable_notice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 
+VOICE_KIND = "voice messages"
+"""Kind of content that cannot be read where no transcription is set."""
 NOTICE_INTERVAL = timedelta(minutes=10)
 """Minimum interval between two notices of one kind in a chat."""
 
@@ -34,6 +37,14 @@ class UnreadableNotices:
     def _is_due(self, key: tuple[str, str], now: datetime) -> bool:
         self._last_notices = {each: at for each, at in self._last_notices.items() if now - at < NOTICE_INTERVAL}
         return key not in self._last_notices
+
+
+def without_voice(message: InboundMessage) -> InboundMessage:
+    """Return a message that consists of voice messages only as one that cannot be read. Pure."""
+    is_voice_only = bool(message.attachments) and all(file.is_voice for file in message.attachments)
+    if not is_voice_only or message.text.strip() or message.shared:
+        return message
+    return replace(message, attachments=(), unreadable=VOICE_KIND)
 
 
 def has_readable_content(message: InboundMessage) -> bool:

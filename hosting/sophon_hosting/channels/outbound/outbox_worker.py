@@ -23,6 +23,7 @@ from sophon_hosting.channels.outbound.entry_delivery import (
     EntryDelivery,
     PayloadRefresher,
 )
+from sophon_hosting.host import Host
 
 log = logging.getLogger("sophon")
 
@@ -31,6 +32,9 @@ MAX_CONCURRENT_CHATS = 20
 
 OUTBOX_POLL_SECONDS = 10.0
 """Interval at which entries of other processes and jumps of the system's time are noticed; nothing else is polled."""
+
+GROUP_POLL_SECONDS = 1.0
+"""The same where other processes of a group add entries: an answer must not wait for ten seconds."""
 
 MIN_WAIT_SECONDS = 0.01
 """Minimum wait: the system's time, which decides what is due, and the timer's may differ a little."""
@@ -41,6 +45,9 @@ SHUTDOWN_GRACE_SECONDS = 1.0
 
 class OutboxWorker:
     """Worker that sends the outbox of one channel until it is cancelled. A slow chat does not delay other chats.
+
+    Only one process may run it for a channel at a time: it takes entries that it finds in the state `sending` at its
+    start for those of a process that was killed.
 
     `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent, and
     before it `find_chat`, which returns the chat that reaches the entry's recipient (default: that of the entry).
@@ -56,6 +63,7 @@ class OutboxWorker:
         *,
         migrate_chat: ChatMigrationHandler,
         refresh_payload: PayloadRefresher,
+        poll_seconds: float = OUTBOX_POLL_SECONDS,
         find_chat: ChatFinder | None = None,
         listener: DeliveryListener | None = None,
         on_unauthorized: Callable[[], None] | None = None,
@@ -74,7 +82,8 @@ class OutboxWorker:
         self._wake_event = asyncio.Event()
         self._paused_until: datetime | None = None
         self._is_held = self._must_clear_penalties = False
-        self._looked_at, self._wait_seconds = clock.now(), OUTBOX_POLL_SECONDS
+        self._poll_seconds = poll_seconds
+        self._looked_at, self._wait_seconds = clock.now(), poll_seconds
         self._in_flight: dict[str, asyncio.Task[None]] = {}
 
     def wake(self) -> None:
@@ -146,7 +155,7 @@ class OutboxWorker:
         self.wake()
 
     async def _wait(self) -> None:
-        """Wait for a signal, or until something is due, at most `OUTBOX_POLL_SECONDS`."""
+        """Wait for a signal, or until something is due, at most `poll_seconds`."""
         try:
             async with self._clock.timeout(self._wait_seconds):
                 await self._wake_event.wait()
@@ -164,8 +173,8 @@ class OutboxWorker:
                 if is_paused
                 else await self._outbox.find_next_due(self._looked_at, self._channel.name)
             )
-        seconds = OUTBOX_POLL_SECONDS if wake_at is None else (wake_at - now).total_seconds()
-        self._wait_seconds = min(max(seconds, MIN_WAIT_SECONDS), OUTBOX_POLL_SECONDS)
+        seconds = self._poll_seconds if wake_at is None else (wake_at - now).total_seconds()
+        self._wait_seconds = min(max(seconds, MIN_WAIT_SECONDS), self._poll_seconds)
 
     async def _drain(self) -> None:
         tasks = list(self._in_flight.values())
@@ -184,3 +193,8 @@ class OutboxWorker:
         except Exception as error:  # noqa: BLE001 - logged, and tried again
             log_failure(log, error, "%s: %s could not be sent; it is retried", self._channel.name, entry.id)
             await self._clock.sleep(RETRY_SECONDS)
+
+
+def find_poll_seconds(host: Host) -> float:
+    """Return how often a worker looks for entries of other processes."""
+    return GROUP_POLL_SECONDS if host.membership.is_shared else OUTBOX_POLL_SECONDS

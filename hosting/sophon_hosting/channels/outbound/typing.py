@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -61,10 +61,19 @@ class _TurnDisplay:
 
 
 class TypingAndPreview:
-    """Shows typing indicator and preview for the turns of all channels, driven by the host's events."""
+    """Shows typing indicator and preview for the turns of all channels, driven by the host's events.
 
-    def __init__(self, channels: Mapping[str, Channel], store: Store, clock: Clock) -> None:
-        self._channels, self._store, self._clock = channels, store, clock
+    `is_leader` says whether this process, of several with the same events, is the one that shows those of a channel.
+    """
+
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        store: Store,
+        clock: Clock,
+        is_leader: Callable[[str], bool] = lambda channel: True,
+    ) -> None:
+        self._channels, self._store, self._clock, self._is_leader = channels, store, clock, is_leader
         self._displays: dict[str, _TurnDisplay] = {}
         self._previews = ShownPreviews(store)
         self._addresses = RecipientAddresses(store)
@@ -175,7 +184,7 @@ class TypingAndPreview:
         try:
             run = await self._store.runs.get(run_id)
             channel = self._channels.get(run.channel)
-            if channel is not None and run.origin.get("place"):
+            if channel is not None and self._is_leader(channel.name) and run.origin.get("place"):
                 await self._previews.load(channel, run_id)
                 async with self._clock.timeout(MAX_TYPING_SECONDS):
                     await self._show_turn(channel, run, display)

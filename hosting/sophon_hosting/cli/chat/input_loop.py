@@ -6,7 +6,7 @@ from typing import TypeAlias
 from sophon.errors import SophonError
 from sophon_hosting.cli.chat.chat_contract import Chat
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
-from sophon_hosting.cli.chat.slash_commands import QuitChat, parse_slash_command
+from sophon_hosting.cli.chat.slash_commands import QuitChat, RunTurn, parse_slash_command
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
 from sophon_hosting.rendering.control_characters import to_single_line
@@ -17,7 +17,7 @@ ECHO_CHARACTERS = 300
 
 
 SlashCommandHandler: TypeAlias = Callable[[str, str], list[str]]
-"""Runs a slash command, given its name and argument; returns the lines to show. Raises Leave, SophonError."""
+"""Runs a slash command, given its name and argument; returns the lines to show. Raises as `run_slash_command`."""
 
 
 def run_prompt_loop(chat: Chat, stdin: StdinReader, output: PromptOutput, handle_command: SlashCommandHandler) -> int:
@@ -78,6 +78,8 @@ def _handle_line(chat: Chat, line: str, output: PromptOutput, handle_command: Sl
         return chat.run_turn(line) if line.strip() else 0
     try:
         output.write_lines(handle_command(*command))
+    except RunTurn as again:
+        return chat.run_turn(again.text)
     except SophonError as error:
         for each in error_lines(error):
             chat.frontend.write_error(each)

@@ -11,6 +11,7 @@ from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER
 from sophon.security import describe_error
 from sophon.services import Services
+from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
@@ -66,6 +67,20 @@ class LocalChat:
         except NotFound:
             return 0
 
+    def branch_before_last_message(self, branch_id: str) -> str:
+        """Go to a new branch of the session, which ends before its last message, and return the text of that message.
+
+        Raises NotFound if there is none.
+        """
+        sessions = self.services.store.sessions
+        records = self.run_coroutine(sessions.list_records(self.choices.session))
+        last = next((each for each in reversed(records) if _is_of_user(each)), None)
+        if last is None or last.message is None:
+            raise NotFound("message", "of yours")
+        self.run_coroutine(sessions.fork(self.choices.session, branch_id, upto=last.seq - 1, branch=True))
+        self.choices.session = branch_id
+        return last.message.content
+
     def is_last_turn_unfinished(self) -> bool:
         """Return whether the last turn has neither an answer nor an outcome, because the program ended during it."""
         sessions = self.services.store.sessions
@@ -103,3 +118,8 @@ class LocalChat:
 
     def _finish_turn(self, response: Response) -> None:
         self.frontend.renderer.finish_turn(response, self.choices.session)
+
+
+def _is_of_user(record: SessionRecord) -> bool:
+    message = record.message
+    return record.kind == "message" and message is not None and message.role == "user" and not message.origin

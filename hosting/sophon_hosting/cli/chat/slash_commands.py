@@ -20,6 +20,14 @@ class QuitChat(Exception):
     """Raised by `/quit`: end the chat."""
 
 
+class RunTurn(Exception):
+    """Raised by `/regenerate`: run a turn with the message `text`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)
+
+
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
     """A slash command: its syntax, its help text, and the function that runs it and returns the lines to show."""
@@ -39,8 +47,8 @@ def parse_slash_command(line: str) -> tuple[str, str] | None:
 
 
 def run_slash_command(chat: LocalChat, name: str, argument: str) -> list[str]:
-    """Run a slash command and return the lines to show. Raises Leave, SophonError."""
-    command = SLASH_COMMANDS.get(name)
+    """Run a slash command and return the lines to show. Raises QuitChat, RunTurn, SophonError."""
+    command = SLASH_COMMANDS.get(ALIASES.get(name, name))
     if command is None:
         near = difflib.get_close_matches(name, SLASH_COMMANDS, n=2) or ["help"]
         raise NotFound("command", f"/{name}", [f"/{each}" for each in near])
@@ -67,7 +75,9 @@ def _session(chat: LocalChat, argument: str) -> list[str]:
 
 def _sessions(chat: LocalChat, argument: str) -> list[str]:
     found = chat.run_coroutine(chat.services.store.sessions.list())
-    return [f"  {each.id:<22}{each.message_count:>5} messages  {each.title}" for each in found] or ["  no sessions"]
+    return [f"  {each.id:<22}{each.message_count:>5} messages  {each.shown_title}" for each in found] or [
+        "  no sessions"
+    ]
 
 
 def _usage(chat: LocalChat, argument: str) -> list[str]:
@@ -95,6 +105,13 @@ def _planning(chat: LocalChat, argument: str) -> list[str]:
         chat.choices.planning = parse_planning_mode(argument)
     default = chat.services.settings.planning.mode
     return [f"  planning {chat.choices.planning or default}"]
+
+
+def _regenerate(chat: LocalChat, argument: str) -> list[str]:
+    if argument:
+        chat.services.gateway.find(argument)
+        chat.choices.model = argument
+    raise RunTurn(chat.branch_before_last_message(new_session_id(chat)))
 
 
 class _LocalPreferences:
@@ -126,6 +143,9 @@ def new_session_id(chat: LocalChat) -> str:
     return chat.services.clock.new_id()[:12]
 
 
+ALIASES: Mapping[str, str] = {"retry": "regenerate", "plan": "planning"}
+"""Other names of commands, those of the web page among them."""
+
 SLASH_COMMANDS: Mapping[str, SlashCommand] = {
     "help": SlashCommand("/help", "show this list", _help),
     "new": SlashCommand("/new [ID]", "start a new session", _new),
@@ -134,6 +154,7 @@ SLASH_COMMANDS: Mapping[str, SlashCommand] = {
     "usage": SlashCommand("/usage", "show tokens and cost of this session", _usage),
     "model": SlashCommand("/model [NAME]", "show the model, or choose one", _model),
     "planning": SlashCommand("/planning [MODE]", "show or set it: Auto, LlmDecides, Always, Never", _planning),
+    "regenerate": SlashCommand("/regenerate [MODEL]", "answer the last message again, in a new branch", _regenerate),
     "preferences": SlashCommand("/preferences [NAME VALUE]", "show or set how you want to be answered", _preferences),
     "quit": SlashCommand("/quit", "leave the chat; the end of the input does too", _quit),
 }

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,16 +16,17 @@ from sophon.private_files import open_new_private_file
 from sophon.risk import Risk
 from sophon.security import verify_audit
 from sophon.security.audit_chain import AuditEntry
-from sophon.security.audit_head import AuditHead, HeadError, sign_head
+from sophon.security.audit_head import HeadError, sign_head
 from sophon.settings import DangerousSetting
 from sophon.stores.audit.contract import AUDIT_KINDS, AuditFilter
 from sophon.stores.contract import Store
-from sophon_hosting.audit_heads import find_signing_key, load_head
+from sophon_hosting.audit_heads import find_signing_key, load_head, verify_store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
+from sophon_hosting.client_api.areas.audit import audit_entry_to_json
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
@@ -81,7 +82,7 @@ def list_entries(
     )
     found = run_with_store(ctx.obj, lambda store: store.audit.list_entries(wanted, before=before, limit=limit))
     if as_json:
-        write_json([entry_to_json(entry) for entry in found])
+        write_json([audit_entry_to_json(entry) for entry in found])
         return
     if not found:
         write_lines(["There are no entries."])
@@ -169,11 +170,6 @@ def parse_time(option: str, value: str | None) -> datetime | None:
     raise InputError(f"--{option} {value!r} is no time; write 2026-01-31 or 2026-01-31T12:00")
 
 
-def entry_to_json(entry: AuditEntry) -> dict[str, Any]:
-    """Return an entry for `--json`: its fields and texts, without digests and salts."""
-    return {"number": entry.number, **entry.fields, **{name: entry.texts[name] for name in sorted(entry.texts)}}
-
-
 def _table_row(entry: AuditEntry) -> list[str]:
     fields = entry.fields
     by = f"{fields['guard']} ({fields['rule']}): " if fields["guard"] else ""
@@ -198,17 +194,8 @@ async def _export(store: Store, write: Callable[[str], object]) -> AuditEntry | 
 
 def _verify_store(ctx: typer.Context) -> tuple[int, int | None, str]:
     settings = load_cli_settings(ctx.obj)
-    key = find_signing_key(settings, os.environ)
-    file = ctx.obj.settings_folder / settings.guards.audit.head_file
-    head: AuditHead | None = None
-    if key is not None:
-        try:
-            head = load_head(file, key)
-        except HeadError as error:
-            return 0, None, f"{file}: {error}"
-    found = run_with_store(ctx.obj, lambda store: store.audit.verify(head))
-    if key is not None and head is None and found.count and not found.problem:
-        return found.count, None, f"there is no signed head {file}"
+    folder = ctx.obj.settings_folder
+    found = run_with_store(ctx.obj, lambda store: verify_store(store, settings, folder, os.environ))
     return found.count, found.broken, found.problem
 
 

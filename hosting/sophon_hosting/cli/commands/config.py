@@ -8,6 +8,7 @@ import typer
 from sophon.errors import NotFound, SettingsError, SophonError, StoreError
 from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
+from sophon.settings.unresolved_secrets import find_unresolved_secrets
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
@@ -37,7 +38,7 @@ def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
 
 @app.command()
 def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False) -> None:
-    """Report every problem, exit 1 if there is one, and every danger."""
+    """Report every problem, exit 1 if there is one, and every danger. Secrets are looked up, and never shown."""
     options: GlobalOptions = ctx.obj
     problems: list[str] = []
     warnings: list[DangerousSetting] = []
@@ -46,11 +47,16 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
         settings = load_cli_settings(options)
         warnings = find_settings_warnings(settings, options, os.environ)
         missing = find_missing(settings, options, os.environ)
+        # A host starts without a secret of the vault: that is a warning.
+        unresolved = find_unresolved_secrets(settings, os.environ)
+        problems = [each for each in unresolved if not each.startswith("Vault.")]
         check_composition(options, settings)
     except SettingsError as error:
-        if not as_json:
-            raise
-        problems = error.problems
+        # Of a setting that both name, the composition says more.
+        known = {each.partition(":")[0] for each in error.problems}
+        problems = [*error.problems, *(each for each in problems if not each.startswith(tuple(known)))]
+    if problems and not as_json:
+        raise SettingsError(problems)
     if as_json:
         write_json({"valid": not problems, "problems": problems, "warnings": [*map(str, warnings), *missing]})
     else:

@@ -1,6 +1,8 @@
-"""`sophon init`: write an initial settings file."""
+"""`sophon init`: write an initial settings file, and on a terminal set up a model."""
 
+import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -34,15 +36,23 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.command()
-def init(ctx: typer.Context) -> None:
-    """Write an initial appsettings.json; an existing file is validated and not changed."""
+def init(
+    ctx: typer.Context, no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing.")] = False
+) -> None:
+    """Write an initial appsettings.json, and set up a model if somebody is at the terminal.
+
+    An existing file is validated and not changed.
+    """
     options: GlobalOptions = ctx.obj
     file = options.settings_file or Path(SETTINGS_FILE_NAME)
     written = _write_new(file)
     load_cli_settings(options)
-    write_lines(
-        [f"{file} {'was written' if written else 'exists already and is valid; it was not changed'}.", *NEXT_STEPS]
-    )
+    write_lines([f"{file} {'was written' if written else 'exists already and is valid; it was not changed'}."])
+    if sys.stdin.isatty() and sys.stdout.isatty() and not no_input:
+        from sophon_hosting.cli.provider_dialogue import ProviderDialogue  # lazy: it loads the providers
+
+        ProviderDialogue(options).run()
+    write_lines(NEXT_STEPS)
 
 
 def _write_new(file: Path) -> bool:

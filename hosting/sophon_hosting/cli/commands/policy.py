@@ -107,7 +107,8 @@ def load_policy(file: Path) -> Policy:
     try:
         return Policy.load(file.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the policy {str(file)!r} cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"the policy {str(file)!r} cannot be read: {reason}") from error
     except PolicyError as error:
         raise InputError(f"{file}: {error}") from error
 

@@ -15,7 +15,18 @@ PortOption = Annotated[
 ]
 
 
+NoWorkerOption = Annotated[
+    bool, typer.Option("--no-worker", help="Run no turns; workers of the same queue do. Needs a shared queue.")
+]
+
+
 @app.command()
-def serve(ctx: typer.Context, host: HostOption = None, port: PortOption = None, log: LogFormatOption = None) -> None:
+def serve(
+    ctx: typer.Context,
+    host: HostOption = None,
+    port: PortOption = None,
+    log: LogFormatOption = None,
+    no_worker: NoWorkerOption = False,
+) -> None:
     """Run the host: web page, API, Socket.IO and worker. Ctrl-C shuts it down gracefully."""
-    raise typer.Exit(run_host(ctx.obj, host, port, log))
+    raise typer.Exit(run_host(ctx.obj, host, port, log, runs_turns=not no_worker))

@@ -35,7 +35,7 @@ def check(ctx: typer.Context, as_json: JsonOption = False) -> None:
 
 @app.command()
 def prune(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """Delete what is older than Retention allows, as a host does every hour. A host may run."""
+    """Delete what is older than Retention allows, as hosts do every hour. Without a host, let cron do it."""
     settings = load_cli_settings(ctx.obj)
     folder = ctx.obj.settings_folder
     deleted = run_with_store(ctx.obj, lambda opened: RetentionSweep(opened, SystemClock(), settings, folder).sweep())

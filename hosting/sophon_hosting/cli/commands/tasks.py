@@ -5,6 +5,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from sophon.errors import SophonError
 from sophon.stores.runs.contract import RunStatus
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
@@ -45,7 +46,13 @@ def list_tasks(
 @app.command()
 def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show one task."""
-    row = open_host_client(ctx.obj, url).get_task(task)
+    host = open_host_client(ctx.obj, url)
+    try:
+        row = host.get_task(task)
+    except SophonError as error:
+        if error.code == "not_found" and host.find_trace(task) is not None:
+            raise LocalTurn(task) from error
+        raise
     if as_json:
         write_json(row)
     else:
@@ -56,6 +63,15 @@ def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_j
 def cancel(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None) -> None:
     """Cancel a task; one that has ended does not change."""
     write_lines([f"{task} is {open_host_client(ctx.obj, url).cancel_task(task)}"])
+
+
+class LocalTurn(SophonError):
+    """Error: the id is that of a turn of `sophon chat`, which is no task of a host."""
+
+    code = "not_found"
+
+    def __init__(self, turn: str) -> None:
+        super().__init__(f"{turn} is a turn of `sophon chat`, not a task of a host; `sophon trace {turn}` shows it")
 
 
 def _table_row(row: JsonRow) -> list[str]:

@@ -1,26 +1,26 @@
 """`sophon tokens`: create, list and revoke API tokens of the users of `Hub.Users`. A host may run."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated
 
 import typer
 
 from sophon.clock import SystemClock
-from sophon.errors import InputError
 from sophon.principals import hub_user_principal
-from sophon.security.api_tokens import digest_api_token, generate_api_token, generate_token_id
-from sophon.settings import HubSettings, HubUserSettings, Settings
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
-from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, SCOPES
-
-DEFAULT_DAYS = 90
-MAX_DAYS = 3650
-MAX_NAME_CHARACTERS = 100
+from sophon_hosting.client_api.rights import SCOPES
+from sophon_hosting.client_api.token_administration import (
+    DEFAULT_DAYS,
+    MAX_DAYS,
+    build_api_token,
+    describe_status,
+    find_level,
+    find_user,
+    token_to_json,
+)
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -44,18 +44,8 @@ def create(
 ) -> None:
     """Create a token and print it, this once: the store has only its digest."""
     owner = find_user(load_cli_settings(ctx.obj).hub, user)
-    if len(name) > MAX_NAME_CHARACTERS:
-        raise InputError(f"--name has {len(name)} characters; {MAX_NAME_CHARACTERS} are allowed")
-    now, secret = SystemClock().now(), generate_api_token()
-    token = ApiToken(
-        id=generate_token_id(),
-        digest=digest_api_token(secret),
-        principal=hub_user_principal(owner.id),
-        name=name,
-        scopes=parse_scopes(scope, is_operator=owner.operator),
-        created_at=now,
-        expires_at=None if never_expires else now + timedelta(days=days),
-    )
+    now = SystemClock().now()
+    token, secret = build_api_token(owner, scope, name=name, days=None if never_expires else days, now=now)
     run_with_store(ctx.obj, lambda store: store.api_tokens.add(token))
     if as_json:
         write_json({"token": secret, **token_to_json(token, now)})
@@ -95,54 +85,6 @@ def revoke(
     now = SystemClock().now()
     token = run_with_store(ctx.obj, lambda store: store.api_tokens.revoke(token_id, now))
     write_lines([f"token {token.id} of {token.principal} is revoked"])
-
-
-def find_user(hub: HubSettings, user_id: str) -> HubUserSettings:
-    """Return a user of the settings. Raises InputError."""
-    for user in hub.users:
-        if user.id == user_id:
-            return user
-    if not hub.users:
-        raise InputError("there are no Hub.Users: every client is an operator, whom a token would not limit")
-    raise InputError(f"{user_id!r} is none of Hub.Users: {', '.join(user.id for user in hub.users)}")
-
-
-def parse_scopes(given: Sequence[str], *, is_operator: bool) -> tuple[str, ...]:
-    """Return the scopes of a token in their order, whatever their case. Raises InputError."""
-    by_name = {scope.casefold(): scope for scope in SCOPES}
-    for each in given:
-        if each.casefold() not in by_name:
-            raise InputError(f"--scope {each!r} is none of {', '.join(SCOPES)}")
-    found = {by_name[each.casefold()] for each in given}
-    if OPERATOR_SCOPE in found and not is_operator:
-        raise InputError(f"--scope {OPERATOR_SCOPE}: the user is no operator, and a token gives no right")
-    return tuple(scope for scope in SCOPES if scope in found)
-
-
-def describe_status(token: ApiToken, now: datetime) -> str:
-    """Return `valid`, `expired` or `revoked`."""
-    return "revoked" if token.revoked_at is not None else "valid" if token.is_valid(now) else "expired"
-
-
-def token_to_json(token: ApiToken, now: datetime) -> dict[str, Any]:
-    """Return a token for `--json`, without its digest."""
-    times = {name: getattr(token, name) for name in ("created_at", "expires_at", "last_used_at", "revoked_at")}
-    return {
-        "id": token.id,
-        "user": token.principal,
-        "name": token.name,
-        "scopes": list(token.scopes),
-        "status": describe_status(token, now),
-        **{name: at.isoformat() if at is not None else None for name, at in times.items()},
-    }
-
-
-def find_level(settings: Settings, token: ApiToken) -> str:
-    """Return the permission level that the token's user has now; "none" for a user who is not in the settings."""
-    if all(hub_user_principal(user.id) != token.principal for user in settings.hub.users):
-        return "none"
-    is_operator = token.principal in find_operators(settings.hub)
-    return settings.permissions.level_of(token.principal, channel=HUB_CHANNEL, is_operator=is_operator).label
 
 
 def _row(token: ApiToken, level: str, now: datetime) -> list[str]:

@@ -1,10 +1,11 @@
-"""`sophon trace [TASK]`: show how turns went: events, stages, attempts and tool calls with times, tokens and cost."""
+"""`sophon trace [TASK]`: how turns went, with times, tokens and cost; `sophon trace replay TASK`: ask another model."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from sophon.errors import SophonError
 from sophon.messages import Usage
@@ -13,6 +14,7 @@ from sophon_hosting.cli.console.output import write_json, write_lines, write_tab
 from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
+from sophon_hosting.rendering.replay_comparison import format_comparison
 from sophon_hosting.rendering.trace_tree import format_ms, format_trace_tree
 from sophon_hosting.rendering.value_formatting import format_arguments, format_usage_cost
 
@@ -20,13 +22,27 @@ LINE_CHARACTERS = 100
 DEFAULT_TRACES = 20
 EventData = Mapping[str, Any]
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+class TraceGroup(TyperGroup):
+    """Command group in which `sophon trace [TASK]` is `sophon trace show [TASK]`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the name of the default command unless one is named. typer does not export the type of `ctx`."""
+        return super().parse_args(ctx, args if args[:1] in (["show"], ["replay"]) else ["show", *args])
+
+
+app = typer.Typer(cls=TraceGroup, rich_markup_mode=None, add_completion=False)
+
+
+@app.callback()
+def trace() -> None:
+    """Show how turns went, and replay one. `sophon trace [TASK]` is `sophon trace show [TASK]`."""
 
 
 @app.command()
-def trace(
+def show(
     ctx: typer.Context,
-    task: Annotated[str | None, typer.Argument(metavar="[TASK]")] = None,
+    task: Annotated[str | None, typer.Argument(metavar="TASK")] = None,
     last: Annotated[
         int | None, typer.Option("--last", min=1, max=1000, metavar="N", help="List the last N turns.")
     ] = None,
@@ -35,7 +51,10 @@ def trace(
     url: HostUrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how a turn went: models, tools, plans, approvals, stages, outcome. Without TASK, list the last turns."""
+    """Show how a turn went: models, tools, plans, approvals, stages, outcome. Without TASK, list the last turns.
+
+    `sophon trace replay TASK` asks another model or chain.
+    """
     if task is not None and (last is not None or session is not None):
         raise typer.BadParameter("give a task, or --last and --session for a list")
     host = open_host_client(ctx.obj, url)
@@ -59,6 +78,31 @@ def trace(
     if found is not None:
         write_lines([f"turn {task} · session {found['session_id']}"] if row is None else [""])
         write_lines(format_trace_tree(found, width))
+
+
+@app.command()
+def replay(
+    ctx: typer.Context,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A turn of your own.")],
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Ask this model: its name, or provider/name.")
+    ] = None,
+    chain: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run this chain; over a host, for operators.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long lines.")] = False,
+    url: HostUrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a turn again with another model or chain, and show both. No tool runs, nothing is stored; usage is charged.
+
+    A call with the tool and the arguments of a recorded one gets its result, and any other one is not run.
+    """
+    found = open_host_client(ctx.obj, url).replay_turn(task, chain=chain, model=model)
+    if as_json:
+        write_json(found)
+    else:
+        write_lines(format_comparison(found, None if full else LINE_CHARACTERS))
 
 
 def _list_traces(host: HostClient, session: str | None, limit: int, *, as_json: bool) -> None:

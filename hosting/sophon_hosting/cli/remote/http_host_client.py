@@ -13,6 +13,9 @@ from sophon_hosting.cli.remote.host_client import GoalChange, HostError, JsonRow
 PROBE_SECONDS = 2.0
 TIMEOUT_SECONDS = 60.0
 
+REPLAY_TIMEOUT_SECONDS = 660.0
+"""A host gives a replay ten minutes."""
+
 
 def probe_host(url: str) -> str | None:
     """Return the instance id of the Sophon host that answers at `url`, None if there is none; sends no token.
@@ -70,6 +73,12 @@ class HttpHostClient:
             if error.code != "not_found":
                 raise
             return None
+
+    def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
+        """Replay a turn of the user's own without effects, and return both side by side."""
+        body = {name: value for name, value in (("chain", chain), ("model", model)) if value is not None}
+        path = f"/api/traces/{_path_segment(task_id)}/replay"
+        return self._request("POST", path, body, timeout_seconds=REPLAY_TIMEOUT_SECONDS)
 
     def cancel_task(self, task_id: str) -> str:
         """Cancel a task and return its status."""
@@ -221,7 +230,13 @@ class HttpHostClient:
         return cast(Sequence[JsonRow], self._request("GET", path, query=query)["items"])
 
     def _request(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        query: Mapping[str, str] | None = None,
+        *,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> JsonRow:
         try:
             response = httpx.request(
@@ -230,7 +245,7 @@ class HttpHostClient:
                 json=body,
                 params=query,
                 headers=self._headers,
-                timeout=TIMEOUT_SECONDS,
+                timeout=timeout_seconds,
                 trust_env=False,
             )
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:

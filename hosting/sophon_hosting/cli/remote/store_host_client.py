@@ -136,6 +136,13 @@ class StoreHostClient:
 
         return self._run(read)
 
+    def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
+        """Replay a turn of the user of this machine, or of an operator of the settings, in this process."""
+        from sophon_hosting.cli.remote.stored_replay import replay_stored_turn  # lazy: it needs a whole chain
+
+        self._write_notice()
+        return replay_stored_turn(self._options, self._settings, task_id, chain=chain, model=model)
+
     def cancel_task(self, task_id: str) -> str:
         """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
 
@@ -389,10 +396,13 @@ class StoreHostClient:
         return self._run(run)
 
     def _run(self, operation: Callable[[Store], Awaitable[T]]) -> T:
+        self._write_notice()
+        return run_with_store(self._options, operation)
+
+    def _write_notice(self) -> None:
         if self._notice:
             write_notice(self._notice)
             self._notice = ""
-        return run_with_store(self._options, operation)
 
 
 class ArgumentsNotEditable(SophonError):

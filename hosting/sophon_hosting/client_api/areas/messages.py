@@ -8,7 +8,8 @@ from sophon.errors import CompositionError, InputError, NotFound, SessionTaken
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import InboundKey
 from sophon.turn_options import check_metadata
-from sophon_hosting.client_api.areas.sessions import SessionOperations
+from sophon_hosting.client_api.areas.attachments import UserAttachments
+from sophon_hosting.client_api.areas.branches import NO_BRANCHES, BranchOperations
 from sophon_hosting.client_api.areas.tools import UserTools
 from sophon_hosting.client_api.client_errors import TooLarge, Unavailable
 from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
@@ -23,8 +24,13 @@ SESSION_TRIES = 5
 """How often a session is looked up that others delete and take at the same time."""
 
 
-class MessageOperations(SessionOperations):
+class MessageOperations(BranchOperations):
     """The operations that make a message, or a tool call outside of a turn, a task."""
+
+    @property
+    def attachments(self) -> UserAttachments:
+        """The files of the user."""
+        return UserAttachments(self)
 
     async def send_message(self, message: ClientMessage) -> TaskReceipt:
         """Accept a message; create the session if none is named or the named one does not exist.
@@ -33,6 +39,20 @@ class MessageOperations(SessionOperations):
         """
         receipt = await self.accept_message(message)
         return replace(receipt, session_id=self.sessions.to_client_id(receipt.session_id))
+
+    async def regenerate(self, request: ClientMessage) -> TaskReceipt:
+        """Answer the message of a task again, in a new branch; see `build_regeneration` and `send_message`."""
+        return await self.send_message(await self.complete_regeneration(request))
+
+    async def complete_regeneration(self, request: ClientMessage) -> ClientMessage:
+        """Return what `build_regeneration` returns; of a request that was accepted before, the request itself."""
+        self.rights.require("Chat")
+        validate_id("client_message_id", request.client_message_id)
+        if request.client_message_id is not None:
+            key = InboundKey(HUB_CHANNEL, self.user.id, request.client_message_id)
+            if await self.host.find_accepted(key) is not None:
+                return request  # its receipt is returned, whatever became of the turn
+        return await self.build_regeneration(request)
 
     async def accept_message(
         self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
@@ -86,9 +106,13 @@ class MessageOperations(SessionOperations):
     async def is_off_the_record(self, message: ClientMessage) -> bool:
         """Return whether a message is for the host off the record. Raises OtherMode, OffTheRecordLost."""
         off, named = self.off_the_record, message.session_id
+        if message.replaces is not None and named is None:
+            raise InputError("a message that replaces another one needs the session of that one")
         if off is None or named is None:
             return message.mode == "otr"
         if await off.has_session(named):
+            if message.replaces is not None:
+                raise InputError(NO_BRANCHES)
             if message.mode != "otr":
                 raise OtherMode(named, is_off_the_record=True)
             return True
@@ -102,8 +126,14 @@ class MessageOperations(SessionOperations):
     async def _accept_into_session(
         self, message: ClientMessage, before_accept: Callable[[str], Awaitable[None]] | None
     ) -> TaskReceipt:
-        session_id = message.session_id
-        if session_id is None:  # created with the task, so that a repeated message leaves no empty session
+        attachments = await self.attachments.resolve(message.attachments) if message.attachments else ()
+        session_id, branch = message.session_id, None
+        if session_id is not None and message.replaces is not None:
+            branch, files = await self.find_branch(session_id, message.replaces)
+            session_id = self.new_session_id()
+            if message.attachments is None:  # the files of the message that is replaced stay, unless others are named
+                attachments = await self.attachments.resolve([each.id for each in files])
+        elif session_id is None:  # created with the task, so that a repeated message leaves no empty session
             session_id = self.new_session_id()
         else:
             session_id = (await self.sessions.find_or_create_own(session_id)).id
@@ -126,7 +156,10 @@ class MessageOperations(SessionOperations):
                 traceparent=message.traceparent,
                 instructions=message.instructions,
                 images=message.images,
+                attachments=attachments,
                 call=message.call,
+                branch=branch,
+                origin=message.authorship,
                 session_owner=self.user.id,
             )
         )

@@ -20,6 +20,16 @@ class Routing:
         self._access.require_operator()
         return [route_average_to_json(each) for each in await self._access.store.route_averages.list_all()]
 
+    def describe(self) -> dict[str, Any]:
+        """Return the strategy and the tiers of the settings. Operators only. Raises Forbidden."""
+        self._access.require_operator()
+        routing = self._access.host.services.settings.routing
+        tiers = [
+            {"name": each.name, "models": each.models, "complexity": list(each.complexity or ())}
+            for each in routing.tiers
+        ]
+        return {"strategy": routing.strategy, "selection": routing.selection, "tiers": tiers}
+
     async def explain(self, text: str) -> str:
         """Return what routing would choose for a message of this user, and why. Operators only. Raises Forbidden."""
         self._access.require_operator()

@@ -1,10 +1,12 @@
-"""Sessions of a user: read, create, rename, copy, delete."""
+"""Sessions of a user: read, create, change, delete."""
 
 from dataclasses import replace
 
 from sophon.errors import InputError, NotFound
+from sophon.events import SessionChanged
 from sophon.security.permission_levels import FULL_HISTORY
-from sophon.stores.sessions.contract import SessionPage, SessionSummary
+from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSummary
+from sophon.turn_options import parse_planning_mode
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, by_session
 from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
@@ -56,6 +58,7 @@ class SessionOperations(UserAccess):
         limit: int = 100,
         offset: int = 0,
         cursor: str | None = None,
+        kind: SessionKind | None = None,
     ) -> SessionPage:
         """Return a page of the user's sessions, newest first, as `SessionStore.list_page` does.
 
@@ -65,7 +68,9 @@ class SessionOperations(UserAccess):
         owner = self.owner_filter(all_users)
         if owner is None and search:
             self.rights.require(FULL_HISTORY)  # it searches in titles, which are hidden
-        page = await self.store.sessions.list_page(owner, search=search, limit=limit, offset=offset, cursor=cursor)
+        page = await self.store.sessions.list_page(
+            owner, search=search, limit=limit, offset=offset, cursor=cursor, kind=kind
+        )
         return replace(page, items=[self._to_client_session(session) for session in page.items])
 
     def _to_client_session(self, session: SessionSummary) -> SessionSummary:
@@ -76,7 +81,26 @@ class SessionOperations(UserAccess):
     async def rename_session(self, session_id: str, title: str) -> SessionSummary:
         """Set the title of a session and return the session. Raises NotFound."""
         self.rights.require("Chat")
-        await self.store.sessions.rename(await self.sessions.find_stored_id(session_id), title)
+        stored_id = await self.sessions.find_stored_id(session_id)
+        await self.store.sessions.rename(stored_id, title)
+        return await self._publish_change(session_id, stored_id)
+
+    @by_session
+    async def mark_session(
+        self, session_id: str, *, pinned: bool | None = None, archived: bool | None = None
+    ) -> SessionSummary:
+        """Pin or archive a session, or no longer, and return it. Raises NotFound."""
+        self.rights.require("Chat")
+        stored_id = await self.sessions.find_stored_id(session_id)
+        await self.store.sessions.mark(stored_id, pinned=pinned, archived=archived)
+        return await self._publish_change(session_id, stored_id)
+
+    async def _publish_change(self, session_id: str, stored_id: str) -> SessionSummary:
+        """Tell the clients of a session and of its branches what is shown of it now; return it."""
+        for each in await self.store.sessions.list_family(stored_id):
+            self.host.event_bus.emit(
+                SessionChanged(session_id=each.id, title=each.shown_title, pinned=each.pinned, archived=each.archived)
+            )
         return await self.get_session(session_id)
 
     @by_session
@@ -89,17 +113,13 @@ class SessionOperations(UserAccess):
         await self.store.sessions.set_model(stored_id, model)
         return await self.get_session(session_id)
 
-    async def fork_session(
-        self, session_id: str, new_session_id: str | None = None, *, up_to_seq: int | None = None
-    ) -> SessionSummary:
-        """Copy a session, completely or up to a seq; the owner stays. Raises NotFound, InputError."""
+    @by_session
+    async def set_session_planning(self, session_id: str, planning: str | None) -> SessionSummary:
+        """Set the planning mode of a session; None restores that of the settings. Raises NotFound, InputError."""
         self.rights.require("Chat")
-        if self.off_the_record is not None and await self.off_the_record.has_session(session_id):
-            raise InputError("a conversation off the record is not copied")
-        source = await self.sessions.find(session_id)
-        copy = await self.sessions.choose_copy_id(new_session_id or self.new_session_id(), source.owner)
-        await self.store.sessions.fork(source.id, copy, upto=up_to_seq)
-        return self.sessions.to_client_session(await self.store.sessions.get(copy))
+        stored_id = await self.sessions.find_stored_id(session_id)
+        await self.store.sessions.set_planning(stored_id, parse_planning_mode(planning))
+        return await self.get_session(session_id)
 
     @by_session
     async def delete_session(self, session_id: str) -> None:

@@ -41,7 +41,8 @@ class SubAgentOperations(TaskOperations):
         row = await self.store.sub_agents.find(sub_agent_id)
         if row is None or row.task_id != task_id:
             raise NotFound("sub-agent", sub_agent_id)
-        return await cancel_sub_agent(self.host.services, self.host.approvals, row, self.user.id)
+        host = self.host
+        return await cancel_sub_agent(host.services, host.approvals, row, self.user.id, host.signals.send)
 
     def _sub_agent_to_json(self, row: SubAgentRun) -> dict[str, Any]:
         if self.view is not None:

@@ -23,9 +23,12 @@ class SubscriptionOperations(UserAccess):
             self.host.event_bus.unsubscribe(stored_id, listener)
 
     def subscribe_all(self, listener: EventListener) -> None:
-        """Subscribe to the events of all sessions, until `unsubscribe_all`. Operators only. Raises Forbidden."""
+        """Subscribe to the events of all sessions, also of other hosts, until `unsubscribe_all`. Operators only.
+
+        Raises Forbidden.
+        """
         self.require_operator()
-        self.host.event_bus.subscribe_all(listener)
+        self.host.event_bus.subscribe_all(listener, elsewhere=True)
 
     def unsubscribe_all(self, listener: EventListener) -> None:
         """Undo `subscribe_all`."""

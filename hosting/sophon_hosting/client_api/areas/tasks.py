@@ -63,19 +63,19 @@ class TaskOperations(UserAccess):
         return self._to_client_run(await self.host.cancel(task_id))
 
     @by_task
-    async def get_streamed_text(self, task_id: str, epoch: int) -> str | None:
+    async def get_streamed_text(self, task_id: str, epoch: int, characters: int = 0) -> str | None:
         """Return the text so far of a reply that is being streamed; None once the task or that epoch has ended.
 
-        Raises NotFound for an unknown task.
+        Of a task that runs on another host, at least so many `characters` are waited for. Raises NotFound for an
+        unknown task.
         """
         run = await self.get_task(task_id)
         if self.view is not None and (self.view.hides_streams or run.owner != self.user.id):
             return None
-        for stored_id in self.sessions.possible_stored_ids(run.session_id):
-            text = self.host.event_bus.find_streamed_text(stored_id, task_id, epoch)
-            if text is not None:
-                return text
-        return None
+        if run.is_finished:
+            return None
+        stored_id = (await self.store.runs.get(task_id)).session_id
+        return await self.host.event_bus.fetch_streamed_text(stored_id, task_id, epoch, characters)
 
     @by_task
     async def send_feedback(self, task_id: str, value: float, *, text: str = "", source: str = "api") -> None:

@@ -16,6 +16,7 @@ def host_info_routes() -> list[web.RouteDef]:
     return [
         web.get("/api/me", get_current_user),
         web.get("/api/chain", get_chain),
+        web.get("/api/hosts", list_hosts),
         web.get("/api/models", list_models),
     ]
 
@@ -43,6 +44,15 @@ async def get_chain(request: web.Request) -> web.Response:
         {"name": get_middleware_name(each), "zone": read_order_constraints(each).zone or "any"} for each in pipeline
     ]
     return json_response({"explained": pipeline.explain(), "middlewares": middlewares})
+
+
+async def list_hosts(request: web.Request) -> web.Response:
+    """Return the live processes of the group, of which this may be the only one. Operators only."""
+    get_authorized_host(request).require_operator()
+    membership = get_host(request).membership
+    own = membership.describe().id
+    found = await membership.list_hosts()
+    return json_response({"items": [{**each.to_json(), "is_this": each.id == own} for each in found]})
 
 
 async def list_models(request: web.Request) -> web.Response:

@@ -28,7 +28,9 @@ def queue_routes() -> list[web.RouteDef]:
 
 
 async def get_queue(request: web.Request) -> web.Response:
-    """Return the current statistics of the queue, and the number of messages to chats that were not delivered."""
+    """Return the statistics of the whole queue, whichever process works on it, and the number of messages to chats that
+    were not delivered. `paused` is of this process.
+    """
     host = _require_operator(request)
     statistics = queue_statistics_to_json(await host.queue.statistics())
     return json_response(statistics | {"undelivered": await host.services.store.outbox.count_dead()})
@@ -61,21 +63,21 @@ async def retry_dead_letter(request: web.Request) -> web.Response:
 
 
 async def pause_queue(request: web.Request) -> web.Response:
-    """Stop starting turns; messages are still accepted."""
+    """Stop starting turns in this process; messages are still accepted, and other processes run them."""
     host = _require_operator(request)
     await host.pause()
     return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
 async def resume_queue(request: web.Request) -> web.Response:
-    """Start turns again after a pause."""
+    """Start turns again in this process after a pause."""
     host = _require_operator(request)
     await host.resume()
     return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
 async def drain_queue(request: web.Request) -> web.Response:
-    """Pause, and respond when no turn runs any more. `drained` is false if the queue was resumed in the
+    """Pause, and respond when no turn of this process runs any more. `drained` is false if the queue was resumed in the
     meantime.
     """
     host = _require_operator(request)

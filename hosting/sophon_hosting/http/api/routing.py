@@ -24,8 +24,9 @@ def routing_routes() -> list[web.RouteDef]:
 
 
 async def list_averages(request: web.Request) -> web.Response:
-    """Return the moving averages of cost, latency and quality by model, tier and task type."""
-    return json_response({"items": await get_authorized_host(request).routing.list_averages()})
+    """Return strategy and tiers, and the moving averages of cost, latency and quality by model, tier and task type."""
+    routing = get_authorized_host(request).routing
+    return json_response({**routing.describe(), "items": await routing.list_averages()})
 
 
 async def explain_route(request: web.Request) -> web.Response:

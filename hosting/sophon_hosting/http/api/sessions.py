@@ -9,8 +9,15 @@ from aiohttp import web
 from sophon.errors import NotFound
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.turn_options import parse_planning_mode
 from sophon.value_rules import ValueRules
-from sophon_hosting.client_api.serialization import logged_event_to_json, record_to_json, session_to_json, take_items
+from sophon_hosting.client_api.serialization import (
+    branch_point_to_json,
+    logged_event_to_json,
+    record_to_json,
+    session_to_json,
+    take_items,
+)
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.http.json_io import (
     RequestBody,
@@ -42,7 +49,7 @@ FILE_EXTENSIONS = {"json": "json", "markdown": "md", "text": "txt"}
 class SessionListQuery(RequestQuery):
     """Query of the session list: `q` is searched in titles and ids; `everything` (all users') is for operators.
 
-    `cursor` is the `next_cursor` of the previous page.
+    `cursor` is the `next_cursor` of the previous page. `kind`: those that are not archived, unless it is given.
     """
 
     q: str = ""
@@ -50,6 +57,7 @@ class SessionListQuery(RequestQuery):
     offset: PageOffset = 0
     cursor: str | None = None
     everything: bool = False
+    kind: Literal["open", "archived", "pinned", "all"] = "open"
 
 
 class PageQuery(RequestQuery):
@@ -86,7 +94,9 @@ def _normalize_title(value: object) -> object:
 
 
 class SessionUpdateBody(RequestBody):
-    """Body of a session update: only given fields change; `model: null` lets routing choose the model again."""
+    """Body of a session update: only given fields change; `model: null` lets routing choose the model again, and
+    `planning: null` the settings.
+    """
 
     title: (
         Annotated[
@@ -96,6 +106,9 @@ class SessionUpdateBody(RequestBody):
         | None
     ) = None
     model: str | None = None
+    pinned: bool | None = None
+    archived: bool | None = None
+    planning: str | None = None
 
 
 class NewSessionBody(RequestBody):
@@ -105,10 +118,16 @@ class NewSessionBody(RequestBody):
 
 
 class ForkBody(RequestBody):
-    """Body of a fork: the id of the copy (generated if missing), and the seq up to which messages are copied."""
+    """Body of a fork: the id of the copy (generated if missing), and its end: a seq, or the end of a task."""
 
     session_id: str | None = None
     upto: SeqNumber | None = None
+    task_id: str | None = None
+
+    def check(self) -> None:
+        """Allow one end only."""
+        if self.upto is not None and self.task_id is not None:
+            raise ValueError("upto and task_id cannot be combined")
 
 
 class ExportQuery(RequestQuery):
@@ -132,6 +151,7 @@ def session_routes() -> list[web.RouteDef]:
         web.get(f"{item}/events", list_session_events),
         web.get(f"{item}/export", export_session),
         web.post(f"{item}/fork", fork_session),
+        web.get(f"{item}/branches", list_branches),
     ]
 
 
@@ -146,7 +166,12 @@ async def list_sessions(request: web.Request) -> web.Response:
     """List a page of sessions, newest first; `total` counts all matches, `next_cursor` is null on the last page."""
     query = parse_query(request, SessionListQuery)
     page = await get_authorized_host(request).list_sessions(
-        all_users=query.everything, search=query.q, limit=query.limit, offset=query.offset, cursor=query.cursor
+        all_users=query.everything,
+        search=query.q,
+        limit=query.limit,
+        offset=query.offset,
+        cursor=query.cursor,
+        kind=None if query.kind == "all" else query.kind,
     )
     items = [session_to_json(each) for each in page.items]
     return json_response({"items": items, "total": page.total, "next_cursor": page.next_cursor})
@@ -158,13 +183,18 @@ async def get_session(request: web.Request) -> web.Response:
 
 
 async def update_session(request: web.Request) -> web.Response:
-    """Rename a session or set its model; an unknown model changes nothing."""
+    """Rename a session, or set its model or planning mode; an unknown model or mode changes nothing."""
     body, authorized_host = await parse_body(request, SessionUpdateBody), get_authorized_host(request)
     session = await authorized_host.get_session(_session_id(request))
+    planning = parse_planning_mode(body.planning)
     if "model" in body.fields_set:
         session = await authorized_host.set_session_model(session.id, body.model)
+    if "planning" in body.fields_set:
+        session = await authorized_host.set_session_planning(session.id, planning)
     if body.title is not None:
         session = await authorized_host.rename_session(session.id, body.title)
+    if body.pinned is not None or body.archived is not None:
+        session = await authorized_host.mark_session(session.id, pinned=body.pinned, archived=body.archived)
     return json_response(session_to_json(session))
 
 
@@ -263,8 +293,16 @@ async def export_session(request: web.Request) -> web.Response:
 async def fork_session(request: web.Request) -> web.Response:
     """Copy the session to a new one and return that."""
     body = await parse_body(request, ForkBody)
-    copy = await get_authorized_host(request).fork_session(_session_id(request), body.session_id, up_to_seq=body.upto)
+    copy = await get_authorized_host(request).fork_session(
+        _session_id(request), body.session_id, up_to_seq=body.upto, task_id=body.task_id
+    )
     return json_response(session_to_json(copy), 201)
+
+
+async def list_branches(request: web.Request) -> web.Response:
+    """Return where the branches of the conversation part, as this session goes."""
+    points = await get_authorized_host(request).list_branches(_session_id(request))
+    return json_response({"items": [branch_point_to_json(each) for each in points]})
 
 
 async def _has_more(request: web.Request, page: Sequence[SessionRecord], query: MessagePageQuery) -> bool:

@@ -42,6 +42,17 @@ class SessionMessageBody(RequestBody):
     max_iterations: int | None = None
     metadata: dict[str, Any] | None = None
     mode: Mode = "normal"
+    attachments: list[str] | None = None
+    replaces: str | None = None
+
+
+class RegenerateBody(RequestBody):
+    """Body of a regeneration; what is left out is as it was before."""
+
+    client_message_id: str | None = None
+    stream: bool = True
+    model: str | None = None
+    planning: str | None = None
 
 
 class NewTaskBody(SessionMessageBody):
@@ -82,6 +93,7 @@ def task_routes() -> list[web.RouteDef]:
     return [
         web.post("/api/tasks", create_task),
         web.post("/api/sessions/{session_id}/messages", create_session_task),
+        web.post("/api/sessions/{session_id}/tasks/{task_id}/regenerate", regenerate),
         web.get("/api/tasks", list_tasks),
         web.get(item, get_task),
         web.get(f"{item}/events", list_task_events),
@@ -109,6 +121,20 @@ async def create_session_task(request: web.Request) -> web.Response:
     )
 
 
+async def regenerate(request: web.Request) -> web.Response:
+    """Answer the message of a task again, in a new branch of the session."""
+    body = await parse_body(request, RegenerateBody)
+    message = ClientMessage(
+        content="",
+        session_id=request.match_info["session_id"],
+        replaces=_task_id(request),
+        **body.to_dict(),
+        **_trace_fields(request),
+    )
+    receipt = await get_authorized_host(request).regenerate(message)
+    return json_response({"ok": True, **receipt_to_json(receipt, "normal")}, 202 if receipt.created else 200)
+
+
 async def list_tasks(request: web.Request) -> web.Response:
     """List a page of tasks, newest first; `before` the last one of it, `more` follow."""
     query = parse_query(request, TaskListQuery)
@@ -127,7 +153,7 @@ async def get_task(request: web.Request) -> web.Response:
     """Return one task with its answer if it has one, its sub-agents, and its queue position while it is queued."""
     authorized_host = get_authorized_host(request)
     run = await authorized_host.get_task(_task_id(request))
-    position = await get_host(request).queue.position(run.id)
+    position = await get_host(request).find_position(run.id)
     children = await authorized_host.list_sub_agents(run.id)
     return json_response({**task_to_json(run), "position": position, "children": children})
 
@@ -162,7 +188,7 @@ async def list_task_events(request: web.Request) -> web.Response:
 async def get_streamed_text(request: web.Request) -> web.Response:
     """Return a part of the text that is being streamed; null once the task or that epoch of its reply has ended."""
     query = parse_query(request, StreamQuery)
-    text = await get_authorized_host(request).get_streamed_text(_task_id(request), query.epoch)
+    text = await get_authorized_host(request).get_streamed_text(_task_id(request), query.epoch, query.end or 0)
     return json_response({"text": None if text is None else text[query.start : query.end]})
 
 

@@ -1,13 +1,27 @@
-"""`/api/traces`: how turns went; users see their own, operators all."""
+"""`/api/traces`: how turns went; users see their own, operators all. A replay asks another model or chain."""
 
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon.traces.serialization import trace_summary_to_json, trace_to_json
 from sophon.value_rules import ValueRules
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.client_api.serialization import record_to_json
+from sophon_hosting.http.json_io import (
+    RequestBody,
+    RequestQuery,
+    get_authorized_host,
+    get_host,
+    json_response,
+    parse_body,
+    parse_query,
+)
+from sophon_hosting.replay.recorded_turn import find_turn_owner
+from sophon_hosting.replay.turn_replay import ReplayRequest
+
+RECORDS_PER_READ: Final = 1000
+MAX_TURN_MESSAGES: Final = 1000
 
 
 class TraceListQuery(RequestQuery):
@@ -18,9 +32,22 @@ class TraceListQuery(RequestQuery):
     everything: bool = False
 
 
+class ReplayBody(RequestBody):
+    """Body of a replay: `chain` is for operators, `model` is `provider/model`, a model, or a provider."""
+
+    chain: Annotated[str, ValueRules(min_length=1, max_length=100)] | None = None
+    model: Annotated[str, ValueRules(min_length=1, max_length=300)] | None = None
+
+
 def trace_routes() -> list[web.RouteDef]:
     """Return the routes of this module."""
-    return [web.get("/api/traces", list_traces), web.get("/api/traces/{task_id}", get_trace)]
+    return [
+        web.get("/api/traces", list_traces),
+        web.get("/api/traces/{task_id}", get_trace),
+        web.get("/api/traces/{task_id}/messages", list_messages),
+        web.get("/api/replay-choices", list_choices),
+        web.post("/api/traces/{task_id}/replay", replay),
+    ]
 
 
 async def list_traces(request: web.Request) -> web.Response:
@@ -33,9 +60,16 @@ async def list_traces(request: web.Request) -> web.Response:
     if query.everything:
         authorized_host.require_operator()
     principal = None if query.everything or stored_id is not None else authorized_host.user.id
-    found = await get_host(request).services.store.traces.list(
+    stored = await get_host(request).services.store.traces.list(
         limit=query.limit, principal=principal, session_id=stored_id
     )
+    live = [
+        each
+        for each in get_host(request).list_live_traces()
+        if principal in (None, each.principal) and stored_id in (None, each.session_id)
+    ]
+    running = {each.run_id for each in live}
+    found = [*live, *(each for each in stored if each.run_id not in running)][: query.limit]
     return json_response({"items": [trace_summary_to_json(authorized_host.to_client_trace(each)) for each in found]})
 
 
@@ -43,7 +77,41 @@ async def get_trace(request: web.Request) -> web.Response:
     """Return the trace of a task. Raises NotFound."""
     authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
     authorized_host.rights.require_scope("Read")
-    found = await get_host(request).services.store.traces.find(task_id)
+    host = get_host(request)
+    found = host.find_live_trace(task_id) or await host.services.store.traces.find(task_id)
     if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)
     return json_response(trace_to_json(authorized_host.to_client_trace(found)))
+
+
+async def list_messages(request: web.Request) -> web.Response:
+    """Return the stored messages of a turn: what its model calls answered, and what its tools returned.
+
+    Raises NotFound, also for a turn whose session the user may not read.
+    """
+    authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
+    authorized_host.rights.require_scope("Read")
+    owner = await find_turn_owner(get_host(request).services.store, task_id)
+    if owner is None or (owner[0] != authorized_host.user.id and not authorized_host.user.operator):
+        raise NotFound("trace", task_id)
+    session_id = authorized_host.sessions.to_client_id(owner[1])
+    after, items = 0, list[dict[str, Any]]()
+    while records := await authorized_host.list_records(session_id, after, limit=RECORDS_PER_READ):
+        after = records[-1].seq
+        own = [each for each in records if each.run_id == task_id and each.message is not None]
+        items += [
+            dict(await authorized_host.cut_large_fields(session_id, record_to_json(session_id, each))) for each in own
+        ]
+    return json_response({"items": items[:MAX_TURN_MESSAGES]})
+
+
+async def list_choices(request: web.Request) -> web.Response:
+    """Return the models and chains that a replay may ask."""
+    return json_response(get_authorized_host(request).replays.list_choices())
+
+
+async def replay(request: web.Request) -> web.Response:
+    """Replay one of the user's own turns; the model calls are charged, and nothing else changes."""
+    body = await parse_body(request, ReplayBody)
+    chosen = ReplayRequest(chain=body.chain, model=body.model)
+    return json_response(await get_authorized_host(request).replays.run(request.match_info["task_id"], chosen))

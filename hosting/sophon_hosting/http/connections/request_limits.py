@@ -21,6 +21,13 @@ WEBHOOK_BODY_SECONDS = 5.0
 """Time for the body of a webhook: at most 3 MB, from a platform's data center."""
 
 
+UPLOAD_PATH = "/api/attachments"
+"""Path to which files are posted."""
+
+UPLOAD_BYTES_PER_SECOND = 50_000
+"""Lowest rate at which a file may arrive: a slow mobile connection."""
+
+
 def mark_as_serving() -> Middleware:
     """Return a middleware that protects the connection from replacement while its request is served."""
 
@@ -33,16 +40,22 @@ def mark_as_serving() -> Middleware:
     return middleware
 
 
-def limit_body_time(seconds: float, *, webhook_seconds: float = WEBHOOK_BODY_SECONDS) -> Middleware:
+def limit_body_time(
+    seconds: float, *, webhook_seconds: float = WEBHOOK_BODY_SECONDS, max_upload_bytes: int = 0
+) -> Middleware:
     """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout.
 
-    The body of a webhook has `webhook_seconds` if that is less.
+    The body of a webhook has `webhook_seconds` if that is less, and an upload of at most `max_upload_bytes` the time
+    that its declared size needs at `UPLOAD_BYTES_PER_SECOND` besides.
     """
 
     @web.middleware
     async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
         if not request.content.is_eof():
             limit = min(seconds, webhook_seconds) if request.path.startswith(WEBHOOK_PATH) else seconds
+            if request.path == UPLOAD_PATH:
+                size = max_upload_bytes if request.content_length is None else request.content_length
+                limit += min(size, max_upload_bytes) / UPLOAD_BYTES_PER_SECOND
             timer = asyncio.get_running_loop().call_later(limit, _expire, request.content, limit)
             request.content.on_eof(timer.cancel)
         return await handler(request)

@@ -3,13 +3,20 @@ import { computed, effect, signal } from "@preact/signals";
 import { download, getJson, ApiError, sendJson } from "../wire/http-api";
 import { loadLargeFields } from "../wire/large-texts";
 import { SocketConnection } from "../wire/socket";
-import type { ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
+import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
 import { forgetToken, storeToken } from "../wire/token-storage";
-import { LiveSession } from "./live-session";
+import { BranchRequests } from "./branches";
+import { canContinue, continuationMessage } from "./continuation";
+import { LiveSession, type SessionChoices } from "./live-session";
 import { DecisionQueue, isTemporaryError, type ApprovalDecision } from "./decision-queue";
 import { isOffTheRecord } from "./off-the-record";
-import { newId, SendQueue } from "./send-queue";
+import { noteEndedTurn, notifyReader } from "./notifications";
+import { searchMessages } from "./message-search";
+import { newId, SendQueue, type SendAcknowledgement } from "./send-queue";
 import { navigate, route } from "./router";
+import { saveFile } from "./save-file";
+import { t } from "../text/translate";
+import { errorText, hostErrorText, type ErrorText } from "../text/error-text";
 
 export type ConnectionState = "connecting" | "open" | "broken" | "refused";
 
@@ -19,6 +26,8 @@ export const signInMessage = signal<string | null>(null);
 export const connectionState = signal<ConnectionState>("connecting");
 export const sessions = signal<readonly SessionSummary[] | null>(null);
 export const searchText = signal("");
+/** Whether the list has the archived conversations instead of the others. */
+export const listsArchived = signal(false);
 /** Cursor of the page that follows the listed sessions; null if all are listed. */
 export const nextSessions = signal<string | null>(null);
 export const approvals = signal<readonly ApprovalInfo[]>([]);
@@ -28,21 +37,27 @@ export const chain = signal<ChainInfo | null>(null);
 export const providers = signal<readonly ProviderInfo[]>([]);
 export const tools = signal<ReadonlyMap<string, ToolInfo>>(new Map());
 /** A message about an error or a finished action, shown for some seconds. */
-export const notice = signal<{ text: string; isError: boolean } | null>(null);
+export const notice = signal<(ErrorText & { isError: boolean }) | null>(null);
 /** Whether the dialog with the keyboard shortcuts is open. */
 export const shortcutsOpen = signal(false);
 /** Text of the live region for screen readers. */
 export const announcement = signal("");
+/** A quotation that the message field takes up; null once it has. */
+export const quotedText = signal<string | null>(null);
 /** Incremented when the usage may have changed. */
 export const usageVersion = signal(0);
 
 const REJOIN_DELAY_MS = 500;
+/** Time without a key after which messages are searched. */
+const SEARCH_DELAY_MS = 300;
+let searchTimer = 0;
 
 const liveSessions = new Map<string, LiveSession>();
 let chatSocket: SocketConnection | null = null;
 let operatorSocket: SocketConnection | null = null;
 
-export const sendQueue = new SendQueue(() => chatSocket);
+export const sendQueue = new SendQueue(() => chatSocket, storeChoices);
+const branchRequests = new BranchRequests(newId);
 export const decisionQueue = new DecisionQueue(
   () => (operatorSocket?.connected ? operatorSocket : chatSocket),
   () => currentUser.value?.user,
@@ -87,7 +102,7 @@ export async function signInWithToken(token: string, stay: boolean): Promise<voi
   await start();
   if (signInMessage.value !== null) {
     forgetToken();
-    signInMessage.value = "This token is not known; see Hub.Users in the host's settings.";
+    signInMessage.value = t("This token is not known; see Hub.Users in the host's settings.");
   }
 }
 
@@ -97,11 +112,68 @@ export function signOut(): void {
   location.reload();
 }
 
-export function sendMessage(text: string): void {
+/** Makes an answer again, or replaces a message, in a new branch, and goes there. Returns whether the host did it. */
+export async function branch(session: LiveSession, task: string, how: { content: string } | { model?: string }): Promise<boolean> {
+  const request = JSON.stringify([session.id, task, how]);
+  return await reportErrors(async () => {
+    const id = branchRequests.begin(request);
+    try {
+      const accepted =
+        "content" in how
+          ? await chatSocket!.request<SendAcknowledgement>("send_message", { session_id: session.id, replaces: task, content: how.content, client_message_id: id })
+          : await chatSocket!.request<SendAcknowledgement>("regenerate", { session_id: session.id, task_id: task, client_message_id: id, ...how });
+      branchRequests.end(request);
+      navigate({ page: "session", id: accepted.session_id });
+      announcement.value = t("You are now in a new version of the conversation; the old one is kept.");
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === "unreachable")) branchRequests.end(request);
+      throw error;
+    }
+  });
+}
+
+/** Makes the last finished answer of the open session again. */
+export async function regenerateLast(): Promise<void> {
+  const session = currentSession.value;
+  const last = session?.turns.value.at(-1)?.turn;
+  if (session == null || last === undefined) notice.value = { text: t("There is no answer yet."), isError: true };
+  else await branch(session, last.id, {});
+}
+
+/** Asks for the rest of the last answer of the open session. */
+export function continueLast(): void {
+  const last = currentSession.value?.turns.value.at(-1)?.turn;
+  if (last !== undefined && canContinue(last)) sendMessage(continuationMessage(last));
+  else notice.value = { text: t("The last answer has not ended early."), isError: true };
+}
+
+/** The model and the planning mode of a session; of a new one those that it will have. */
+export function sessionChoices(session: LiveSession): SessionChoices {
+  return session.newChoices.value ?? { model: session.summary.value?.model ?? null, planning: session.summary.value?.planning ?? null };
+}
+
+/** Chooses the model or the planning mode of a session, also for other devices; of a new one when its first message is sent. */
+export async function chooseForSession(session: LiveSession, change: Partial<SessionChoices>): Promise<void> {
+  if (session.summary.value === null) session.newChoices.value = { ...sessionChoices(session), ...change };
+  else await reportErrors(() => session.patch(change));
+}
+
+/** Gives a new session what was chosen for it, before its first message. */
+function storeChoices(id: string): Promise<void> | null {
+  const session = liveSessions.get(id);
+  const choices = session?.newChoices.value;
+  if (session === undefined || choices == null) return null;
+  return session
+    .join() // creates it
+    .then(() => session.patch(choices))
+    .then(() => void (session.newChoices.value = null));
+}
+
+export function sendMessage(text: string, attachments: readonly Attachment[] = []): void {
   const session = currentSession.value;
   if (session === null) return;
   if (session.state.value === "new") session.isNew = !isOffTheRecord(session.id);
-  sendQueue.add(session.id, text);
+  sendQueue.add(session.id, text, attachments);
   focusComposer();
   if (route.value.page === "new") {
     nextSessionId.value = newId();
@@ -111,7 +183,7 @@ export function sendMessage(text: string): void {
 
 export function startSession(): void {
   navigate({ page: "new" });
-  announcement.value = "New conversation";
+  announcement.value = t("New conversation");
 }
 
 /** Begins a conversation off the record; the host chooses its id. */
@@ -119,27 +191,41 @@ export async function startOffTheRecord(): Promise<void> {
   await reportErrors(async () => {
     const { session_id } = await sendJson<SessionSummary>("POST", "/api/sessions", { mode: "otr" });
     navigate({ page: "session", id: session_id });
-    announcement.value = "New conversation off the record";
+    announcement.value = t("New conversation off the record");
   });
 }
 
 /** The owner of a session if it is another user. An operator can watch such a session and decide approvals, but not write. */
 export function foreignOwner(id: string): string | null {
-  const owner = sessions.value?.find((each) => each.session_id === id)?.owner;
+  const owner = summaryOf(id)?.owner;
   return owner !== undefined && currentUser.value !== null && owner !== currentUser.value.user ? owner : null;
 }
 
-export const UNTITLED_SESSION = "Conversation";
+/** The title of a session without one. */
+export function untitledSession(): string {
+  return t("Conversation");
+}
+
+/** The stored facts of a session: those of the list, or, for a branch that is not listed, those it was opened with. */
+function summaryOf(id: string): SessionSummary | undefined {
+  return sessions.value?.find((each) => each.session_id === id) ?? liveSessions.get(id)?.summary.value ?? undefined;
+}
 
 /** The title of a session; before it has one, its first message. Off the record neither: the browser remembers titles. */
 export function sessionTitle(id: string): string {
-  if (isOffTheRecord(id)) return "Off the record";
-  const title = sessions.value?.find((each) => each.session_id === id)?.title;
-  return title || liveSessions.get(id)?.turns.value[0]?.turn.text || UNTITLED_SESSION;
+  if (isOffTheRecord(id)) return t("Off the record");
+  const title = summaryOf(id)?.title;
+  return title || liveSessions.get(id)?.turns.value[0]?.turn.text || untitledSession();
 }
 
 export async function cancelTask(task: string): Promise<void> {
   await reportErrors(() => chatSocket!.request("cancel_task", { task_id: task }));
+}
+
+/** Cancels the newest unfinished turn. */
+export function cancelLastTask(): void {
+  const last = currentSession.value?.unfinishedTurns().at(-1);
+  if (last !== undefined) void cancelTask(last.turn.id);
 }
 
 /** Says what the user thinks of an answer: -1 (bad) to 1 (good), 0 takes it back. The host's event changes the turn. */
@@ -159,12 +245,19 @@ export async function renameSession(session: string, title: string): Promise<voi
   await refreshSessions();
 }
 
-export async function forkSession(session: string): Promise<void> {
+/** Pins or archives a conversation, or no longer. */
+export async function markSession(session: string, marks: { pinned?: boolean; archived?: boolean }): Promise<void> {
+  await reportErrors(() => sendJson("PATCH", sessionPath(session), marks));
+  await refreshSessions();
+}
+
+/** Copies a session, or its beginning up to the end of a task, as a conversation of its own, and goes there. */
+export async function forkSession(session: string, task?: string): Promise<void> {
   await reportErrors(async () => {
-    const copy = await sendJson<SessionSummary>("POST", `${sessionPath(session)}/fork`, {});
+    const copy = await sendJson<SessionSummary>("POST", `${sessionPath(session)}/fork`, task === undefined ? {} : { task_id: task });
     await refreshSessions();
     navigate({ page: "session", id: copy.session_id });
-    notice.value = { text: "You are now in the copy; the original conversation is unchanged.", isError: false };
+    notice.value = { text: t("You are now in the copy; the original conversation is unchanged."), isError: false };
   });
 }
 
@@ -178,12 +271,7 @@ export async function deleteSession(session: string): Promise<void> {
 
 export async function exportSession(session: string, format: "markdown" | "json"): Promise<void> {
   await reportErrors(async () => {
-    const url = URL.createObjectURL(await download(`${sessionPath(session)}/export?format=${format}`));
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = `session-${session}.${format === "json" ? "json" : "md"}`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    saveFile(await download(`${sessionPath(session)}/export?format=${format}`), `session-${session}.${format === "json" ? "json" : "md"}`);
   });
 }
 
@@ -194,7 +282,14 @@ const MAX_REFRESHED_SESSIONS = 1000;
 type SessionPage = { items: SessionSummary[]; next_cursor: string | null };
 
 function getSessionPage(page: { limit: number; cursor?: string }): Promise<SessionPage> {
-  return getJson<SessionPage>("/api/sessions", { ...page, q: searchText.value, everything: currentUser.value?.operator === true });
+  const kind = searchText.value !== "" ? "all" : listsArchived.value ? "archived" : "open";
+  return getJson<SessionPage>("/api/sessions", { ...page, kind, q: searchText.value, everything: currentUser.value?.operator === true });
+}
+
+/** The pinned conversations, which are listed first however old they are; none in other lists. */
+async function getPinnedSessions(): Promise<SessionSummary[]> {
+  if (searchText.value !== "" || listsArchived.value) return [];
+  return (await getJson<SessionPage>("/api/sessions", { kind: "pinned", limit: SESSIONS_PER_PAGE })).items;
 }
 
 /** Append the next page to the list of sessions. */
@@ -218,10 +313,15 @@ function refreshedSessions(): number {
 export async function refreshSessions(): Promise<void> {
   try {
     const limit = refreshedSessions();
-    const found = await getSessionPage({ limit });
+    const [found, pinned] = await Promise.all([getSessionPage({ limit }), getPinnedSessions()]);
     // More are listed by now: this page would hide them again.
     if (refreshedSessions() > limit) return await refreshSessions();
-    sessions.value = found.items;
+    const listed = new Set(found.items.map((each) => each.session_id));
+    sessions.value = [...found.items, ...pinned.filter((each) => !listed.has(each.session_id))];
+    for (const item of sessions.value) {
+      const live = liveSessions.get(item.session_id);
+      if (live?.summary.value) live.summary.value = item; // changed on another device
+    }
     nextSessions.value = found.next_cursor;
   } catch {
     // The connection status reports an unreachable host; the list keeps its content.
@@ -278,8 +378,9 @@ function connectSockets(user: CurrentUser): void {
       void refreshSessions();
     },
     onDisconnect: (error) => {
+      for (const session of liveSessions.values()) session.noteDisconnect();
       connectionState.value = error?.code === "unauthorized" ? "refused" : "broken";
-      if (error?.code === "unauthorized") signInMessage.value = "You were signed out: the host no longer knows this token.";
+      if (error?.code === "unauthorized") signInMessage.value = t("You were signed out: the host no longer knows this token.");
     },
   });
   if (user.operator && operatorSocket === null) {
@@ -301,10 +402,26 @@ function connectSockets(user: CurrentUser): void {
 function handleSessionEvent(event: WireEvent): void {
   updateActivity(event);
   if (event.event === "task_queued") sendQueue.removeDelivered(event.data.task_id);
-  if (event.event === "approval_requested") announcement.value = `Approval required: ${event.data.tool}`;
-  if (event.event === "task_completed") announcement.value = "The answer is complete";
-  if (event.event === "task_failed") announcement.value = `The turn failed: ${event.data.error.message}`;
-  if (event.event === "task_cancelled") announcement.value = "The turn was cancelled";
+  notifyOf(event);
+  if (event.event === "task_started") announcement.value = ""; // the same text again is announced only after another one
+  if (event.event === "approval_requested") announcement.value = t("Approval required: {tool}", { tool: event.data.tool });
+  if (event.event === "task_completed") announcement.value = t("The answer is complete");
+  if (event.event === "task_failed") announcement.value = t("The turn failed: {message}", { message: hostErrorText(event.data.error.code, event.data.error.message).text });
+  if (event.event === "task_cancelled") announcement.value = t("The turn was cancelled");
+}
+
+const ENDINGS: Partial<Record<WireEvent["event"], () => string>> = {
+  task_completed: () => t("The answer is complete"),
+  task_failed: () => t("The turn failed"),
+};
+
+/** Notifies the reader, who looks at something else, of what waits for them. */
+function notifyOf(event: WireEvent): void {
+  const id = event.data.session_id;
+  const ending = ENDINGS[event.event]?.();
+  if (ending !== undefined) noteEndedTurn();
+  const title = event.event === "approval_requested" ? t("Approval required: {tool}", { tool: event.data.tool }) : ending;
+  if (title !== undefined) notifyReader(title, sessionTitle(id), id, () => navigate({ page: "session", id }));
 }
 
 /** Handles an event of any session; operators only. */
@@ -324,7 +441,7 @@ function updateActivity(event: WireEvent): void {
     setActivity(session, null);
     usageVersion.value++;
   }
-  if (event.event === "task_queued" || event.event === "session_titled" || event.event === "session_deleted" || event.event === "task_completed") scheduleOnce(refreshSessions);
+  if (event.event === "task_queued" || event.event === "session_titled" || event.event === "session_changed" || event.event === "session_deleted" || event.event === "task_completed") scheduleOnce(refreshSessions);
 }
 
 function setActivity(session: string, state: "running" | "waiting" | null): void {
@@ -359,7 +476,7 @@ async function rejoinSession(session: LiveSession): Promise<void> {
   try {
     await session.join();
   } catch (error) {
-    if (!isTemporaryError(error)) notice.value = { text: error instanceof Error ? error.message : String(error), isError: true };
+    if (!isTemporaryError(error)) notice.value = { ...errorText(error), isError: true };
     else if (connectionState.value === "open" && liveSessions.get(session.id) === session) {
       window.setTimeout(() => void rejoinSession(session), REJOIN_DELAY_MS);
     }
@@ -377,8 +494,8 @@ export async function reportErrors(action: () => Promise<unknown>, deciding = fa
     return true;
   } catch (error) {
     if (deciding && error instanceof ApiError && error.code === "already_decided") {
-      notice.value = { text: `Already decided by ${String(error.extra["decided_by"] ?? "another user")}.`, isError: false };
-    } else notice.value = { text: error instanceof Error ? error.message : String(error), isError: true };
+      notice.value = { text: t("Already decided by {user}.", { user: String(error.extra["decided_by"] ?? t("another user")) }), isError: false };
+    } else notice.value = { ...errorText(error), isError: true };
     return false;
   }
 }
@@ -391,12 +508,17 @@ function sessionPath(session: string): string {
 effect(() => {
   const session = currentSession.value;
   if (session === null || connectionState.value !== "open") return;
-  if (route.value.page === "session" && session.state.peek() === "new") void joinSession(session);
+  if (route.value.page !== "session") return;
+  if (session.state.peek() === "new") void joinSession(session);
+  else if (session.state.peek() === "open" && session.summary.peek() !== null) void session.loadSummary().catch(() => undefined); // further branches
 });
 
 effect(() => {
-  void searchText.value;
+  const searched = searchText.value;
+  void listsArchived.value;
   if (currentUser.value !== null) scheduleOnce(refreshSessions);
+  clearTimeout(searchTimer);
+  searchTimer = window.setTimeout(() => void reportErrors(() => searchMessages(searched)), SEARCH_DELAY_MS);
 });
 
 document.addEventListener("visibilitychange", () => {

@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { ApiError } from "../wire/http-api";
 import type { Arguments } from "../wire/protocol";
+import { t } from "../text/translate";
 
 export interface ApprovalDecision {
   approval_id: string;
@@ -42,7 +43,7 @@ export class DecisionQueue {
 
   /** Sends a decision now, or after reconnecting; resolves once it is recorded, and throws what the host refuses it with. */
   add(payload: ApprovalDecision): Promise<void> {
-    if (this.pending.has(payload.approval_id)) throw new Error("a decision about this is being sent already");
+    if (this.pending.has(payload.approval_id)) throw new Error(t("A decision about this is being sent already."));
     return new Promise((resolve, reject) => {
       const settle = (error: unknown): void => {
         this.pending.delete(payload.approval_id);

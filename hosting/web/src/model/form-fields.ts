@@ -1,5 +1,6 @@
 // Form fields for a tool's arguments, built from the JSON Schema of its parameters, and parsing of the form back to JSON.
 import type { Arguments, JsonSchema } from "../wire/protocol";
+import { t } from "../text/translate";
 
 export type FieldKind = "text" | "long" | "number" | "boolean" | "choice" | "json";
 
@@ -32,7 +33,7 @@ export function parseForm(fields: Field[], texts: Record<string, string>, given:
   for (const field of fields) {
     const text = texts[field.name] ?? "";
     if (text === "" && field.kind !== "text" && field.kind !== "long") {
-      if (field.required) return `${field.name} is required`;
+      if (field.required) return t("{name} is required", { name: field.name });
       continue;
     }
     if (text === "" && !field.required && !(field.name in given)) continue;
@@ -48,9 +49,9 @@ export function parseJsonArguments(text: string): Arguments | string {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Arguments;
-    return "arguments must be an object: {…}";
+    return t("The arguments must be an object: {…}");
   } catch (error) {
-    return `not valid JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return t("Not valid JSON: {problem}", { problem: error instanceof Error ? error.message : String(error) });
   }
 }
 
@@ -85,8 +86,8 @@ function parseFieldValue(field: Field, text: string): unknown {
   switch (field.kind) {
     case "number": {
       const value = Number(text);
-      if (!Number.isFinite(value)) return { problem: "not a number" };
-      return field.integer && !Number.isInteger(value) ? { problem: "not a whole number" } : value;
+      if (!Number.isFinite(value)) return { problem: t("not a number") };
+      return field.integer && !Number.isInteger(value) ? { problem: t("not a whole number") } : value;
     }
     case "boolean":
       return text === "true";
@@ -94,7 +95,7 @@ function parseFieldValue(field: Field, text: string): unknown {
       try {
         return JSON.parse(text) as unknown;
       } catch {
-        return { problem: "not valid JSON" };
+        return { problem: t("not valid JSON") };
       }
     default:
       return text;

@@ -2,6 +2,7 @@
 import { getJson, sendJson } from "../wire/http-api";
 import type { GrantInfo } from "../wire/protocol";
 import { notice, reportErrors } from "./app-state";
+import { t } from "../text/translate";
 
 /** Returns the grants of the user, or of all users; none if the host cannot list them. */
 export async function loadGrants(everything: boolean): Promise<readonly GrantInfo[]> {
@@ -15,5 +16,5 @@ export async function loadGrants(everything: boolean): Promise<readonly GrantInf
 /** Revoke a grant: the calls that it covers are asked about again. */
 export async function revokeGrant(id: string): Promise<void> {
   const done = await reportErrors(() => sendJson("DELETE", `/api/grants/${encodeURIComponent(id)}`));
-  if (done) notice.value = { text: "It is revoked: such calls are asked about again.", isError: false };
+  if (done) notice.value = { text: t("It is revoked: such calls are asked about again."), isError: false };
 }

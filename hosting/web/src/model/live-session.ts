@@ -1,11 +1,13 @@
 // A session open on the page: its turns, updated by events; older turns are loaded on scrolling up.
 import { signal, type Signal } from "@preact/signals";
-import { getJson, ApiError } from "../wire/http-api";
+import { getJson, sendJson, ApiError } from "../wire/http-api";
 import { loadLargeFields } from "../wire/large-texts";
 import type { SocketConnection } from "../wire/socket";
-import type { LogRecord, WireEvent } from "../wire/protocol";
+import type { LogRecord, SessionSummary, WireEvent } from "../wire/protocol";
+import { BranchPoints } from "./branches";
 import { turnsFromRecords } from "./turns-from-records";
 import { applyEvent, isFinished, createTurn, streamedWhole, type Turn } from "./turn-reducer";
+import { t } from "../text/translate";
 
 /** Records per request. */
 const PAGE_SIZE = 200;
@@ -14,6 +16,12 @@ const PAGE_SIZE = 200;
 export interface LiveTurn {
   turn: Turn;
   version: Signal<number>;
+}
+
+/** What is chosen for all messages of a session; null leaves it to the host. */
+export interface SessionChoices {
+  model: string | null;
+  planning: string | null;
 }
 
 interface JoinResponse {
@@ -27,6 +35,11 @@ export class LiveSession {
   readonly state = signal<"new" | "loading" | "open" | "failed">("new");
   /** Whether the host has turns older than the first one loaded. */
   readonly hasOlder = signal(false);
+  /** The stored facts of the session; null until it is loaded, and of a new one. */
+  readonly summary = signal<SessionSummary | null>(null);
+  readonly branches: BranchPoints;
+  /** What was chosen for a session that the host does not have yet. */
+  readonly newChoices = signal<SessionChoices | null>(null);
   /** Whether this page created the session. Any other unknown id is an invalid URL, and must not create a session. */
   isNew = false;
   private readonly turnsByTask = new Map<string, LiveTurn>();
@@ -36,6 +49,8 @@ export class LiveSession {
   private lastSeq = 0;
   private animationFrame = 0;
   private joinPromise: Promise<void> | null = null;
+  /** A page of older turns that is being loaded. */
+  private older: Promise<void> | null = null;
   /** An event whose large fields are being loaded. */
   private loading: Promise<void> | null = null;
   /** Events received during a join, or while a large text is loaded. */
@@ -46,7 +61,9 @@ export class LiveSession {
     /** Sockets to try for joining: chat first, then operator. */
     private readonly getSockets: () => SocketConnection[],
     private readonly onEvent: (event: WireEvent) => void,
-  ) {}
+  ) {
+    this.branches = new BranchPoints(this.path);
+  }
 
   /** Joins the session: loads all retained events the first time, and the missed ones after a disconnect. */
   join(): Promise<void> {
@@ -85,11 +102,26 @@ export class LiveSession {
   }
 
   /** Turns that are queued, running or waiting for approval. */
+  /** The connection was lost: what running turns do now is not known until their next events arrive. */
+  noteDisconnect(): void {
+    for (const live of this.unfinishedTurns()) {
+      if (live.turn.state !== "running") continue;
+      live.turn.status = "unknown";
+      live.version.value++;
+    }
+  }
+
   unfinishedTurns(): LiveTurn[] {
     return this.turns.value.filter(({ turn }) => !isFinished(turn));
   }
 
-  async loadOlder(): Promise<void> {
+  /** Loads the turns before the first one; calls at the same time share one request. */
+  loadOlder(): Promise<void> {
+    this.older ??= this.loadPageBefore().finally(() => (this.older = null));
+    return this.older;
+  }
+
+  private async loadPageBefore(): Promise<void> {
     const first = this.turns.value.find(({ turn }) => turn.firstRecord > 0)?.turn.firstRecord;
     const page = await this.loadRecords(first ?? 2 ** 50);
     // A page also ends with its size: with a large answer it may begin in the middle of its only turn.
@@ -108,11 +140,29 @@ export class LiveSession {
     this.hasOlder.value = page.more;
   }
 
+  /** Loads older turns until the one with a message is there; returns it, or undefined if there is none. */
+  async findTurn(seq: number): Promise<LiveTurn | undefined> {
+    await this.joinPromise;
+    while (this.hasOlder.value && !this.turns.value.some(({ turn }) => turn.firstRecord > 0 && turn.firstRecord <= seq)) await this.loadOlder();
+    return this.turns.value.findLast(({ turn }) => turn.firstRecord > 0 && turn.firstRecord <= seq);
+  }
+
+  /** Loads the facts of the session, and its branches if it has some. */
+  async loadSummary(): Promise<void> {
+    this.summary.value = await getJson<SessionSummary>(this.path);
+    if (this.summary.value.conversation !== null) await this.branches.load();
+  }
+
+  /** Changes the stored facts of the session. */
+  async patch(change: Partial<SessionChoices>): Promise<void> {
+    this.summary.value = await sendJson<SessionSummary>("PATCH", this.path, change);
+  }
+
   private loadRecords(before: number): Promise<{ items: LogRecord[]; more: boolean }> {
     return getJson(`${this.path}/messages`, { before, limit: PAGE_SIZE, cut: true });
   }
 
-  private get path(): string {
+  get path(): string {
     return `/api/sessions/${encodeURIComponent(this.id)}`;
   }
 
@@ -121,7 +171,8 @@ export class LiveSession {
     const first = this.state.value !== "open";
     if (first) this.state.value = "loading";
     try {
-      if (first && !this.isNew) await getJson(this.path);
+      if (first && !this.isNew) await this.loadSummary();
+      else if (!this.isNew) void this.loadSummary().catch(() => undefined);
       const joined = await this.requestJoin();
       if (joined.partial && !first) this.clearTurns();
       for (const event of joined.events) {
@@ -154,7 +205,7 @@ export class LiveSession {
         if (!(hasNext && error instanceof ApiError && error.code === "forbidden")) throw error;
       }
     }
-    throw new ApiError("unreachable", "there is no connection to the host");
+    throw new ApiError("unreachable", t("There is no connection to the host."));
   }
 
   private releaseHeldEvents(): void {
@@ -178,7 +229,7 @@ export class LiveSession {
   }
 
   private applyEvent(event: WireEvent): void {
-    if (event.event === "session_titled") return this.onEvent(event);
+    if (event.event === "session_titled" || event.event === "session_changed") return this.onEvent(event);
     if (event.event === "session_deleted") {
       // A session that gets the same id later is a new one, and its events are numbered from the beginning.
       this.clearTurns();
@@ -194,6 +245,7 @@ export class LiveSession {
       this.turns.value = [...this.turns.value, live];
     }
     applyEvent(live.turn, event);
+    if (event.event === "task_queued" && this.isNew && this.summary.value === null) void this.loadSummary().catch(() => undefined);
     this.changedTurns.add(live);
     // At most one render per animation frame; a hidden tab has no frames and needs no rendering.
     if (this.animationFrame === 0) this.animationFrame = requestAnimationFrame(() => this.notifyChanges());

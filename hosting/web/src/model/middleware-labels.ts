@@ -1,5 +1,8 @@
 // Labels and descriptions of middlewares, and the middleware in which a turn currently is.
 import type { Turn } from "./turn-reducer";
+import { formatNumber } from "../text/format";
+import { stateLabel } from "../text/state-labels";
+import { t } from "../text/translate";
 
 interface MiddlewareLabel {
   label: string;
@@ -7,28 +10,39 @@ interface MiddlewareLabel {
   description: string;
 }
 
-const LABELS: Record<string, MiddlewareLabel> = {
-  SessionEvents: { label: "Session", description: "stores the conversation and emits events" },
-  Budget: { label: "Budget", description: "enforces the limits on tokens and cost" },
-  CapabilityRouting: { label: "Routing", description: "selects a model with the required capabilities" },
-  ContextWindow: { label: "Window", description: "compacts the conversation to fit the model's context window" },
-  ToolFilter: { label: "Tools", description: "selects the most relevant tools" },
-  PromptToolBridge: { label: "Bridge", description: "describes tools in the prompt for models without function calling" },
-  Planning: { label: "Plan", description: "splits complex tasks into steps" },
-  AgenticLoop: { label: "Loop", description: "repeats model and tool calls until there is an answer, and detects loops" },
-  ParallelExecution: { label: "Parallel", description: "runs tool calls in parallel" },
-  Approval: { label: "Approval", description: "asks a person before risky actions" },
-  ToolExecution: { label: "Run", description: "runs the tool" },
-  Learning: { label: "Learn", description: "keeps finished turns and routes that went well" },
-  Scoring: { label: "Score", description: "scores the answer" },
-  Classification: { label: "Classify", description: "finds the task type and complexity of the message" },
-  Assembler: { label: "Window", description: "assembles what the model sees" },
-  Transport: { label: "Model", description: "calls the model" },
-  LlmInvoker: { label: "Model", description: "calls the model" },
+const LABELS: Record<string, () => MiddlewareLabel> = {
+  SessionEvents: () => ({ label: t("Session"), description: t("stores the conversation and emits events") }),
+  Budget: () => ({ label: t("Budget"), description: t("enforces the limits on tokens and cost") }),
+  CapabilityRouting: () => ({ label: t("Routing"), description: t("selects a model with the required capabilities") }),
+  ContextWindow: () => ({ label: t("Window"), description: t("compacts the conversation to fit the model's context window") }),
+  ToolFilter: () => ({ label: t("Tools"), description: t("selects the most relevant tools") }),
+  PromptToolBridge: () => ({ label: t("Bridge"), description: t("describes tools in the prompt for models without function calling") }),
+  Planning: () => ({ label: t("Plan"), description: t("splits complex tasks into steps") }),
+  AgenticLoop: () => ({ label: t("Loop"), description: t("repeats model and tool calls until there is an answer, and detects loops") }),
+  ParallelExecution: () => ({ label: t("Parallel"), description: t("runs tool calls in parallel") }),
+  Approval: () => ({ label: t("Approval"), description: t("asks a person before risky actions") }),
+  ToolExecution: () => ({ label: t("Run"), description: t("runs the tool") }),
+  Learning: () => ({ label: t("Learn"), description: t("keeps finished turns and routes that went well") }),
+  Scoring: () => ({ label: t("Score"), description: t("scores the answer") }),
+  Classification: () => ({ label: t("Classify"), description: t("finds the task type and complexity of the message") }),
+  Assembler: () => ({ label: t("Window"), description: t("assembles what the model sees") }),
+  Transport: () => ({ label: t("Model"), description: t("calls the model") }),
+  Agents: () => ({ label: t("Agents"), description: t("gives a message to the agent that answers it") }),
+  CustomTools: () => ({ label: t("Own tools"), description: t("offers the user's own tools") }),
+  DecisionLayer: () => ({ label: t("Decide"), description: t("answers by a rule where one can") }),
+  Memory: () => ({ label: t("Memory"), description: t("adds what is remembered to the prompt") }),
+  Preferences: () => ({ label: t("Preferences"), description: t("adds how the user wants to be answered") }),
+  ActionAnnouncer: () => ({ label: t("Announce"), description: t("says what a long action is about to do") }),
+  ReplyRedaction: () => ({ label: t("Redact"), description: t("replaces secrets in replies") }),
+  ResponseValidator: () => ({ label: t("Check"), description: t("checks replies against what was done") }),
+  Skills: () => ({ label: t("Skills"), description: t("offers the installed skills") }),
+  ToolsOnDemand: () => ({ label: t("On demand"), description: t("loads further tools when they are asked for") }),
+  Trace: () => ({ label: t("Trace"), description: t("records what the turn does and how long it takes") }),
+  LlmInvoker: () => ({ label: t("Model"), description: t("calls the model") }),
 };
 
 /** The guards: in the strip they are one part, because a chain may have ten of them. */
-const GUARDS = new Set(["Audit", "Redaction", "Authorization", "RateLimit", "Integrity", "InformationFlow", "Protection", "Shield", "Snapshot", "Simulation"]);
+const GUARDS = new Set(["Audit", "Redaction", "Authorization", "RateLimit", "Integrity", "InformationFlow", "Protection", "Shield", "Snapshot", "Simulation", "IntentGate", "Sandbox"]);
 
 export interface StripPart extends MiddlewareLabel {
   /** Names of the middlewares, in the order of the chain. */
@@ -43,7 +57,7 @@ export function stripParts(middlewares: readonly { name: string; zone: string }[
     const last = parts.at(-1);
     if (!GUARDS.has(name)) parts.push({ names: [name], zone, ...middlewareLabel(name) });
     else if (last !== undefined && GUARDS.has(last.names[0] ?? "")) last.names.push(name);
-    else parts.push({ names: [name], zone, label: "Guards", description: "judge each tool call: block it, ask a person, or let it pass" });
+    else parts.push({ names: [name], zone, label: t("Guards"), description: t("judge each tool call: block it, ask a person, or let it pass") });
   }
   return parts;
 }
@@ -58,7 +72,7 @@ const MIDDLEWARE_BY_STATUS: Record<string, string> = {
 };
 
 export function middlewareLabel(name: string): MiddlewareLabel {
-  return LABELS[name] ?? { label: name, description: "a custom middleware of this host" };
+  return LABELS[name]?.() ?? { label: name, description: t("a custom middleware of this host") };
 }
 
 /** Returns the middleware in which a turn currently is; empty if it is queued or finished. */
@@ -72,26 +86,28 @@ export function currentMiddleware(turn: Turn): string {
 export function describeActivity(turn: Turn): string {
   switch (turn.state) {
     case "queued":
-      return turn.position > 0 ? `queued, ${turn.position} ahead` : "queued";
+      return turn.position > 0 ? t("queued, {count} ahead", { count: formatNumber(turn.position) }) : t("queued");
     case "waiting":
-      return turn.detail === "plan" ? "waiting for approval of the plan" : "waiting for approval";
+      return turn.detail === "plan" ? t("waiting for approval of the plan") : t("waiting for approval");
     case "completed":
     case "failed":
     case "cancelled":
-      return turn.state;
+      return stateLabel(turn.state);
   }
   switch (turn.status) {
     case "planning":
-      return "planning";
+      return t("planning");
     case "calling_tool":
-      return turn.detail ? `running ${turn.detail}` : "running a tool";
+      return turn.detail ? t("running {tool}", { tool: turn.detail }) : t("running a tool");
     case "compacting":
-      return "compacting the conversation";
+      return t("compacting the conversation");
     case "retrying":
-      return turn.detail ? `retrying: ${turn.detail}` : "retrying";
+      return turn.detail ? t("retrying: {detail}", { detail: turn.detail }) : t("retrying");
+    case "unknown":
+      return t("running, as far as known");
     case "waiting_approval":
-      return "continuing";
+      return t("continuing");
     default:
-      return turn.answer === "" ? "thinking" : "writing";
+      return turn.answer === "" ? t("thinking") : t("writing");
   }
 }

@@ -2,6 +2,7 @@
 import { getJson, sendJson } from "../wire/http-api";
 import type { DeadLetter } from "../wire/protocol";
 import { notice, refreshHost, reportErrors } from "./app-state";
+import { t } from "../text/translate";
 
 /** End a provider's cool-downs, enable its rejected keys and close its circuit. */
 export async function resetProvider(id: string): Promise<void> {
@@ -21,5 +22,5 @@ export async function loadDeadLetters(): Promise<readonly DeadLetter[]> {
 /** Enqueue a dead letter again: a task as a new one, a message to a chat in its old place. */
 export async function retryDeadLetter(id: string): Promise<void> {
   const done = await reportErrors(() => sendJson("POST", `/api/queue/dead/${encodeURIComponent(id)}/retry`));
-  if (done) notice.value = { text: "It is queued again.", isError: false };
+  if (done) notice.value = { text: t("It is queued again."), isError: false };
 }

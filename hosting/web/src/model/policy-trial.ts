@@ -1,5 +1,6 @@
 // Arguments of a trial on the policy page.
 import type { Arguments } from "../wire/protocol";
+import { t } from "../text/translate";
 
 /** Returns the arguments of a call, or what is wrong with the text. */
 export function parseTrialArguments(text: string): Arguments | string {
@@ -7,8 +8,8 @@ export function parseTrialArguments(text: string): Arguments | string {
   try {
     value = text.trim() === "" ? {} : JSON.parse(text);
   } catch {
-    return "The arguments are not valid JSON.";
+    return t("The arguments are not valid JSON.");
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return 'The arguments must be a JSON object, such as {"path": "notes.txt"}.';
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return t("The arguments must be a JSON object, such as {example}.", { example: '{"path": "notes.txt"}' });
   return value as Arguments;
 }

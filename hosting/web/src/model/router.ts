@@ -1,26 +1,41 @@
 // Router: the current route in the URL hash, so that back, reload and bookmarks work.
 import { signal } from "@preact/signals";
 
-export type Route = { page: "session"; id: string } | { page: "new" | "approvals" | "usage" | "policy" | "host" };
+const PAGES = ["approvals", "usage", "memory", "schedules", "goals", "agents", "traces", "policy", "host", "setup", "settings", "access", "routing", "audit", "logs"] as const;
+
+/** The pages beside the conversations. */
+export type InfoPage = (typeof PAGES)[number];
+
+/** `at` is the seq of a message, to which the page scrolls. */
+export type Route = { page: "session"; id: string; at?: number } | { page: "traces"; id?: string; row?: string } | { page: "new" | InfoPage };
 
 export const route = signal<Route>(parseRoute());
 
 addEventListener("hashchange", () => (route.value = parseRoute()));
 
 export function parseRoute(hash = location.hash): Route {
-  const [, page = "", id = ""] = hash.split("/");
+  const [, page = "", id = "", part = ""] = hash.split("/");
   if (page === "session" && id) {
     try {
-      return { page, id: decodeURIComponent(id) };
+      return { page, id: decodeURIComponent(id), ...(/^[1-9]\d{0,14}$/.test(part) ? { at: Number(part) } : {}) };
     } catch {
       return { page: "new" };
     }
   }
-  return page === "approvals" || page === "usage" || page === "policy" || page === "host" ? { page } : { page: "new" };
+  if (page === "traces" && id) {
+    try {
+      return { page, id: decodeURIComponent(id), row: decodeURIComponent(part) };
+    } catch {
+      return { page: "traces" };
+    }
+  }
+  const found = PAGES.find((each) => each === page);
+  return found === undefined ? { page: "new" } : { page: found };
 }
 
 export function routeUrl(to: Route): string {
-  return to.page === "session" ? `#/session/${encodeURIComponent(to.id)}` : to.page === "new" ? "#/" : `#/${to.page}`;
+  if (to.page === "traces" && "id" in to && to.id) return `#/traces/${encodeURIComponent(to.id)}${to.row ? `/${encodeURIComponent(to.row)}` : ""}`;
+  return to.page === "session" ? `#/session/${encodeURIComponent(to.id)}${to.at === undefined ? "" : `/${to.at}`}` : to.page === "new" ? "#/" : `#/${to.page}`;
 }
 
 /** Navigates to a route; `replace` replaces the current history entry. */

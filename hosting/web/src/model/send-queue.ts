@@ -2,30 +2,40 @@
 import { signal } from "@preact/signals";
 import { ApiError } from "../wire/http-api";
 import { isOffTheRecord } from "./off-the-record";
+import type { Attachment } from "../wire/protocol";
 import type { SocketConnection } from "../wire/socket";
+import { errorText } from "../text/error-text";
 
 export interface PendingMessage {
   id: string;
   session: string;
   text: string;
+  attachments: readonly Attachment[];
   /** Why the host refused it; empty while it is being sent. */
   problem: string;
+  /** The language of the problem, if it is not that of the page. */
+  problemLang?: string;
   /** Its task id once accepted, until the task appears in the session. */
   task: string;
 }
 
-interface SendAcknowledgement {
+export interface SendAcknowledgement {
   task_id: string;
+  session_id: string;
 }
 
 export class SendQueue {
   readonly items = signal<readonly PendingMessage[]>([]);
 
-  constructor(private readonly getSocket: () => SocketConnection | null) {}
+  constructor(
+    private readonly getSocket: () => SocketConnection | null,
+    /** What a session needs before a message is sent to it; null if nothing. */
+    private readonly prepare: (session: string) => Promise<void> | null,
+  ) {}
 
-  /** Sends a text now, or after reconnecting. */
-  add(session: string, text: string): void {
-    const item = { id: newId(), session, text, problem: "", task: "" };
+  /** Sends a text with its files now, or after reconnecting. */
+  add(session: string, text: string, attachments: readonly Attachment[] = []): void {
+    const item = { id: newId(), session, text, attachments, problem: "", task: "" };
     this.items.value = [...this.items.value, item];
     void this.send(item);
   }
@@ -48,16 +58,21 @@ export class SendQueue {
     const socket = this.getSocket();
     if (socket === null || !socket.connected) return; // `resend` follows
     try {
+      const preparation = this.prepare(item.session);
+      // Without one the message is sent at once, before the session is joined: the join then replays its events.
+      if (preparation !== null) await preparation;
       const { task_id } = await socket.request<SendAcknowledgement>("send_message", {
         session_id: item.session,
         content: item.text,
         client_message_id: item.id,
+        ...(item.attachments.length === 0 ? {} : { attachments: item.attachments.map(({ id }) => id) }),
         ...(isOffTheRecord(item.session) ? { mode: "otr" } : {}),
       });
       this.update(item.id, { task: task_id });
     } catch (error) {
       if (error instanceof ApiError && error.code === "unreachable") return;
-      this.update(item.id, { problem: error instanceof Error ? error.message : String(error) });
+      const { text, lang } = errorText(error);
+      this.update(item.id, { problem: text, ...(lang === undefined ? {} : { problemLang: lang }) });
     }
   }
 

@@ -1,7 +1,9 @@
 // Reducer of a turn's view state from its events; pure, so that replayed and live events give the same state.
 import type { HasLargeFields, LargeText } from "../wire/large-texts";
-import type { Arguments, ErrorInfo, Escalation, GuardVerdict, PlanInfo, Usage, WireEvent } from "../wire/protocol";
+import type { Arguments, Attachment, ErrorInfo, Escalation, GuardVerdict, PlanInfo, Usage, WireEvent } from "../wire/protocol";
 import { addVerdict, takeVerdicts, type WaitingVerdicts } from "./guard-verdicts";
+import { formatNumber, formatPercent } from "../text/format";
+import { plural, t } from "../text/translate";
 
 export type TurnState = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled";
 
@@ -93,6 +95,8 @@ export interface StepState {
 export interface Turn {
   id: string;
   text: string;
+  /** Files of the message. */
+  attachments: readonly Attachment[];
   state: TurnState;
   /** Number of tasks ahead while it is queued. */
   position: number;
@@ -114,6 +118,8 @@ export interface Turn {
   models: string[];
   usage: Usage;
   durationMs: number;
+  /** When it began, as an ISO time; empty if unknown. */
+  startedAt: string;
   finishReason: string;
   /** What was last said about the answer: -1 (bad) to 1 (good), 0 nothing. */
   rating: number;
@@ -124,6 +130,8 @@ export interface Turn {
   isComplete: boolean;
   /** Seq of its first stored message; 0 if unknown. */
   firstRecord: number;
+  /** Seq of its last answer; 0 if unknown. */
+  answerRecord: number;
 }
 
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0, cost_micros: 0, cached_input_tokens: 0, unpriced_tokens: 0 };
@@ -132,6 +140,7 @@ export function createTurn(id: string): Turn {
   return {
     id,
     text: "",
+    attachments: [],
     state: "queued",
     position: 0,
     status: "",
@@ -146,12 +155,14 @@ export function createTurn(id: string): Turn {
     models: [],
     usage: NO_USAGE,
     durationMs: 0,
+    startedAt: "",
     finishReason: "",
     rating: 0,
     error: null,
     activeMiddlewares: {},
     isComplete: false,
     firstRecord: 0,
+    answerRecord: 0,
   };
 }
 
@@ -180,10 +191,12 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
     case "task_queued":
       turn.isComplete = true;
       turn.text = data.text;
+      turn.attachments = data.attachments ?? [];
       turn.position = data.position;
       return;
     case "task_started":
       turn.state = "running";
+      turn.startedAt ||= data.started_at;
       markActive(turn, "SessionEvents");
       return;
     case "agent_status":
@@ -195,7 +208,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return appendChunk(turn, data.epoch, data.text, data.offset);
     case "stream_reset":
       if (data.epoch >= turn.epoch) resetReply(turn, data.epoch);
-      if (data.reason) addNote(turn, `reset:${data.epoch}`, "quiet", `The reply restarted: ${data.reason}`);
+      if (data.reason) addNote(turn, `reset:${data.epoch}`, "quiet", t("The reply restarted: {reason}", { reason: data.reason }));
       return;
     case "stream_completed":
       return;
@@ -231,7 +244,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
     }
     case "progress":
       markActive(turn, "AgenticLoop");
-      addNote(turn, `progress:${data.iteration}`, "quiet", `${data.iteration} rounds, ${data.tool_calls} tool calls so far`);
+      addNote(turn, `progress:${data.iteration}`, "quiet", t("{rounds} rounds, {calls} tool calls so far", { rounds: formatNumber(data.iteration), calls: formatNumber(data.tool_calls) }));
       return;
     case "approval_requested":
       return addApproval(turn, data);
@@ -254,19 +267,19 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return;
     case "provider_excluded":
       markActive(turn, "Budget");
-      addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", `${data.provider} is not used: ${data.reason}`);
+      addNote(turn, `excluded:${data.provider}:${data.limit}`, "warning", t("{provider} is not used: {reason}", { provider: data.provider, reason: data.reason }));
       return;
     case "decision":
-      if (data.fast_path) addNote(turn, "decision", "quiet", `Answered by ${data.fast_path}, without a model`);
+      if (data.fast_path) addNote(turn, "decision", "quiet", t("Answered by {name}, without a model", { name: data.fast_path }));
       return;
     case "route_chosen":
       markActive(turn, "CapabilityRouting");
-      addNote(turn, `route:${turn.items.length}`, "quiet", `${data.model || "No model"}: ${data.reason}`);
+      addNote(turn, `route:${turn.items.length}`, "quiet", `${data.model || t("No model")}: ${data.reason}`);
       return;
     case "model_attempt":
       return addModelAttempt(turn, data);
     case "model_fallback":
-      addNote(turn, `fallback:${turn.items.length}`, "quiet", `Model call: ${data.states.join(", ")}`);
+      addNote(turn, `fallback:${turn.items.length}`, "quiet", t("Model call: {states}", { states: data.states.join(", ") }));
       return;
     case "stage_completed":
       return addStage(turn, data);
@@ -280,7 +293,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
         turn,
         `loop:${data.pattern}:${data.tool}:${data.count}`,
         "warning",
-        data.detail || `${data.tool} was called ${data.count} times in the same way`,
+        data.detail || t("{tool} was called {count} times in the same way", { tool: data.tool, count: formatNumber(data.count) }),
       );
       return;
     case "answer_undelivered":
@@ -290,6 +303,7 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       turn.rating = data.value;
       return;
     case "session_titled":
+    case "session_changed":
     case "session_deleted":
       return;
     case "task_completed":
@@ -374,7 +388,7 @@ function addMessage(turn: Turn, data: Extract<WireEvent, { event: "message" }>["
   if (data.role === "user" && data.run_id === turn.id) turn.text = data.content; // includes its attachments
   if (data.role !== "assistant") return;
   if (turn.activeMiddlewares["LlmInvoker"] === undefined) markActive(turn, "LlmInvoker");
-  if (stored > 0) turn.answer = data.content || turn.answer;
+  if (stored > 0) [turn.answer, turn.answerRecord] = [data.content || turn.answer, stored];
   else addText(turn, data.message_id, data.content);
 }
 
@@ -479,12 +493,12 @@ function addModelAttempt(turn: Turn, data: Extract<WireEvent, { event: "model_at
   if (!isFinished(turn)) turn.usage = addUsage(turn.usage, data.usage);
   if (data.outcome !== "ok") {
     const reason = data.detail ? `${data.outcome}: ${data.detail}` : data.outcome;
-    addNote(turn, `attempt:${data.seq ?? turn.items.length}`, "warning", `${data.model} failed (${reason})`);
+    addNote(turn, `attempt:${data.seq ?? turn.items.length}`, "warning", t("{model} failed ({reason})", { model: data.model, reason }));
     return;
   }
   markActive(turn, "LlmInvoker");
   if (!turn.models.includes(data.model)) {
-    if (turn.items.at(-1)?.key.startsWith("attempt:")) addNote(turn, `fallback:${data.model}`, "quiet", `continued with ${data.model}`);
+    if (turn.items.at(-1)?.key.startsWith("attempt:")) addNote(turn, `fallback:${data.model}`, "quiet", t("continued with {model}", { model: data.model }));
     turn.models.push(data.model);
   }
 }
@@ -541,9 +555,8 @@ function addUsage(one: Usage, other: Usage): Usage {
 }
 
 function describeUndelivered(data: { channel: string; parts: number; may_have_arrived: boolean; detail: string }): string {
-  const what = data.parts === 1 ? "The answer" : `The answer (${data.parts} messages)`;
-  const doubt = data.may_have_arrived ? " It may have arrived." : "";
-  return `${what} was not delivered on ${data.channel}.${doubt} ${data.detail}`;
+  const said = plural(data.parts, "The answer was not delivered on {channel}.", "The answer ({count} messages) was not delivered on {channel}.", { channel: data.channel });
+  return [said, data.may_have_arrived ? t("It may have arrived.") : "", data.detail].filter((part) => part !== "").join(" ");
 }
 
 const MIDDLEWARE_BY_STAGE: Record<string, string> = {
@@ -559,14 +572,14 @@ function addStage(turn: Turn, { stage, model_call, data }: { stage: string; mode
   const middleware = MIDDLEWARE_BY_STAGE[stage];
   if (middleware !== undefined) markActive(turn, middleware);
   if (stage === "classifier" && model_call === 1) {
-    addNote(turn, `stage:${stage}`, "quiet", `Classified as ${data.task_type}, complexity ${toHundredths(data.complexity)}, tier ${data.tier}`);
+    addNote(turn, `stage:${stage}`, "quiet", t("Classified as {type}, complexity {complexity}, tier {tier}", { type: String(data.task_type), complexity: toHundredths(data.complexity), tier: String(data.tier) }));
   } else if (stage === "scorer" && data.overall !== undefined) {
-    addNote(turn, `stage:${stage}`, "quiet", `Answer scored ${toHundredths(data.overall)}`);
+    addNote(turn, `stage:${stage}`, "quiet", t("Answer scored {score}", { score: toHundredths(data.overall) }));
   }
 }
 
 function toHundredths(value: unknown): string {
-  return typeof value === "number" ? value.toFixed(2) : "unknown";
+  return typeof value === "number" ? formatNumber(value, 2) : t("unknown");
 }
 
 function describeBudgetAlert(data: {
@@ -579,14 +592,25 @@ function describeBudgetAlert(data: {
   principal?: string;
   task_type?: string;
 }): string {
+  const values = { name: data.name, used: formatNumber(data.used), limit: formatNumber(data.limit) };
+  if (data.refused) {
+    if (data.principal) return t("A limit refuses calls of {user}: {name}, {used} of {limit} used", { ...values, user: data.principal });
+    if (data.task_type) return t("A limit refuses calls for {type}: {name}, {used} of {limit} used", { ...values, type: data.task_type });
+    return t("A limit refuses calls to {provider}: {name}, {used} of {limit} used", { ...values, provider: data.provider });
+  }
   const share = Math.round(data.share * 100);
-  if (data.refused) return `A limit refuses calls ${data.principal ? `of ${data.principal}` : data.task_type ? `for ${data.task_type}` : `to ${data.provider}`}: ${data.name}, ${data.used} of ${data.limit} used`;
-  return `${share >= 100 ? "The limit is reached" : `${share}% of a limit is used`}: ${data.name}, ${data.used} of ${data.limit}`;
+  if (share >= 100) return t("The limit is reached: {name}, {used} of {limit}", values);
+  return t("{share} of a limit is used: {name}, {used} of {limit}", { ...values, share: formatPercent(share) });
 }
 
 function describeCompaction(data: { how: string; messages: number; tokens_before: number; tokens_after: number }): string {
-  if (data.how === "results") return `${data.messages} large tool results were cut, because the provider rejected the request`;
-  const how = data.how === "summary" ? "were summarised" : "were left out";
-  const tokens = `${data.tokens_before.toLocaleString("en")} → ${data.tokens_after.toLocaleString("en")} tokens`;
-  return `${data.messages} older messages ${how} to fit the model's window (${tokens})`;
+  const values = { before: formatNumber(data.tokens_before), after: formatNumber(data.tokens_after) };
+  switch (data.how) {
+    case "results":
+      return plural(data.messages, "A large tool result was cut, because the provider rejected the request", "{count} large tool results were cut, because the provider rejected the request");
+    case "summary":
+      return plural(data.messages, "An older message was summarised to fit the model's window ({before} → {after} tokens)", "{count} older messages were summarised to fit the model's window ({before} → {after} tokens)", values);
+    default:
+      return plural(data.messages, "An older message was left out to fit the model's window ({before} → {after} tokens)", "{count} older messages were left out to fit the model's window ({before} → {after} tokens)", values);
+  }
 }

@@ -2,6 +2,7 @@
 import type { LogRecord, ToolCallInfo } from "../wire/protocol";
 import { blockFromResult } from "./guard-verdicts";
 import { createTurn, type ToolItem, type Turn } from "./turn-reducer";
+import { t } from "../text/translate";
 
 /** Returns the turns of the records in order; the first may be incomplete. */
 export function turnsFromRecords(records: readonly LogRecord[]): Turn[] {
@@ -15,6 +16,7 @@ export function turnsFromRecords(records: readonly LogRecord[]): Turn[] {
       turn.state = "completed";
       turn.isComplete = true;
       turn.firstRecord = record.seq;
+      turn.startedAt = record.at;
       turns.set(key, turn);
     }
     applyRecord(turn, record);
@@ -38,7 +40,7 @@ function applyRecord(turn: Turn, record: LogRecord): void {
       const error = record.data ?? {};
       turn.answer = shownText(record) || turn.answer;
       turn.state = "failed";
-      turn.error = { code: String(error["code"] ?? "error"), message: String(error["message"] ?? "the turn failed") };
+      turn.error = { code: String(error["code"] ?? "error"), message: String(error["message"] ?? t("The turn failed.")) };
       return;
     }
     case "compaction":
@@ -46,14 +48,14 @@ function applyRecord(turn: Turn, record: LogRecord): void {
         kind: "note",
         key: `compacted:${record.seq}`,
         severity: "quiet",
-        text: "Older messages were summarised to fit the model's window",
+        text: t("Older messages were summarised to fit the model's window"),
       });
   }
 }
 
 function applyMessage(turn: Turn, record: LogRecord): void {
   const content = record.content ?? "";
-  if (record.role === "user") turn.text = content;
+  if (record.role === "user") [turn.text, turn.attachments] = [content, record.attachments ?? []];
   else if (record.role === "tool") {
     const item = turn.items.find((each): each is ToolItem => each.kind === "tool" && each.key === record.tool_call_id);
     if (item !== undefined) item.result = content;
@@ -65,7 +67,7 @@ function applyMessage(turn: Turn, record: LogRecord): void {
     const reasoning = record.reasoning?.text ?? "";
     if (reasoning) turn.items.push({ kind: "reasoning", key: `reasoning:${record.seq}`, text: reasoning, isOpen: false });
     if (content && record.tool_calls?.length) turn.items.push({ kind: "text", key: `text:${record.seq}`, text: content });
-    else if (content) [turn.answer, turn.largeText] = [content, record.large?.["content"] ?? null];
+    else if (content) [turn.answer, turn.largeText, turn.answerRecord] = [content, record.large?.["content"] ?? null, record.seq];
     for (const call of record.tool_calls ?? []) turn.items.push(toolItemFromCall(call));
   }
 }

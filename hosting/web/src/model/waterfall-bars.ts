@@ -1,5 +1,6 @@
 // Bars of the waterfall chart of a turn, computed from its timestamped events.
 import type { WireEvent } from "../wire/protocol";
+import { t } from "../text/translate";
 
 export interface WaterfallBar {
   label: string;
@@ -31,13 +32,13 @@ export function buildWaterfallBars(events: readonly TimedEvent[]): WaterfallBar[
     const at = timeOf(event);
     const { event: name, data } = event;
     if (name === "plan_proposed") for (const step of data.plan.steps) steps.set(step.id, step.description);
-    if (name === "task_queued") begin("queue", "in the queue", "queue", at);
+    if (name === "task_queued") begin("queue", t("in the queue"), "queue", at);
     else if (name === "task_started") end("queue", at);
     else if (name === "tool_call_started") begin(`tool:${data.run_id}:${data.call_id}`, data.tool, "tool", at);
     else if (name === "tool_call_completed") end(`tool:${data.run_id}:${data.call_id}`, at);
-    else if (name === "approval_requested") begin(`ask:${data.approval_id}`, `approval of ${data.kind === "plan" ? "the plan" : data.tool}`, "wait", at);
+    else if (name === "approval_requested") begin(`ask:${data.approval_id}`, data.kind === "plan" ? t("approval of the plan") : t("approval of {tool}", { tool: data.tool }), "wait", at);
     else if (name === "approval_resolved") end(`ask:${data.approval_id}`, at);
-    else if (name === "plan_step_changed" && data.status === "running") begin(`step:${data.step_id}`, steps.get(data.step_id) ?? `step ${data.step_id}`, "step", at);
+    else if (name === "plan_step_changed" && data.status === "running") begin(`step:${data.step_id}`, steps.get(data.step_id) ?? t("step {step}", { step: data.step_id }), "step", at);
     else if (name === "plan_step_changed") end(`step:${data.step_id}`, at);
     else if (name === "model_attempt" && data.purpose !== "title") {
       const label = data.outcome === "ok" ? `${data.model}, ${data.purpose}` : `${data.model}: ${data.outcome}`;

@@ -1,5 +1,7 @@
 // Markdown parser with bounded work: the parser's own is recursive in nesting and quadratic in emphasis and links.
 import { Lexer, type Token, type TokensList } from "marked";
+import { FOOTNOTE_EXTENSIONS } from "./footnote-tokens";
+import { MATH_EXTENSIONS } from "./math-tokens";
 
 /** Levels of quotes and lists; what is nested more deeply is shown as text. */
 export const MAX_NESTING = 40;
@@ -12,14 +14,20 @@ export const MAX_URL = 2000;
 /** The same where an @ makes every word a possible e-mail address. */
 export const MAX_MAIL = 500;
 
-const DELIMITER = /[[\]*_~`<!&\\]|:\/\/|@|www\./giu;
+const DELIMITER = /[[\]*_~`<!&\\$]|:\/\/|@|www\./giu;
 const URL_START = /:\/\/|www\./iu;
 const URL_WORD = /[^\s<]+/gu;
 const MAIL_WORD = /[a-z0-9.!#$%&'*+/=?^_`{|}~-]+/giu;
 
+const EXTENSIONS = {
+  ...MATH_EXTENSIONS,
+  inline: [...MATH_EXTENSIONS.inline, ...FOOTNOTE_EXTENSIONS.inline],
+  block: [...MATH_EXTENSIONS.block, ...FOOTNOTE_EXTENSIONS.block],
+};
+
 /** Parses a text; the time is linear in its length. */
 export function parseMarkdown(text: string): TokensList {
-  return new BoundedLexer({ gfm: true }).lex(text);
+  return new BoundedLexer({ gfm: true, extensions: EXTENSIONS }).lex(text);
 }
 
 class BoundedLexer extends Lexer {

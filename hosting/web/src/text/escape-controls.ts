@@ -1,4 +1,5 @@
 // Escaping of control, bidirectional and invisible characters in untrusted text.
+import { t } from "./translate";
 
 // Bidirectional overrides and isolates, which change the displayed order of a text.
 const BIDI = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/gu;
@@ -24,7 +25,7 @@ export function toOneLine(text: string, limit = 200): string {
 }
 
 function toMarkCount(_: string, kept: string, excess: string): string {
-  return `${kept}‹${Array.from(excess).length} more marks›`;
+  return `${kept}‹${t("{count} more marks", { count: Array.from(excess).length })}›`;
 }
 
 function toControlPicture(character: string): string {

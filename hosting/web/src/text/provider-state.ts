@@ -1,16 +1,17 @@
 // Provider state for the host page: what keeps a provider from being called, and until when. Sent to operators only.
 import type { ProviderInfo } from "../wire/protocol";
+import { formatClock } from "./format";
+import { t } from "./translate";
 
 /** Returns one line per reason; none for a provider that is called as usual. */
 export function describePause(provider: ProviderInfo): string[] {
   const lines: string[] = [];
   const total = provider.keys ?? 0;
-  if (provider.keys_disabled) lines.push(`${provider.keys_disabled} of ${total} keys were rejected`);
-  if (provider.keys_cooling) lines.push(`${provider.keys_cooling} of ${total} keys are cooling down`);
-  if (provider.circuit === "open") lines.push("the circuit breaker is open");
+  if (provider.keys_disabled) lines.push(t("{count} of {total} keys were rejected", { count: provider.keys_disabled, total }));
+  if (provider.keys_cooling) lines.push(t("{count} of {total} keys are cooling down", { count: provider.keys_cooling, total }));
+  if (provider.circuit === "open") lines.push(t("the circuit breaker is open"));
   if (provider.available_at) {
-    const time = new Date(provider.available_at).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
-    lines.push(`called again at ${time}`);
+    lines.push(t("called again at {time}", { time: formatClock(provider.available_at) }));
   }
   return lines;
 }

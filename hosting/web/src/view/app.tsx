@@ -2,43 +2,57 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { announcement, approvals, currentSession, foreignOwner, shortcutsOpen, connectionState, currentUser, notice, signInMessage, sessionTitle } from "../model/app-state";
-import { routeUrl, route } from "../model/router";
+import { unseenTurns } from "../model/notifications";
+import { routeUrl, route, type InfoPage } from "../model/router";
 import { toOneLine } from "../text/escape-controls";
+import { plural, t } from "../text/translate";
 import { Composer } from "./composer";
+import { AgentsPage } from "./agents-page";
+import { AccessPage } from "./access-page";
+import { AuditPage } from "./audit-page";
+import { GoalsPage } from "./goals-page";
 import { HostPage } from "./host-page";
 import { ApprovalsPage } from "./approvals-page";
 import { ShortcutsDialog, useKeyboardShortcuts } from "./keyboard-shortcuts";
 import { IconButton } from "./controls";
+import { LogsPage } from "./logs-page";
+import { MemoryPage } from "./memory-page";
+import { OperatorsOnly } from "./operator-nav";
 import { PolicyPage } from "./policy-page";
+import { RoutingPage } from "./routing-page";
+import { SchedulesPage } from "./schedules-page";
+import { SettingsPage } from "./settings-page";
+import { SetupPage } from "./setup-page";
 import { Sidebar } from "./sidebar";
 import { SignIn } from "./sign-in";
+import { TracesPage } from "./traces-page";
 import { MessageList } from "./message-list";
 import { SessionUsage, UsagePage } from "./usage-page";
+import { useDrawer } from "./drawer";
 
 export function App(): JSX.Element | null {
-  const [sidebarOpen, setSidebarOpen] = useState(false);
+  const [sidebarOpen, setSidebarOpen] = useDrawer();
   useKeyboardShortcuts((open) => (shortcutsOpen.value = open), setSidebarOpen);
   useDocumentTitle();
   if (signInMessage.value !== null) return <SignIn />;
   return (
     <div class={sidebarOpen ? "page sidebar-open" : "page"}>
       <a class="skip" href="#content" onClick={(event) => (event.preventDefault(), document.getElementById("content")?.focus())}>
-        Skip to the content
+        {t("Skip to the content")}
       </a>
-      <Sidebar onGone={() => setSidebarOpen(false)} />
-      <div class="backdrop" onClick={() => setSidebarOpen(false)} />
       <main id="content" tabIndex={-1}>
         <header class="top">
-          <IconButton icon="menu" label="Show the conversations" class="only-narrow" onClick={() => setSidebarOpen(true)} />
+          <IconButton icon="menu" label={t("Show the conversations")} class="only-narrow" onClick={() => setSidebarOpen(true)} />
           <h1>
             <bdi>{pageTitle()}</bdi>
           </h1>
           {route.value.page === "session" && <SessionUsage />}
           <ConnectionStatus />
         </header>
-        <PendingApprovalsLink />
         <Content />
       </main>
+      <Sidebar onGone={() => setSidebarOpen(false)} />
+      <div class="backdrop" onClick={() => setSidebarOpen(false)} />
       <Notice />
       <p class="off-screen" role="status" aria-live="polite">
         {announcement.value}
@@ -54,26 +68,54 @@ function Content(): JSX.Element | null {
       return <ApprovalsPage />;
     case "usage":
       return <UsagePage />;
+    case "memory":
+      return <MemoryPage />;
+    case "schedules":
+      return <SchedulesPage />;
+    case "goals":
+      return <GoalsPage />;
+    case "agents":
+      return <AgentsPage />;
+    case "traces":
+      return <TracesPage />;
     case "policy":
       return <PolicyPage />;
     case "host":
       return <HostPage />;
+    case "setup":
+    case "settings":
+    case "access":
+    case "routing":
+    case "audit":
+    case "logs":
+      return <OperatorPage page={route.value.page} />;
     default: {
       const session = currentSession.value;
-      if (session === null) return currentUser.value === null && connectionState.value === "broken" ? <p class="empty">The host does not respond. Retrying…</p> : null;
+      if (session === null) return currentUser.value === null && connectionState.value === "broken" ? <p class="empty">{t("The host does not respond. Retrying…")}</p> : null;
       const owner = foreignOwner(session.id);
       return (
+        // The keyboard reaches the message field before the messages, which are read from it upwards.
         <>
-          <MessageList session={session} />
           {owner === null ? (
             <Composer session={session} />
           ) : (
-            <p class="read-only-hint">This conversation belongs to {toOneLine(owner, 60)}. You can watch it and decide its approvals.</p>
+            <p class="read-only-hint">{t("This conversation belongs to {owner}. You can watch it and decide its approvals.", { owner: toOneLine(owner, 60) })}</p>
           )}
+          <PendingApprovalsLink />
+          <MessageList session={session} />
         </>
       );
     }
   }
+}
+
+const OPERATOR_PAGES = { setup: SetupPage, settings: SettingsPage, access: AccessPage, routing: RoutingPage, audit: AuditPage, logs: LogsPage } as const;
+
+/** A page for operators; what it shows is not asked for before it is known who looks. */
+function OperatorPage({ page }: { page: keyof typeof OPERATOR_PAGES }): JSX.Element | null {
+  const Page = OPERATOR_PAGES[page];
+  if (currentUser.value === null) return null;
+  return currentUser.value.operator ? <Page /> : <OperatorsOnly />;
 }
 
 /** Link to the approvals page, shown if another session has an open approval. */
@@ -83,7 +125,7 @@ function PendingApprovalsLink(): JSX.Element | null {
   if (others.length === 0 || route.value.page === "approvals") return null;
   return (
     <a class="pending-approvals" href={routeUrl({ page: "approvals" })}>
-      {others.length === 1 ? "An approval is pending in another conversation" : `${others.length} approvals are pending in other conversations`}
+      {plural(others.length, "An approval is pending in another conversation", "{count} approvals are pending in other conversations")}
     </a>
   );
 }
@@ -100,7 +142,7 @@ function ConnectionStatus(): JSX.Element | null {
   if (!broken || !isLasting) return null;
   return (
     <span class="connection-status" role="status">
-      <span class="pulse waiting" aria-hidden="true" /> {currentUser.value === null ? "Connecting…" : "Reconnecting…"}
+      <span class="pulse waiting" aria-hidden="true" /> {currentUser.value === null ? t("Connecting…") : t("Reconnecting…")}
     </span>
   );
 }
@@ -115,22 +157,39 @@ function Notice(): JSX.Element | null {
   if (current === null) return null;
   return (
     <div class={current.isError ? "notice bad" : "notice"} role={current.isError ? "alert" : "status"}>
-      <p>{toOneLine(current.text, 400)}</p>
-      <IconButton icon="close" label="Dismiss" onClick={() => (notice.value = null)} />
+      <p lang={current.lang}>{toOneLine(current.text, 400)}</p>
+      <IconButton icon="close" label={t("Dismiss")} onClick={() => (notice.value = null)} />
     </div>
   );
 }
 
-const PAGE_TITLES = { approvals: "Approvals", usage: "Usage", policy: "Policy", host: "This host", new: "New conversation" };
+const PAGE_TITLES: Record<InfoPage | "new", () => string> = {
+  approvals: () => t("Approvals"),
+  usage: () => t("Usage"),
+  memory: () => t("Memory"),
+  schedules: () => t("Schedules"),
+  goals: () => t("Goals"),
+  agents: () => t("Agents"),
+  traces: () => t("Traces"),
+  policy: () => t("Policy"),
+  host: () => t("This host"),
+  setup: () => t("Set up a model"),
+  settings: () => t("Settings"),
+  access: () => t("Users and tokens"),
+  routing: () => t("Routing"),
+  audit: () => t("Audit"),
+  logs: () => t("Log"),
+  new: () => t("New conversation"),
+};
 
 function pageTitle(): string {
   const current = route.value;
-  if (current.page !== "session") return PAGE_TITLES[current.page];
+  if (current.page !== "session") return PAGE_TITLES[current.page]();
   return toOneLine(sessionTitle(current.id), 100);
 }
 
 function useDocumentTitle(): void {
-  const waiting = approvals.value.length;
+  const waiting = approvals.value.length + unseenTurns.value;
   const name = pageTitle();
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${name} – Sophon`;

@@ -4,13 +4,15 @@ import type { JSX } from "preact";
 import { connectionState, currentUser, decideApproval, decisionQueue } from "../model/app-state";
 import type { ApprovalDecision } from "../model/decision-queue";
 import type { ApprovalItem } from "../model/turn-reducer";
-import { formatDuration } from "../text/format";
+import { formatDuration, formatNumber } from "../text/format";
 import { toOneLine, escapeControls } from "../text/escape-controls";
+import { t } from "../text/translate";
 import { clockSkewMs } from "../wire/http-api";
 import type { Arguments, Escalation } from "../wire/protocol";
 import { ArgumentsForm } from "./arguments-form";
 import { Disclosure, useNow } from "./controls";
 import { GuardReason } from "./guard-reason";
+import { riskLabel } from "../text/state-labels";
 
 type Mode = "open" | "editing" | "rejecting" | "allowing";
 
@@ -25,14 +27,14 @@ function OpenQuestion({ item }: { item: ApprovalItem }): JSX.Element {
   const submit = (decision: "answer" | "reject", reason = ""): void =>
     void decideApproval({ approval_id: item.id, session_id: item.sessionId, decision, ...(reason === "" ? {} : { reason }) });
   return (
-    <section class="approval question" aria-label="A question">
+    <div class="approval question" role="group" aria-label={t("A question")}>
       <header>
-        <h2>A question</h2>
+        <h3>{t("A question")}</h3>
         <Countdown until={item.expiresAt} />
       </header>
       <EscalationReason item={item} />
-      <p class="preview">{escapeControls(withoutEscalation(item.fullPreview || item.preview, item.escalation))}</p>
-      {item.isCut && <p class="hint" role="alert">A part of this could not be loaded. Reload the page before you answer it.</p>}
+      <p class="preview" lang="en">{escapeControls(withoutEscalation(item.fullPreview || item.preview, item.escalation))}</p>
+      {item.isCut && <p class="hint" role="alert">{t("A part of this could not be loaded. Reload the page before you answer it.")}</p>}
       <div class="buttons">
         {listChoices(item).map((choice) => (
           <button type="button" key={choice} disabled={isSending || item.isCut} onClick={() => submit("answer", choice)}>{toOneLine(choice, 200)}</button>
@@ -46,16 +48,16 @@ function OpenQuestion({ item }: { item: ApprovalItem }): JSX.Element {
         }}
       >
         <label>
-          Your answer
+          {t("Your answer")}
           <input value={text} maxLength={2000} disabled={isSending} onInput={(event) => setText(event.currentTarget.value)} />
         </label>
         <div class="buttons">
-          <button type="submit" class="primary" disabled={isSending || item.isCut || text.trim() === ""}>Answer</button>
-          <button type="button" disabled={isSending} onClick={() => submit("reject")}>Cancel</button>
-          {isSending && connectionState.value !== "open" && <p class="hint" role="status">Your answer will be sent after reconnecting.</p>}
+          <button type="submit" class="primary" disabled={isSending || item.isCut || text.trim() === ""}>{t("Answer")}</button>
+          <button type="button" disabled={isSending} onClick={() => submit("reject")}>{t("Cancel")}</button>
+          {isSending && connectionState.value !== "open" && <p class="hint" role="status">{t("Your answer will be sent after reconnecting.")}</p>}
         </div>
       </form>
-    </section>
+    </div>
   );
 }
 
@@ -73,24 +75,24 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
   const submit = (decision: ApprovalDecision["decision"], more: Pick<ApprovalDecision, "arguments" | "reason" | "grant"> = {}): void =>
     void decideApproval({ approval_id: item.id, session_id: item.sessionId, decision, ...more });
   const mayApprove = !item.needsOperator || currentUser.value?.operator === true;
-  const title = item.subject === "plan" ? "Run this plan?" : `Run ${toOneLine(item.tool, 60)}?`;
+  const title = item.subject === "plan" ? t("Run this plan?") : t("Run {tool}?", { tool: toOneLine(item.tool, 60) });
   return (
-    <section class="approval" aria-label={title}>
+    <div class="approval" role="group" aria-label={title}>
       <header>
-        <h2>{title}</h2>
-        <span class={`risk ${item.risk}`}>{item.risk} risk</span>
+        <h3>{title}</h3>
+        <span class={`risk ${item.risk}`}>{riskLabel(item.risk)}</span>
         <Countdown until={item.expiresAt} />
       </header>
       <EscalationReason item={item} />
-      <p class="preview">{escapeControls(withoutEscalation(item.preview, item.escalation))}</p>
+      <p class="preview" lang="en">{escapeControls(withoutEscalation(item.preview, item.escalation))}</p>
       {item.fullPreview !== "" && (
-        <Disclosure class="full-preview" summary={<span>Show everything ({item.fullPreview.length.toLocaleString("en")} characters)</span>}>
+        <Disclosure class="full-preview" summary={<span>{t("Show everything ({count} characters)", { count: formatNumber(item.fullPreview.length) })}</span>}>
           {() => <FullPreview text={withoutEscalation(item.fullPreview, item.escalation)} onShown={() => setShown(true)} />}
         </Disclosure>
       )}
-      {item.needsOperator && <p class="hint" role="status">{mayApprove ? "Needs an operator: the person who asked cannot approve it." : "Waiting for an operator. You can reject it, but not approve it."}</p>}
-      {item.isCut && <p class="hint" role="alert">A part of this could not be loaded. Reload the page before you approve it.</p>}
-      {mayApprove && !shown && <p class="hint">You can approve it after you have opened everything.</p>}
+      {item.needsOperator && <p class="hint" role="status">{mayApprove ? t("Needs an operator: the person who asked cannot approve it.") : t("Waiting for an operator. You can reject it, but not approve it.")}</p>}
+      {item.isCut && <p class="hint" role="alert">{t("A part of this could not be loaded. Reload the page before you approve it.")}</p>}
+      {mayApprove && !shown && <p class="hint">{t("You can approve it after you have opened everything.")}</p>}
       {!isSending && mode === "editing" ? (
         <ArgumentsForm tool={item.tool} arguments={item.arguments} onDone={(changed) => submit("edit", { arguments: changed })} onCancel={() => setMode("open")} />
       ) : !isSending && mode === "rejecting" ? (
@@ -103,56 +105,49 @@ function OpenApproval({ item }: { item: ApprovalItem }): JSX.Element {
           }}
         >
           <label>
-            Reason, sent to the agent <span class="hint">(optional)</span>
+            {t("Reason, sent to the agent")} <span class="hint">{t("(optional)")}</span>
             <input value={reason} maxLength={1000} onInput={(event) => setReason(event.currentTarget.value)} ref={focusElement} />
           </label>
           <div class="buttons">
-            <button type="submit" class="danger">Reject</button>
-            <button type="button" onClick={() => setMode("open")}>Back</button>
+            <button type="submit" class="danger">{t("Reject")}</button>
+            <button type="button" onClick={() => setMode("open")}>{t("Back")}</button>
           </div>
         </form>
       ) : mode === "allowing" ? (
         <div class="allow" onKeyDown={(event) => event.key === "Escape" && setMode("open")}>
-          <p class="hint">This runs the call, and later without a question:</p>
-          <p class="preview">{escapeControls(item.grantOffer)}</p>
+          <p class="hint">{t("This runs the call, and later without a question:")}</p>
+          <p class="preview" lang="en">{escapeControls(item.grantOffer)}</p>
           <div class="buttons">
-            <button type="button" class="primary" ref={focusElement} onClick={() => submit("approve", { grant: "session" })}>Allow for this conversation</button>
-            <button type="button" onClick={() => submit("approve", { grant: "always" })}>Always allow</button>
-            <button type="button" onClick={() => setMode("open")}>Back</button>
+            <button type="button" class="primary" ref={focusElement} onClick={() => submit("approve", { grant: "session" })}>{t("Allow for this conversation")}</button>
+            <button type="button" onClick={() => submit("approve", { grant: "always" })}>{t("Always allow")}</button>
+            <button type="button" onClick={() => setMode("open")}>{t("Back")}</button>
           </div>
         </div>
       ) : (
         <div class="buttons">
-          {mayApprove && <button type="button" class="primary" disabled={isSending || !shown || item.isCut} onClick={() => submit("approve")}>Approve</button>}
-          {mayApprove && item.editable && <button type="button" disabled={isSending || item.isCut} onClick={() => setMode("editing")}>Edit…</button>}
-          {mayApprove && item.grantOffer !== "" && <button type="button" disabled={isSending || !shown || item.isCut} onClick={() => setMode("allowing")}>Allow more…</button>}
-          <button type="button" disabled={isSending} onClick={() => setMode("rejecting")}>Reject…</button>
-          {isSending && connectionState.value !== "open" && <p class="hint" role="status">Your decision will be sent after reconnecting.</p>}
+          {mayApprove && <button type="button" class={item.risk === "critical" ? "danger" : "primary"} disabled={isSending || !shown || item.isCut} onClick={() => submit("approve")}>{item.risk === "critical" ? t("Approve critical call") : t("Approve")}</button>}
+          {mayApprove && item.editable && <button type="button" disabled={isSending || item.isCut} onClick={() => setMode("editing")}>{t("Edit…")}</button>}
+          {mayApprove && item.grantOffer !== "" && <button type="button" disabled={isSending || !shown || item.isCut} onClick={() => setMode("allowing")}>{t("Allow more…")}</button>}
+          <button type="button" disabled={isSending} onClick={() => setMode("rejecting")}>{t("Reject…")}</button>
+          {isSending && connectionState.value !== "open" && <p class="hint" role="status">{t("Your decision will be sent after reconnecting.")}</p>}
         </div>
       )}
-    </section>
+    </div>
   );
 }
 
 function DecidedApproval({ item }: { item: ApprovalItem }): JSX.Element {
-  const words: Record<string, string> = { approve: "approved", edit: "approved with changes", reject: "rejected", answer: "answered" };
-  const expired = item.decidedBy === "expiry";
-  const outcome = item.decision === "" ? "not decided before the turn ended" : expired ? "not decided in time" : `${words[item.decision] ?? item.decision} by ${toOneLine(item.decidedBy, 60)}`;
-  const what = item.subject === "plan" ? "The plan" : item.subject === "question" ? "The question" : toOneLine(item.tool, 60);
   return (
     <Disclosure
       class={`decided ${item.decision || "none"}`}
       summary={
-        <span>
-          {what} was {outcome}
-          {item.reason && !expired ? `: ${toOneLine(item.reason, 200)}` : ""}
-        </span>
+        <span>{describeDecision(item)}</span>
       }
     >
       {() => (
         <>
           <EscalationReason item={item} />
-          <p class="preview">{escapeControls(withoutEscalation(item.fullPreview || item.preview, item.escalation))}</p>
+          <p class="preview" lang="en">{escapeControls(withoutEscalation(item.fullPreview || item.preview, item.escalation))}</p>
           {item.editedArguments !== null && <EditedArguments before={item.arguments} after={item.editedArguments} />}
         </>
       )}
@@ -160,11 +155,28 @@ function DecidedApproval({ item }: { item: ApprovalItem }): JSX.Element {
   );
 }
 
+/** Says what was decided, by whom and why. */
+function describeDecision(item: ApprovalItem): string {
+  const what = item.subject === "plan" ? t("The plan") : item.subject === "question" ? t("The question") : toOneLine(item.tool, 60);
+  if (item.decision === "") return t("{what} was not decided before the turn ended", { what });
+  if (item.decidedBy === "expiry") return t("{what} was not decided in time", { what });
+  const values = { what, user: toOneLine(item.decidedBy, 60), decision: item.decision };
+  const reason = item.reason ? `: ${toOneLine(item.reason, 200)}` : "";
+  return `${DECISIONS[item.decision]?.(values) ?? t("{what}: {decision} by {user}", values)}${reason}`;
+}
+
+const DECISIONS: Record<string, (values: { what: string; user: string }) => string> = {
+  approve: (values) => t("{what} was approved by {user}", values),
+  edit: (values) => t("{what} was approved with changes by {user}", values),
+  reject: (values) => t("{what} was rejected by {user}", values),
+  answer: (values) => t("{what} was answered by {user}", values),
+};
+
 function EscalationReason({ item }: { item: ApprovalItem }): JSX.Element | null {
   if (item.escalation === null) return null;
   return (
     <p class="guard-asks">
-      <GuardReason verb="asks" {...item.escalation} />
+      <GuardReason verb={t("asks")} {...item.escalation} />
     </p>
   );
 }
@@ -179,7 +191,7 @@ function withoutEscalation(preview: string, escalation: Escalation | null): stri
 function EditedArguments({ before, after }: { before: Arguments; after: Arguments }): JSX.Element {
   return (
     <>
-      <p class="hint">The call runs with these arguments; changed ones are marked.</p>
+      <p class="hint">{t("The call runs with these arguments; changed ones are marked.")}</p>
       <dl class="edited">
         {Object.entries(after).map(([name, value]) => (
           <div key={name} class={formatValue(before[name]) === formatValue(value) ? "" : "changed"}>
@@ -205,7 +217,7 @@ function formatValue(value: unknown): string {
 /** The complete text; reports that it is on the page, so that it can be approved. */
 function FullPreview({ text, onShown }: { text: string; onShown: () => void }): JSX.Element {
   useEffect(onShown, []);
-  return <p class="preview">{escapeControls(text)}</p>;
+  return <p class="preview" lang="en">{escapeControls(text)}</p>;
 }
 
 function Countdown({ until }: { until: string | null }): JSX.Element | null {
@@ -214,7 +226,7 @@ function Countdown({ until }: { until: string | null }): JSX.Element | null {
   const left = Date.parse(until) - now - clockSkewMs;
   return (
     <span class={left < 30_000 ? "countdown soon" : "countdown"} role="timer">
-      {left > 0 ? `expires in ${formatDuration(Math.floor(left / 1000) * 1000)}` : "expires now"}
+      {left > 0 ? t("expires in {left}", { left: formatDuration(Math.floor(left / 1000) * 1000) }) : t("expires now")}
     </span>
   );
 }

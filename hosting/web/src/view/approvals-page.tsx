@@ -1,27 +1,29 @@
 // Approvals page: open approvals of the user's sessions; for operators, of all sessions.
 import type { JSX } from "preact";
-import { approvals, currentUser, sessionTitle, UNTITLED_SESSION } from "../model/app-state";
+import { approvals, currentUser, sessionTitle, untitledSession } from "../model/app-state";
 import { routeUrl } from "../model/router";
 import type { ApprovalInfo } from "../wire/protocol";
 import { isCut, type ApprovalItem } from "../model/turn-reducer";
 import { toOneLine } from "../text/escape-controls";
+import { rich, t } from "../text/translate";
 import { ApprovalCard } from "./approval-card";
 import { GrantsPanel } from "./grants-panel";
+import { EmptyState } from "./loaded-items";
 
 export function ApprovalsPage(): JSX.Element {
   const open = approvals.value;
   return (
     <section class="info-page">
-      <h2>Approvals</h2>
+      <h2>{t("Approvals")}</h2>
       <p class="hint">
-        {currentUser.value?.operator ? "Open approvals in all conversations of this host." : "Open approvals in your conversations."} The first
-        decision wins.
+        {currentUser.value?.operator ? t("Open approvals in all conversations of this host.") : t("Open approvals in your conversations.")}{" "}
+        {t("The first decision wins.")}
       </p>
-      {open.length === 0 && <p class="empty">No open approvals.</p>}
+      {open.length === 0 && <EmptyState title={t("No open approvals.")}>{t("A call of a tool whose risk is high waits here, and in its conversation, until somebody decides.")}</EmptyState>}
       {open.map((each) => (
         <article key={each.approval_id} class="approval-entry">
           <p class="from">
-            in <a href={routeUrl({ page: "session", id: each.session_id })}>{toOneLine(sessionName(each.session_id), 60)}</a>
+            {rich("in {conversation}", { conversation: <a href={routeUrl({ page: "session", id: each.session_id })}>{toOneLine(sessionName(each.session_id), 60)}</a> })}
           </p>
           <ApprovalCard item={approvalItemFromInfo(each)} />
         </article>
@@ -34,7 +36,7 @@ export function ApprovalsPage(): JSX.Element {
 /** Returns the title of a session, or its id if it has none. */
 function sessionName(session: string): string {
   const title = sessionTitle(session);
-  return title === UNTITLED_SESSION ? session : title;
+  return title === untitledSession() ? session : title;
 }
 
 function approvalItemFromInfo(each: ApprovalInfo): ApprovalItem {

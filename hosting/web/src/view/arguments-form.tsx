@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { tools } from "../model/app-state";
 import { buildFields, parseForm, parseJsonArguments, fieldText, type Field } from "../model/form-fields";
 import { escapeControls } from "../text/escape-controls";
+import { t } from "../text/translate";
 import type { Arguments } from "../wire/protocol";
 
 export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDone: (changed: Arguments) => void; onCancel: () => void }): JSX.Element {
@@ -33,15 +34,15 @@ export function ArgumentsForm(props: { tool: string; arguments: Arguments; onDon
         fields.map((field) => <FieldInput key={field.name} field={field} text={texts[field.name] ?? ""} onText={(text) => setTexts({ ...texts, [field.name]: text })} />)
       ) : (
         <label>
-          Arguments as JSON
+          {t("Arguments as JSON")}
           <textarea class="mono" rows={8} value={json} onInput={(event) => setJson(event.currentTarget.value)} />
         </label>
       )}
       {problem !== "" && <p class="problem" role="alert">{problem}</p>}
       <div class="buttons">
-        <button type="submit" class="primary">Run with these arguments</button>
-        <button type="button" onClick={props.onCancel}>Back</button>
-        <button type="button" class="quiet" onClick={switchMode}>{json === null ? "Edit as JSON" : "Edit as a form"}</button>
+        <button type="submit" class="primary">{t("Run with these arguments")}</button>
+        <button type="button" onClick={props.onCancel}>{t("Back")}</button>
+        <button type="button" class="quiet" onClick={switchMode}>{json === null ? t("Edit as JSON") : t("Edit as a form")}</button>
       </div>
     </form>
   );
@@ -53,7 +54,7 @@ function FieldInput({ field, text, onText }: { field: Field; text: string; onTex
     <div class="field">
       <label for={id}>
         {escapeControls(field.name)}
-        {!field.required && <span class="hint"> (optional)</span>}
+        {!field.required && <span class="hint"> {t("(optional)")}</span>}
       </label>
       {field.kind === "choice" || field.kind === "boolean" ? (
         <select id={id} value={text} onChange={(event) => onText(event.currentTarget.value)}>

@@ -1,27 +1,25 @@
 // Code block with syntax highlighting and a copy button.
-import { useMemo, useState } from "preact/hooks";
+import { signal } from "@preact/signals";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
-import { createLowlight } from "lowlight";
-import bash from "highlight.js/lib/languages/bash";
-import cpp from "highlight.js/lib/languages/cpp";
-import csharp from "highlight.js/lib/languages/csharp";
-import css from "highlight.js/lib/languages/css";
-import diff from "highlight.js/lib/languages/diff";
-import go from "highlight.js/lib/languages/go";
-import ini from "highlight.js/lib/languages/ini";
-import java from "highlight.js/lib/languages/java";
-import json from "highlight.js/lib/languages/json";
-import python from "highlight.js/lib/languages/python";
-import rust from "highlight.js/lib/languages/rust";
-import sql from "highlight.js/lib/languages/sql";
-import typescript from "highlight.js/lib/languages/typescript";
-import xml from "highlight.js/lib/languages/xml";
-import yaml from "highlight.js/lib/languages/yaml";
 import { toOneLine } from "../text/escape-controls";
+import { plural, t } from "../text/translate";
 import { CopyButton } from "./controls";
 
-const highlighter = createLowlight({ bash, cpp, csharp, css, diff, go, ini, java, json, python, rust, sql, typescript, xml, yaml });
-highlighter.registerAlias({ typescript: ["javascript", "js", "jsx", "ts", "tsx"], bash: ["sh", "shell", "console", "zsh"], cpp: ["c"] });
+type Highlighter = typeof import("../text/highlighter").highlighter;
+
+/** The highlighter, once it is loaded. */
+const highlighter = signal<Highlighter | null>(null);
+let isLoading = false;
+
+function loadHighlighter(): void {
+  if (isLoading) return;
+  isLoading = true;
+  import("../text/highlighter").then(
+    (module) => (highlighter.value = module.highlighter),
+    () => (isLoading = false), // the code stays plain; the next block tries again
+  );
+}
 
 /** Longer code is not highlighted, because parsing it would block the page. */
 const MAX_HIGHLIGHTED_CHARACTERS = 20_000;
@@ -33,20 +31,24 @@ export function CodeBlock({ text, language, plain = false }: { text: string; lan
   const [showAll, setShowAll] = useState(false);
   const name = toOneLine(language.split(/\s/u)[0] ?? "", 30).toLowerCase();
   const shown = useMemo(() => (showAll ? text : firstLines(text, INITIAL_LINES)), [text, showAll]);
-  const highlighted = !plain && highlighter.registered(name) && shown.length <= MAX_HIGHLIGHTED_CHARACTERS;
-  const content = useMemo(() => (highlighted ? renderNodes(highlighter.highlight(name, shown).children as Node[]) : shown), [shown, highlighted, name]);
+  const isWanted = !plain && name !== "" && shown.length <= MAX_HIGHLIGHTED_CHARACTERS;
+  useEffect(() => {
+    if (isWanted) loadHighlighter();
+  }, [isWanted]);
+  const loaded = isWanted && highlighter.value?.registered(name) ? highlighter.value : null;
+  const content = useMemo(() => (loaded === null ? shown : renderNodes(loaded.highlight(name, shown).children as Node[])), [shown, loaded, name]);
   return (
     <figure class="code">
       <figcaption>
-        <span>{name || "text"}</span>
-        <CopyButton text={text} what="code" />
+        <span>{name || t("text")}</span>
+        <CopyButton text={text} label={t("Copy code")} />
       </figcaption>
-      <pre tabIndex={0} role="region" aria-label={`code, ${name || "text"}`}>
+      <pre tabIndex={0} role="group" aria-label={t("code, {name}", { name: name || t("text") })}>
         <code>{content}</code>
       </pre>
       {shown !== text && (
         <button type="button" class="quiet" onClick={() => setShowAll(true)}>
-          Show all {text.split("\n").length} lines
+          {plural(text.split("\n").length, "Show the line", "Show all {count} lines")}
         </button>
       )}
     </figure>

@@ -1,12 +1,19 @@
 // Message composer: Enter sends, Shift+Enter inserts a new line, Escape cancels the running turn.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { currentSession, deleteSession, sendQueue, sendMessage, cancelTask } from "../model/app-state";
+import { cancelLastTask, deleteSession, notice, quotedText, sendMessage, sendQueue } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
+import { filesOf, loadDraftFiles, takeFiles } from "../model/attachments";
 import { loadDraft, saveDraft } from "../model/drafts";
+import { PromptHistory } from "../model/prompt-history";
 import { isOffTheRecord } from "../model/off-the-record";
+import { runCommand } from "../model/slash-commands";
 import { directionOf } from "../text/direction";
+import { rich, t } from "../text/translate";
+import { commandActions, commandContext, useCommandMenu } from "./command-menu";
+import { AttachButton, DraftFiles, attachFiles } from "./draft-files";
 import { Icon } from "./icons";
+import { SessionChoices } from "./session-choices";
 
 export const COMPOSER_ID = "composer";
 
@@ -18,28 +25,75 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
   const textarea = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     setText(loadDraft(session.id));
+    loadDraftFiles(session.id);
     textarea.current?.focus({ preventScroll: true });
   }, [session]);
   useEffect(() => resizeToContent(textarea.current), [text]);
-  const change = (next: string): void => {
+  const history = useMemo(() => new PromptHistory(), [session]);
+  const show = (next: string): void => {
     setText(next);
     saveDraft(session.id, next);
   };
-  const send = (): void => {
-    if (text.trim() === "") return;
-    const sent = text;
-    change("");
-    sendMessage(sent);
+  const change = (next: string): void => {
+    history.reset();
+    show(next);
   };
+  useEffect(() => {
+    const quoted = quotedText.value;
+    if (quoted === null) return;
+    quotedText.value = null;
+    change(text === "" ? quoted : `${text}\n\n${quoted}`);
+    textarea.current?.focus();
+  }, [quotedText.value]);
+  /** Brings back a sent message, if the cursor is at the edge of the text that the arrow points to. */
+  const recall = (event: KeyboardEvent): void => {
+    const area = textarea.current;
+    if (area === null || event.shiftKey || event.altKey || event.ctrlKey || event.metaKey) return;
+    const isOlder = event.key === "ArrowUp";
+    const edge = isOlder ? 0 : text.length;
+    if (area.selectionStart !== area.selectionEnd || (area.selectionStart !== edge && text !== "")) return;
+    const sent = session.turns.value.map(({ turn }) => turn.text);
+    const found = isOlder ? history.older(sent, text) : history.newer(sent);
+    if (found === null) return;
+    event.preventDefault();
+    show(found);
+    const cursor = isOlder ? 0 : found.length;
+    requestAnimationFrame(() => area.setSelectionRange(cursor, cursor));
+  };
+  const files = filesOf(session.id);
+  const isUploading = files.some((file) => file.attachment === null && file.problem === "");
+  const hasFiles = files.some((file) => file.attachment !== null);
+  const canSend = !isUploading && (text.trim() !== "" || hasFiles);
+  const send = (sent = text): void => {
+    if (isUploading || (sent.trim() === "" && !hasFiles)) return;
+    const problem = runCommand(sent, commandActions(session), commandContext());
+    if (problem) {
+      notice.value = { text: problem, isError: true };
+      return; // the text stays, to be corrected
+    }
+    change("");
+    if (problem === null) sendMessage(sent, takeFiles(session.id));
+  };
+  /** Takes files that are pasted or dropped; a text goes where it belongs. */
+  const takeTransfer = (event: Event, transfer: DataTransfer | null): void => {
+    if (transfer === null || transfer.files.length === 0) return;
+    event.preventDefault();
+    attachFiles(session.id, [...transfer.files]);
+  };
+  const menu = useCommandMenu(text, (next, isComplete) => (isComplete ? send(next) : change(next)));
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    if (!isComposing(event) && menu.onKey(event)) return;
+    if (event.key === "Enter" && !event.shiftKey && !isComposing(event)) {
       event.preventDefault();
       send();
     } else if (event.key === "Escape") cancelLastTask();
+    else if (event.key === "ArrowUp" || event.key === "ArrowDown") recall(event);
   };
   return (
     <form
       class="composer"
+      onDragOver={(event) => event.dataTransfer?.types.includes("Files") && event.preventDefault()}
+      onDrop={(event) => takeTransfer(event, event.dataTransfer)}
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -47,6 +101,8 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
     >
       {isOffTheRecord(session.id) && <OffTheRecordNotice session={session} />}
       <FailedMessages session={session} onEdit={change} />
+      <DraftFiles session={session.id} />
+      {menu.element}
       <div class="input-row">
         <textarea
           id={COMPOSER_ID}
@@ -54,30 +110,35 @@ export function Composer({ session }: { session: LiveSession }): JSX.Element {
           rows={1}
           dir={directionOf(text)}
           value={text}
-          placeholder="Write a message"
-          aria-label="Message"
+          placeholder={t("Write a message")}
+          aria-label={t("Message")}
           aria-describedby="composer-hint"
+          {...menu.attributes}
           onInput={(event) => change(event.currentTarget.value)}
           onKeyDown={onKeyDown}
+          onPaste={(event) => takeTransfer(event, event.clipboardData)}
         />
-        <button type="submit" class="send primary" aria-label="Send" title="Send (Enter)" disabled={text.trim() === ""}>
+        <AttachButton session={session.id} />
+        <button type="submit" class="send primary" aria-label={t("Send")} title={t("Send (Enter)")} disabled={!canSend}>
           <Icon name="send" />
         </button>
       </div>
-      <p class="hint" id="composer-hint">
-        Enter sends, Shift+Enter inserts a new line, Esc stops the turn.
-      </p>
+      <div class="below">
+        <SessionChoices session={session} />
+        <p class="hint" id="composer-hint">
+          {t("Enter sends, Shift+Enter inserts a new line, Esc stops the turn, / lists commands.")}
+        </p>
+      </div>
     </form>
   );
 }
 
 /** What "off the record" means, and the button that ends the conversation. */
 function OffTheRecordNotice({ session }: { session: LiveSession }): JSX.Element {
-  if (session.state.value === "failed") return <p class="hint">This conversation was off the record. It has ended, and nothing of it is left.</p>;
+  if (session.state.value === "failed") return <p class="hint">{t("This conversation was off the record. It has ended, and nothing of it is left.")}</p>;
   return (
     <p class="hint off-the-record">
-      <strong>Off the record.</strong> Nothing is stored, tools only read. It is gone after an hour without messages, when the host restarts, or{" "}
-      <button type="button" class="quiet" onClick={() => void deleteSession(session.id)}>End it now</button>
+      {rich("{state} Nothing is stored, tools only read. It is gone after an hour without messages, when the host restarts, or {end}", { state: <strong>{t("Off the record.")}</strong>, end: <button type="button" class="quiet" onClick={() => void deleteSession(session.id)}>{t("End it now")}</button> })}
     </p>
   );
 }
@@ -90,13 +151,13 @@ function FailedMessages({ session, onEdit }: { session: LiveSession; onEdit: (te
       {failed.map((item) => (
         <div key={item.id} class="refused" role="alert">
           <p>
-            <strong>Not sent:</strong> {item.problem}
+            <strong>{t("Not sent:")}</strong> <span lang={item.problemLang}>{item.problem}</span>
           </p>
           <p class="hint">{item.text.slice(0, 160)}</p>
           <div class="buttons">
-            <button type="button" onClick={() => (sendQueue.remove(item.id), sendMessage(item.text))}>Send again</button>
-            <button type="button" onClick={() => (sendQueue.remove(item.id), onEdit(item.text))}>Edit</button>
-            <button type="button" class="quiet" onClick={() => sendQueue.remove(item.id)}>Discard</button>
+            <button type="button" onClick={() => (sendQueue.remove(item.id), sendMessage(item.text, item.attachments))}>{t("Send again")}</button>
+            <button type="button" onClick={() => (sendQueue.remove(item.id), onEdit(item.text))}>{t("Edit")}</button>
+            <button type="button" class="quiet" onClick={() => sendQueue.remove(item.id)}>{t("Discard")}</button>
           </div>
         </div>
       ))}
@@ -104,10 +165,9 @@ function FailedMessages({ session, onEdit }: { session: LiveSession; onEdit: (te
   );
 }
 
-/** Cancels the newest unfinished turn. */
-export function cancelLastTask(): void {
-  const last = currentSession.value?.unfinishedTurns().at(-1);
-  if (last !== undefined) void cancelTask(last.turn.id);
+/** Whether an input method takes the key: some say so by the key code 229 only, after the composition has ended. */
+function isComposing(event: KeyboardEvent): boolean {
+  return event.isComposing || event.keyCode === 229;
 }
 
 function resizeToContent(area: HTMLTextAreaElement | null): void {

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 import { toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
 import { Icon, type IconName } from "./icons";
 
 export function IconButton(props: { icon: IconName; label: string; onClick: () => void; class?: string; disabled?: boolean; pressed?: boolean }): JSX.Element {
@@ -12,7 +13,7 @@ export function IconButton(props: { icon: IconName; label: string; onClick: () =
   );
 }
 
-export function CopyButton({ text, what, load }: { text: string; what: string; load?: (() => Promise<string>) | undefined }): JSX.Element {
+export function CopyButton({ text, label, load }: { text: string; label: string; load?: (() => Promise<string>) | undefined }): JSX.Element {
   const [done, setDone] = useState(false);
   const copy = (): void => {
     const copied = load === undefined ? copyToClipboard(text) : load().then(copyToClipboard, () => false);
@@ -22,15 +23,15 @@ export function CopyButton({ text, what, load }: { text: string; what: string; l
     });
   };
   return (
-    <button type="button" class="quiet copy" onClick={copy} aria-label={`Copy ${what}`}>
+    <button type="button" class="quiet copy" onClick={copy} aria-label={label}>
       <Icon name={done ? "check" : "copy"} />
-      <span aria-live="polite">{done ? "Copied" : "Copy"}</span>
+      <span aria-live="polite">{done ? t("Copied") : t("Copy")}</span>
     </button>
   );
 }
 
 /** Copies text; falls back to `execCommand` on plain HTTP, where the Clipboard API is unavailable. */
-async function copyToClipboard(text: string): Promise<boolean> {
+export async function copyToClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -80,7 +81,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
     >
       <header>
         <h2>{props.title}</h2>
-        <IconButton icon="close" label="Close" onClick={() => dialog.current?.close()} />
+        <IconButton icon="close" label={t("Close")} onClick={() => dialog.current?.close()} />
       </header>
       <div class="dialog-body">{props.children}</div>
     </dialog>

@@ -5,6 +5,7 @@ import { currentUser } from "../model/app-state";
 import { loadDeadLetters, retryDeadLetter } from "../model/operator-actions";
 import { describeDeadLetter } from "../text/dead-letter";
 import { toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
 import type { DeadLetter } from "../wire/protocol";
 import { ActionButton } from "./controls";
 
@@ -22,9 +23,9 @@ export function DeadLettersPanel(): JSX.Element | null {
   };
   return (
     <>
-      <h3>Dead letters</h3>
-      <p class="hint">Tasks that failed too often, and messages that could not be delivered.</p>
-      <table class="plain" aria-label="Dead letters">
+      <h3>{t("Dead letters")}</h3>
+      <p class="hint">{t("Tasks that failed too often, and messages that could not be delivered.")}</p>
+      <table class="plain" aria-label={t("Dead letters")}>
         <tbody>
           {letters.map((each) => (
             <tr key={each.id}>
@@ -37,8 +38,8 @@ export function DeadLettersPanel(): JSX.Element | null {
                 ))}
               </td>
               <td>
-                <ActionButton label={`Retry ${toOneLine(each.id, 60)}`} action={() => retry(each.id)}>
-                  Retry
+                <ActionButton label={t("Retry {id}", { id: toOneLine(each.id, 60) })} action={() => retry(each.id)}>
+                  {t("Retry")}
                 </ActionButton>
               </td>
             </tr>

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { rateAnswer } from "../model/app-state";
 import type { Turn } from "../model/turn-reducer";
+import { t } from "../text/translate";
 import { IconButton } from "./controls";
 
 const MAX_CORRECTION_CHARACTERS = 4000;
@@ -22,19 +23,19 @@ export function Feedback({ turn }: { turn: Turn }): JSX.Element {
   };
   return (
     <>
-      <span class="feedback" role="group" aria-label="Feedback on this answer">
-        <IconButton icon="good" label="Good answer" pressed={turn.rating > 0} onClick={() => rate(1)} />
-        <IconButton icon="bad" label="Bad answer" pressed={turn.rating < 0} onClick={() => rate(-1)} />
+      <span class="feedback" role="group" aria-label={t("Feedback on this answer")}>
+        <IconButton icon="good" label={t("Good answer")} pressed={turn.rating > 0} onClick={() => rate(1)} />
+        <IconButton icon="bad" label={t("Bad answer")} pressed={turn.rating < 0} onClick={() => rate(-1)} />
       </span>
       {isCorrecting && (
         <form class="correction" onSubmit={send} onKeyDown={(event) => event.key === "Escape" && setCorrecting(false)}>
           <label>
-            What would have been right? <span class="hint">(optional)</span>
+            {t("What would have been right?")} <span class="hint">{t("(optional)")}</span>
             <input value={correction} maxLength={MAX_CORRECTION_CHARACTERS} onInput={(event) => setCorrection(event.currentTarget.value)} />
           </label>
           <div class="buttons">
-            <button type="submit">Send</button>
-            <button type="button" onClick={() => setCorrecting(false)}>Close</button>
+            <button type="submit">{t("Send")}</button>
+            <button type="button" onClick={() => setCorrecting(false)}>{t("Close")}</button>
           </div>
         </form>
       )}

@@ -4,8 +4,10 @@ import type { JSX } from "preact";
 import { approvals, currentUser } from "../model/app-state";
 import { loadGrants, revokeGrant } from "../model/grants";
 import { escapeControls, toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
 import type { GrantInfo } from "../wire/protocol";
 import { ActionButton } from "./controls";
+import { formatDate } from "../text/format";
 
 export function GrantsPanel(): JSX.Element | null {
   const [grants, setGrants] = useState<readonly GrantInfo[]>([]);
@@ -18,21 +20,20 @@ export function GrantsPanel(): JSX.Element | null {
   };
   return (
     <>
-      <h3>Allowed without a question</h3>
-      <table class="plain" aria-label="Allowed without a question">
+      <h3>{t("Allowed without a question")}</h3>
+      <table class="plain" aria-label={t("Allowed without a question")}>
         <tbody>
           {grants.map((each) => (
             <tr key={each.grant_id}>
               <td>
-                <p class="preview">{escapeControls(each.covers)}</p>
+                <p class="preview" lang="en">{escapeControls(each.covers)}</p>
                 <p class="hint">
-                  {toOneLine(each.user, 60)} in {each.session_id === null ? "all conversations" : `the conversation ${toOneLine(each.session_id, 60)}`}, allowed by{" "}
-                  {toOneLine(each.granted_by, 60)} until {each.expires_at.slice(0, 10)}
+                  {describeGrant(each)}
                 </p>
               </td>
               <td>
-                <ActionButton label={`Revoke ${toOneLine(each.tool, 60)}`} action={() => revoke(each.grant_id)}>
-                  Revoke
+                <ActionButton label={t("Revoke {tool}", { tool: toOneLine(each.tool, 60) })} action={() => revoke(each.grant_id)}>
+                  {t("Revoke")}
                 </ActionButton>
               </td>
             </tr>
@@ -41,4 +42,10 @@ export function GrantsPanel(): JSX.Element | null {
       </table>
     </>
   );
+}
+
+function describeGrant(grant: GrantInfo): string {
+  const values = { user: toOneLine(grant.user, 60), granted_by: toOneLine(grant.granted_by, 60), date: formatDate(grant.expires_at) };
+  if (grant.session_id === null) return t("{user} in all conversations, allowed by {granted_by} until {date}", values);
+  return t("{user} in the conversation {session}, allowed by {granted_by} until {date}", { ...values, session: toOneLine(grant.session_id, 60) });
 }

@@ -3,11 +3,14 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { chain, currentUser, refreshHost, tools } from "../model/app-state";
 import { toOneLine, escapeControls } from "../text/escape-controls";
+import { rich, t } from "../text/translate";
 import { getJson } from "../wire/http-api";
 import type { ChannelInfo } from "../wire/protocol";
 import { Disclosure, StatusLight } from "./controls";
 import { DeadLettersPanel } from "./dead-letters-panel";
+import { OperatorNav } from "./operator-nav";
 import { ProvidersTable } from "./providers-table";
+import { riskLabel, stateLabel } from "../text/state-labels";
 
 export function HostPage(): JSX.Element {
   const [channels, setChannels] = useState<ChannelInfo[] | null>(null);
@@ -20,15 +23,16 @@ export function HostPage(): JSX.Element {
   }, []);
   return (
     <section class="info-page">
-      <h2>This host</h2>
+      <OperatorNav />
+      <h2>{t("This host")}</h2>
       <p class="hint">
-        Sophon {currentUser.value?.version}. Configured in <code>appsettings.json</code>; this page does not change the settings.
+        {rich("Sophon {version}. Configured in {file}; this page does not change the settings.", { version: currentUser.value?.version, file: <code>appsettings.json</code> })}
       </p>
-      <h3>Models</h3>
+      <h3>{t("Models")}</h3>
       <ProvidersTable />
-      <h3>Channels</h3>
+      <h3>{t("Channels")}</h3>
       {channels?.length === 0 && (
-        <p class="empty">No channels are configured. To add Telegram or WhatsApp, see Channels in the settings.</p>
+        <p class="empty">{t("No channels are configured. To add Telegram or WhatsApp, see Channels in the settings.")}</p>
       )}
       {channels !== null && channels.length > 0 && (
         <table class="plain">
@@ -37,8 +41,8 @@ export function HostPage(): JSX.Element {
               <tr key={each.name}>
                 <th scope="row">{toOneLine(each.name, 40)}</th>
                 <td>
-                  <StatusLight good={each.state === "running"} label={each.state} />
-                  {each.detail ? <p class="hint">{toOneLine(each.detail, 300)}</p> : null}
+                  <StatusLight good={each.state === "running"} label={stateLabel(each.state)} />
+                  {each.detail ? <p class="hint" lang="en">{toOneLine(each.detail, 300)}</p> : null}
                 </td>
               </tr>
             ))}
@@ -46,11 +50,11 @@ export function HostPage(): JSX.Element {
         </table>
       )}
       <DeadLettersPanel />
-      <h3>The chain</h3>
-      <pre class="chain-text" tabIndex={0} role="region" aria-label="The chain as it runs">
+      <h3>{t("The chain")}</h3>
+      <pre class="chain-text" lang="en" tabIndex={0} role="region" aria-label={t("The chain as it runs")}>
         {escapeControls(chain.value?.explained ?? "")}
       </pre>
-      <h3>Tools</h3>
+      <h3>{t("Tools")}</h3>
       {[...tools.value.values()].map((tool) => (
         <Disclosure
           key={tool.name}
@@ -58,14 +62,14 @@ export function HostPage(): JSX.Element {
           summary={
             <>
               <span class="tool-name">{toOneLine(tool.name, 60)}</span>
-              <span class={`risk ${tool.risk}`}>{tool.risk} risk</span>
-              <span class="tool-arguments">{toOneLine(tool.description, 120)}</span>
+              <span class={`risk ${tool.risk}`}>{riskLabel(tool.risk)}</span>
+              <span class="tool-arguments" lang="en">{toOneLine(tool.description, 120)}</span>
             </>
           }
         >
           {() => (
             <>
-              <p>{escapeControls(tool.description)}</p>
+              <p lang="en">{escapeControls(tool.description)}</p>
               <pre tabIndex={0}>{escapeControls(JSON.stringify(tool.parameters, null, 2))}</pre>
             </>
           )}

@@ -3,6 +3,12 @@ import type { JSX } from "preact";
 
 const PATHS = {
   plus: "M12 5v14M5 12h14",
+  memory: "M6 4h12v16l-6-4-6 4z",
+  goal: "M5 21V4h13l-3 4 3 4H5",
+  agent: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM5 20a7 7 0 0 1 14 0z",
+  trace: "M4 6h10M7 12h12M10 18h7",
+  bell: "M6 16V11a6 6 0 0 1 12 0v5l1.5 2h-15zM10 20.5h4",
+  quote: "M6 17h4l1-4V7H5v6h3zM15 17h4l1-4V7h-6v6h3z",
   search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zM20 20l-4-4",
   send: "M5 12h13M12 5l7 7-7 7",
   stop: "M7 7h10v10H7z",
@@ -29,7 +35,11 @@ const PATHS = {
   keys: "M3 7h18v10H3zM7 10.5h.01M11 10.5h.01M15 10.5h.01M8 14h8",
   good: "M7 11v9H4v-9zM7 11l4-8c1.5 0 2.5 1 2.3 2.6L12.8 9H19a2 2 0 0 1 2 2.3l-1 6.8a2.3 2.3 0 0 1-2.3 1.9H7",
   bad: "M7 13V4H4v9zM7 13l4 8c1.5 0 2.5-1 2.3-2.6L12.8 15H19a2 2 0 0 0 2-2.3l-1-6.8A2.3 2.3 0 0 0 17.7 4H7",
+  pencil: "M5 19l1-4L16.5 4.5l3 3L9 18zM14 7l3 3",
+  link: "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1 1M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1-1",
+  back: "M15 6l-6 6 6 6",
   file: "M6 3h8l4 4v14H6zM14 3v4h4",
+  clip: "M19 11.5l-7.5 7.5a4.6 4.6 0 0 1-6.5-6.5l8-8a3 3 0 0 1 4.3 4.3l-8 8a1.5 1.5 0 0 1-2.1-2.1l7-7",
 } as const;
 
 export type IconName = keyof typeof PATHS;

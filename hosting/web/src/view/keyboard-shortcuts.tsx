@@ -1,22 +1,25 @@
 // Keyboard shortcuts of the page, and the dialog that lists them.
 import { useEffect } from "preact/hooks";
 import type { JSX } from "preact";
-import { startSession, sessions } from "../model/app-state";
+import { cancelLastTask, startSession, sessions } from "../model/app-state";
 import { navigate, route } from "../model/router";
-import { COMPOSER_ID, cancelLastTask } from "./composer";
+import { listCommands } from "../model/slash-commands";
+import { t } from "../text/translate";
+import { COMPOSER_ID } from "./composer";
 import { Dialog } from "./controls";
 import { SEARCH_ID } from "./sidebar";
 
-const SHORTCUTS: [string, string][] = [
-  ["Enter", "send the message"],
-  ["Shift + Enter", "insert a new line"],
-  ["Esc", "stop the running turn"],
-  ["/", "write a message"],
-  ["Ctrl + K", "search the conversations"],
-  ["Alt + N", "start a new conversation"],
-  ["Alt + ↑ and Alt + ↓", "go to the conversation above or below"],
-  ["Alt + A", "go to the open approval"],
-  ["?", "show the keyboard shortcuts"],
+const SHORTCUTS: [() => string, () => string][] = [
+  [() => t("Enter"), () => t("send the message")],
+  [() => t("Shift + Enter"), () => t("insert a new line")],
+  [() => t("↑ and ↓"), () => t("bring back a message you sent")],
+  [() => "Esc", () => t("stop the running turn")],
+  [() => "/", () => t("write a message")],
+  [() => t("Ctrl + K"), () => t("search the conversations")],
+  [() => "Alt + N", () => t("start a new conversation")],
+  [() => t("Alt + ↑ and Alt + ↓"), () => t("go to the conversation above or below")],
+  [() => "Alt + A", () => t("go to the open approval")],
+  [() => "?", () => t("show the keyboard shortcuts")],
 ];
 
 export function useKeyboardShortcuts(openHelp: (open: boolean) => void, openSidebar: (open: boolean) => void): void {
@@ -39,12 +42,20 @@ export function useKeyboardShortcuts(openHelp: (open: boolean) => void, openSide
 
 export function ShortcutsDialog({ onClose }: { onClose: () => void }): JSX.Element {
   return (
-    <Dialog title="Keyboard shortcuts" onClose={onClose}>
+    <Dialog title={t("Keyboard shortcuts")} onClose={onClose}>
       <dl class="keys">
         {SHORTCUTS.map(([key, does]) => (
-          <div key={key}>
+          <div key={key()}>
             <dt>
-              <kbd>{key}</kbd>
+              <kbd>{key()}</kbd>
+            </dt>
+            <dd>{does()}</dd>
+          </div>
+        ))}
+        {listCommands().map(([command, does]) => (
+          <div key={command}>
+            <dt>
+              <kbd>{command}</kbd>
             </dt>
             <dd>{does}</dd>
           </div>

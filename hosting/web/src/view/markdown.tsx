@@ -6,10 +6,15 @@ import type { ComponentChildren, JSX } from "preact";
 import { parseMarkdown } from "../text/bounded-lexer";
 import { splitBlocks } from "../text/markdown-blocks";
 import { splitPortions, type Portion } from "../text/text-portions";
-import { formatCount } from "../text/format";
+import type { FootnoteReferenceToken, FootnoteToken } from "../text/footnote-tokens";
+import type { MathToken } from "../text/math-tokens";
 import { safeLink } from "../text/safe-links";
+import { directionOf } from "../text/direction";
 import { escapeControls } from "../text/escape-controls";
+import { plural, t } from "../text/translate";
 import { CodeBlock } from "./code-block";
+import { FootnoteDefinition, FootnoteReference, FootnotesContext, useFootnotes } from "./footnotes";
+import { Formula } from "./formula";
 
 /**
  * A text. Of a very long one the first portion is shown, and the rest on demand; while it is `streaming`, the last one
@@ -20,18 +25,21 @@ export function Markdown({ text, streaming = false }: { text: string; streaming?
   const portions = useMemo(() => splitPortions(text), [text]);
   const last = portions.length - 1;
   const hidden = last + 1 - shown - (streaming ? 1 : 0);
+  const footnotes = useFootnotes(text);
   return (
-    <div class="markdown">
-      {portions.slice(0, shown).map((portion, index) => (
-        <MarkdownPortion key={index} text={portion.text} plain={portion.plain} streaming={streaming && index === last} />
-      ))}
-      {hidden > 0 && (
-        <button type="button" class="quiet" aria-expanded={false} onClick={() => setShown(shown + 1)}>
-          Show more of this long text ({formatCount(hidden, "part")})
-        </button>
-      )}
-      {streaming && last >= shown && <MarkdownPortion key={last} text={portions[last]!.text} plain={portions[last]!.plain} streaming />}
-    </div>
+    <FootnotesContext.Provider value={footnotes}>
+      <div class="markdown" dir={directionOf(text)} lang="">
+        {portions.slice(0, shown).map((portion, index) => (
+          <MarkdownPortion key={index} text={portion.text} plain={portion.plain} streaming={streaming && index === last} />
+        ))}
+        {hidden > 0 && (
+          <button type="button" class="quiet" aria-expanded={false} onClick={() => setShown(shown + 1)}>
+            {plural(hidden, "Show more of this long text ({count} part)", "Show more of this long text ({count} parts)")}
+          </button>
+        )}
+        {streaming && last >= shown && <MarkdownPortion key={last} text={portions[last]!.text} plain={portions[last]!.plain} streaming />}
+      </div>
+    </FootnotesContext.Provider>
   );
 }
 
@@ -60,8 +68,8 @@ function renderBlocks(tokens: Token[] | undefined, growing = false): ComponentCh
 function renderBlock(token: Token, key: number, growing: boolean): ComponentChildren {
   switch (token.type) {
     case "heading": {
-      // Shifted by one level, below the page's own headings.
-      const Heading = `h${Math.min((token as Tokens.Heading).depth + 1, 6)}` as "h2";
+      // Below the page's own heading and that of the turn.
+      const Heading = `h${Math.min((token as Tokens.Heading).depth + 2, 6)}` as "h3";
       return <Heading key={key}>{renderInlines(token.tokens)}</Heading>;
     }
     case "paragraph":
@@ -76,8 +84,17 @@ function renderBlock(token: Token, key: number, growing: boolean): ComponentChil
       return renderTable(token as Tokens.Table, key);
     case "hr":
       return <hr key={key} />;
+    case "math":
+      return <Formula key={key} tex={token.text} isBlock />;
+    case "footnote":
+      return (
+        <FootnoteDefinition key={key} token={token as FootnoteToken}>
+          {renderBlocks(token.tokens)}
+        </FootnoteDefinition>
+      );
     case "space":
     case "def":
+    case "checkbox": // rendered by the list
       return null;
     case "text":
       return token.tokens ? <span key={key}>{renderInlines(token.tokens)}</span> : unescapeHtml(token.text);
@@ -89,7 +106,7 @@ function renderBlock(token: Token, key: number, growing: boolean): ComponentChil
 function renderList(token: Tokens.List, key: number): JSX.Element {
   const items = token.items.map((item, index) => (
     <li key={index} class={item.task ? "task" : undefined}>
-      {item.task && <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? "done" : "not done"} />}
+      {item.task && <input type="checkbox" checked={item.checked === true} disabled aria-label={item.checked ? t("done") : t("not done")} />}
       {renderBlocks(item.tokens)}
     </li>
   ));
@@ -110,7 +127,7 @@ function renderTable(token: Tokens.Table, key: number): JSX.Element {
       </Cell>
     ));
   return (
-    <div class="table" key={key} tabIndex={0} role="region" aria-label="table">
+    <div class="table" key={key} tabIndex={0} role="group" aria-label={t("table")}>
       <table>
         <thead>
           <tr>{cells(token.header, "th")}</tr>
@@ -144,9 +161,15 @@ function renderInline(token: Token, key: number): ComponentChildren {
     case "link":
       return token.raw === token.text ? renderBareUrl(token.raw, key) : renderLink(token.href, renderInlines(token.tokens), key);
     case "image": // not loaded: fetching it would reveal to its server that the answer was read
-      return renderLink(token.href, `[image: ${token.text || token.href}]`, key);
+      return renderLink(token.href, t("[image: {name}]", { name: token.text || token.href }), key);
+    case "math":
+      return <Formula key={key} tex={token.text} isBlock={(token as unknown as MathToken).isBlock} />;
+    case "footnoteReference":
+      return <FootnoteReference key={key} token={token as FootnoteReferenceToken} />;
     case "escape":
       return token.text;
+    case "checkbox":
+      return null;
     case "text":
       return token.tokens ? <span key={key}>{renderInlines(token.tokens)}</span> : unescapeHtml(token.text);
     default:

@@ -1,12 +1,15 @@
 // Message list of a session, from the oldest loaded turn to the newest; stays scrolled to the end unless the user scrolls up.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { connectionState, isOfflineOnly, sendQueue } from "../model/app-state";
+import { connectionState, isOfflineOnly, reportErrors, sendQueue } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
-import { isFinished } from "../model/turn-reducer";
+import { route } from "../model/router";
+import { isFinished, type Turn } from "../model/turn-reducer";
+import { rich, t } from "../text/translate";
+import { ApiError } from "../wire/http-api";
 import { Icon } from "./icons";
 import { UserMessage } from "./user-message";
-import { TurnView } from "./turn";
+import { turnElementId, TurnView } from "./turn";
 import { Welcome } from "./welcome";
 
 /** Distance from the end in pixels that counts as being at the end. */
@@ -43,8 +46,28 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
   useEffect(() => {
     if (pending.length > 0) jumpToEnd(); // show a message that was just sent
   }, [pending.length]);
+  /** Counts the messages that the list was scrolled to: what loads older ones meanwhile leaves the position alone. */
+  const reveals = useRef(0);
+  const place = route.value;
+  const isOpen = session.state.value === "open";
+  useEffect(() => {
+    const target = place.page === "session" && place.id === session.id ? place.at : undefined;
+    if (target === undefined || !isOpen) return;
+    let isGone = false;
+    atEnd.current = false;
+    reveals.current++;
+    void reportErrors(async () => {
+      const live = await session.findTurn(target);
+      if (isGone) return;
+      if (live === undefined) throw new ApiError("not_found", t("This message is no longer in the conversation."));
+      atEnd.current = false; // the page scrolled to the end meanwhile
+      pointAt(live.turn, target, () => isGone || performance.now() - lastInput.current < USER_SCROLL_MS);
+    });
+    return () => void (isGone = true);
+  }, [session, place, isOpen]);
   const onScroll = (): void => {
-    const { scrollHeight, scrollTop, clientHeight } = scroller.current!;
+    if (scroller.current === null) return; // the last event of a list that is gone
+    const { scrollHeight, scrollTop, clientHeight } = scroller.current;
     // Only the user's scrolling leaves the end; the page also scrolls when elements get their real height.
     const byUser = performance.now() - lastInput.current < USER_SCROLL_MS;
     if (scrollHeight - scrollTop - clientHeight < END_TOLERANCE_PX) atEnd.current = true;
@@ -62,55 +85,90 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
   };
   const isNew = turns.length === 0 && pending.length === 0 && session.state.value !== "loading";
   return (
-    <div class="thread" ref={scroller} onScroll={onScroll} onWheel={noteInput} onTouchMove={noteInput} onPointerDown={noteInput} onKeyDown={noteInput}>
-      <div class="column" ref={content} onClickCapture={onClick}>
-        {isNew && session.state.value !== "failed" && <Welcome />}
-        {session.state.value === "failed" && connectionState.value === "open" && <p class="empty">This conversation cannot be opened.</p>}
-        {session.hasOlder.value && <OlderMessages session={session} scroller={scroller} />}
-        <div role="log" aria-label="Conversation" aria-live="off">
-          {turns.map((live) => (
-            <TurnView key={live.turn.id} live={live} />
-          ))}
-          {pending.map((item) => (
-            <article key={item.id} class="turn sending">
-              <UserMessage text={item.text} />
-              <p class="note quiet">{connectionState.value === "open" ? "sending…" : "will be sent after reconnecting"}</p>
-            </article>
-          ))}
+    <>
+      <div class="thread" ref={scroller} onScroll={onScroll} onWheel={noteInput} onTouchMove={noteInput} onPointerDown={noteInput} onKeyDown={noteInput}>
+        <div class="column" ref={content} onClickCapture={onClick}>
+          {isNew && session.state.value !== "failed" && <Welcome />}
+          {session.state.value === "failed" && connectionState.value === "open" && <p class="empty">{t("This conversation cannot be opened.")}</p>}
+          {session.hasOlder.value && <OlderMessages session={session} scroller={scroller} reveals={reveals} />}
+          <div role="log" aria-label={t("Conversation")} aria-live="off">
+            {turns.map((live) => (
+              <TurnView key={live.turn.id} live={live} session={session} />
+            ))}
+            {pending.map((item) => (
+              <article key={item.id} class="turn sending">
+                <UserMessage text={item.text} attachments={item.attachments} />
+                <p class="note quiet">{connectionState.value === "open" ? t("sending…") : t("will be sent after reconnecting")}</p>
+              </article>
+            ))}
+          </div>
+          {isOfflineOnly.value && turns.length === 1 && turns[0]?.version.value !== undefined && isFinished(turns[0].turn) && <OfflineHint />}
         </div>
-        {isOfflineOnly.value && turns.length === 1 && turns[0]?.version.value !== undefined && isFinished(turns[0].turn) && <OfflineHint />}
       </div>
+      {/* Beside the scrolled messages, not above them, where it would cover their buttons. */}
       {scrolledAway && (
         <button type="button" class="to-end" onClick={jumpToEnd}>
-          <Icon name="down" /> To the end
+          <Icon name="down" /> {t("To the end")}
         </button>
       )}
-    </div>
+    </>
   );
+}
+
+/** Frames for which a message is held in its place, while the turns around it get their real heights. */
+const REVEAL_FRAMES = 60;
+
+/** Scrolls to a message, given its seq, outlines its turn and moves the focus there; the reader's own scrolling ends it. */
+function pointAt(turn: Turn, seq: number, isOver: () => boolean): void {
+  document.querySelector("[data-found]")?.removeAttribute("data-found");
+  const isAnswer = turn.answerRecord > 0 && seq >= turn.answerRecord;
+  let frames = 0;
+  const hold = (): void => {
+    const article = document.getElementById(turnElementId(turn.id));
+    const message = article?.querySelector<HTMLElement>(isAnswer ? ".reply" : ".said");
+    if (frames > 0 && isOver()) return;
+    if (article && message) {
+      if (!article.hasAttribute("data-found")) {
+        article.setAttribute("data-found", "");
+        focusMessage(article, message);
+      }
+      message.scrollIntoView({ block: "start" });
+    }
+    if (++frames < REVEAL_FRAMES) requestAnimationFrame(hold);
+  };
+  requestAnimationFrame(hold);
+}
+
+/** Moves the focus to a message, so that screen readers go on from there, unless somebody switches branches with the keyboard. */
+function focusMessage(article: HTMLElement, message: HTMLElement): void {
+  if (article.querySelector(".branch-switch")?.contains(document.activeElement)) return;
+  message.tabIndex = -1;
+  message.focus({ preventScroll: true });
+  message.addEventListener("blur", () => message.removeAttribute("tabindex"), { once: true });
 }
 
 function OfflineHint(): JSX.Element {
   return (
     <p class="note quiet">
-      Answered by the offline model, which works by rules. Set <code>OPENAI_API_KEY</code> or <code>ANTHROPIC_API_KEY</code>, or start Ollama, and
-      start the host again for a real one.
+      {rich("Answered by the offline model, which works by rules. Set {first} or {second}, or start Ollama, and start the host again for a real one.", { first: <code>OPENAI_API_KEY</code>, second: <code>ANTHROPIC_API_KEY</code> })}
     </p>
   );
 }
 
 /** Button that loads older turns, automatically when it scrolls into view; keeps the scroll position. */
-function OlderMessages({ session, scroller }: { session: LiveSession; scroller: { current: HTMLDivElement | null } }): JSX.Element {
+function OlderMessages({ session, scroller, reveals }: { session: LiveSession; scroller: { current: HTMLDivElement | null }; reveals: { current: number } }): JSX.Element {
   const button = useRef<HTMLButtonElement>(null);
   const [loading, setLoading] = useState(false);
   const load = async (): Promise<void> => {
     if (loading) return;
     setLoading(true);
     const element = scroller.current;
+    const reveal = reveals.current;
     const fromEnd = element ? element.scrollHeight - element.scrollTop : 0;
     try {
       await session.loadOlder();
       requestAnimationFrame(() => {
-        if (element) element.scrollTop = element.scrollHeight - fromEnd;
+        if (element && reveals.current === reveal) element.scrollTop = element.scrollHeight - fromEnd;
       });
     } catch {
       // The button remains, for another attempt.
@@ -125,7 +183,7 @@ function OlderMessages({ session, scroller }: { session: LiveSession; scroller: 
   });
   return (
     <button type="button" class="quiet older" ref={button} onClick={() => void load()} disabled={loading}>
-      {loading ? "Loading earlier messages…" : "Show earlier messages"}
+      {loading ? t("Loading earlier messages…") : t("Show earlier messages")}
     </button>
   );
 }

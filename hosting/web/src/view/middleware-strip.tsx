@@ -3,13 +3,14 @@ import type { JSX } from "preact";
 import { chain } from "../model/app-state";
 import { currentMiddleware, stripParts } from "../model/middleware-labels";
 import type { Turn } from "../model/turn-reducer";
+import { plural, t } from "../text/translate";
 
 export function MiddlewareStrip({ turn }: { turn: Turn }): JSX.Element | null {
   const middlewares = chain.value?.middlewares;
   if (middlewares === undefined) return null;
   const current = currentMiddleware(turn);
   return (
-    <ol class="strip" aria-label="The chain of middlewares">
+    <ol class="strip" aria-label={t("The chain of middlewares")}>
       {stripParts(middlewares).map(({ names, zone, label, description }, index, parts) => {
         const name = names.join(", ");
         const count = names.reduce((sum, each) => sum + (turn.activeMiddlewares[each] ?? 0), 0);
@@ -19,7 +20,7 @@ export function MiddlewareStrip({ turn }: { turn: Turn }): JSX.Element | null {
           <li key={name} class={`${state}${startsZone ? " zone-start" : ""}`} title={`${name}: ${description}`} aria-current={name === current ? "step" : undefined}>
             <span class="dot" aria-hidden="true" />
             <span class="layer">{label}</span>
-            {count > 1 && <span class="count" aria-label={`${count} times`}>{count}</span>}
+            {count > 1 && <span class="count" aria-label={plural(count, "once", "{count} times")}>{count}</span>}
           </li>
         );
       })}

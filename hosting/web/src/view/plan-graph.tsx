@@ -3,7 +3,9 @@ import type { JSX } from "preact";
 import type { StepState } from "../model/turn-reducer";
 import type { PlanInfo, PlanStep } from "../wire/protocol";
 import { toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
 import { Icon, type IconName } from "./icons";
+import { riskLabel, stateLabel } from "../text/state-labels";
 
 const WIDTH = 190;
 const HEIGHT = 76;
@@ -16,25 +18,30 @@ export function PlanGraph({ plan, steps }: { plan: PlanInfo; steps: Record<strin
   const columns = 1 + Math.max(0, ...[...positions.values()].map(({ column }) => column));
   const rows = 1 + Math.max(0, ...[...positions.values()].map(({ row }) => row));
   const width = columns * (WIDTH + GAP_X) - GAP_X;
-  const height = rows * (HEIGHT + GAP_Y) - GAP_Y;
+  const height = rows * (HEIGHT + GAP_Y);
   const done = plan.steps.filter((step) => steps[step.id]?.status === "completed").length;
   return (
-    <section class="plan" aria-label="Plan">
+    <div class="plan" role="group" aria-label={t("Plan")}>
       <header>
-        <h2>Plan</h2>
+        <h3>{t("Plan")}</h3>
         <span>{toOneLine(plan.goal, 160)}</span>
         <span class="done">
-          {done} of {plan.steps.length} done
+          {t("{done} of {count} done", { done, count: plan.steps.length })}
         </span>
       </header>
-      <div class="graph" tabIndex={0} role="region" aria-label="Steps of the plan">
+      <div class="graph" tabIndex={0} role="group" aria-label={t("Steps of the plan")}>
         <div class="sheet" style={{ width: `${width}px`, height: `${height}px` }}>
           <svg width={width} height={height} aria-hidden="true">
+            <defs>
+              <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+                <path class="arrow" d="M0 0L8 4L0 8Z" />
+              </marker>
+            </defs>
             {plan.steps.flatMap((step) =>
               step.depends_on.map((dependency) => {
                 const from = positions.get(dependency);
                 const to = positions.get(step.id);
-                return from && to ? <path key={`${dependency}>${step.id}`} d={edgePath(from, to)} /> : null;
+                return from && to ? <path key={`${dependency}>${step.id}`} d={edgePath(from, to)} marker-end="url(#arrow)" /> : null;
               }),
             )}
           </svg>
@@ -46,7 +53,7 @@ export function PlanGraph({ plan, steps }: { plan: PlanInfo; steps: Record<strin
         </div>
       </div>
       <Reasons plan={plan} steps={steps} />
-    </section>
+    </div>
   );
 }
 
@@ -57,20 +64,20 @@ interface GridPosition {
 
 function Step({ step, state, place }: { step: PlanStep; state: StepState | undefined; place: GridPosition }): JSX.Element {
   const status = state?.status ?? "pending";
-  const after = step.depends_on.length > 0 ? `, after ${step.depends_on.join(", ")}` : "";
+  const after = step.depends_on.length > 0 ? t(", after {steps}", { steps: step.depends_on.join(", ") }) : "";
   const icon = ICONS[status];
   return (
     <li
       class={status}
       style={{ left: `${place.column * (WIDTH + GAP_X)}px`, top: `${place.row * (HEIGHT + GAP_Y)}px`, width: `${WIDTH}px`, height: `${HEIGHT}px` }}
       title={step.description}
-      aria-label={`${toOneLine(step.description)}: ${status}${after}`}
+      aria-label={`${toOneLine(step.description)}: ${stateLabel(status)}${after}`}
     >
       <span class="step-text">{toOneLine(step.description, 90)}</span>
       <span class="step-state">
         {icon !== undefined && <Icon name={icon} />}
-        {status}
-        {hasElevatedRisk(step) && <span class={`risk ${step.estimated_risk}`}>{step.estimated_risk} risk</span>}
+        {stateLabel(status)}
+        {hasElevatedRisk(step) && <span class={`risk ${step.estimated_risk}`}>{riskLabel(step.estimated_risk ?? "")}</span>}
       </span>
     </li>
   );
@@ -83,7 +90,7 @@ function Reasons({ plan, steps }: { plan: PlanInfo; steps: Record<string, StepSt
     <ul class="reasons">
       {stepsWithReason.map((step) => (
         <li key={step.id}>
-          <strong>{toOneLine(step.description, 80)}</strong> {steps[step.id]?.status}: {toOneLine(steps[step.id]?.reason ?? "", 300)}
+          <strong>{toOneLine(step.description, 80)}</strong> {stateLabel(steps[step.id]?.status ?? "")}: {toOneLine(steps[step.id]?.reason ?? "", 300)}
         </li>
       ))}
     </ul>
@@ -116,11 +123,16 @@ function layoutSteps(steps: PlanStep[]): Map<string, GridPosition> {
   return places;
 }
 
+/** A curve to the next column; to a later one, a line through the gap between the rows, so that it crosses no box. */
 function edgePath(from: GridPosition, to: GridPosition): string {
   const x1 = from.column * (WIDTH + GAP_X) + WIDTH;
   const y1 = from.row * (HEIGHT + GAP_Y) + HEIGHT / 2;
   const x2 = to.column * (WIDTH + GAP_X);
   const y2 = to.row * (HEIGHT + GAP_Y) + HEIGHT / 2;
+  if (to.column - from.column > 1) {
+    const lane = (from.row + (to.row < from.row ? 0 : 1)) * (HEIGHT + GAP_Y) - GAP_Y / 2;
+    return `M${x1} ${y1}H${x1 + GAP_X / 3}V${Math.max(lane, 1)}H${x2 - GAP_X / 2}V${y2}H${x2}`;
+  }
   const middle = (x1 + x2) / 2;
   return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
 }

@@ -4,17 +4,19 @@ import type { JSX } from "preact";
 import { reportErrors, tools } from "../model/app-state";
 import { parseTrialArguments } from "../model/policy-trial";
 import { toOneLine, escapeControls } from "../text/escape-controls";
+import { rich, t } from "../text/translate";
 import { getJson, sendJson } from "../wire/http-api";
 import type { CallTrial, GuardInfo, PolicyInfo, RuleTableInfo, ToolAccess } from "../wire/protocol";
 import { Disclosure, StatusLight } from "./controls";
+import { riskWord } from "../text/state-labels";
 
 export function PolicyPage(): JSX.Element {
   const [policy, setPolicy] = useState<PolicyInfo | null>(null);
   useEffect(() => void reportErrors(async () => setPolicy(await getJson<PolicyInfo>("/api/policy"))), []);
   return (
     <section class="info-page">
-      <h2>Policy</h2>
-      <p class="hint">What the agent may do, and who decides. Configured in <code>appsettings.json</code>; this page changes nothing.</p>
+      <h2>{t("Policy")}</h2>
+      <p class="hint">{rich("What the agent may do, and who decides. Configured in {file}; this page changes nothing.", { file: <code>appsettings.json</code> })}</p>
       <TrialForm />
       {policy !== null && <Overview policy={policy} />}
     </section>
@@ -24,30 +26,30 @@ export function PolicyPage(): JSX.Element {
 function Overview({ policy }: { policy: PolicyInfo }): JSX.Element {
   return (
     <>
-      <h3>Guards</h3>
-      <p class="hint">Each tool call passes the guards in this order before a person is asked and before it runs.</p>
+      <h3>{t("Guards")}</h3>
+      <p class="hint">{t("Each tool call passes the guards in this order before a person is asked and before it runs.")}</p>
       {policy.guards.map((guard) => <GuardEntry key={guard.name} guard={guard} />)}
-      <h3>Tools</h3>
-      <p class="hint">What happens to a call in your conversations that no guard blocks. A guard can ask about any of them.</p>
+      <h3>{t("Tools")}</h3>
+      <p class="hint">{t("What happens to a call in your conversations that no guard blocks. A guard can ask about any of them.")}</p>
       <ToolsTable tools={policy.tools} />
       {policy.operators !== undefined && (
         <>
-          <h3>Approvals</h3>
+          <h3>{t("Approvals")}</h3>
           <Settings values={policy.approval} />
-          <p>Operators: {policy.operators.length > 0 ? policy.operators.map((each) => toOneLine(each, 60)).join(", ") : "none"}</p>
+          <p>{t("Operators: {names}", { names: policy.operators.length > 0 ? policy.operators.map((each) => toOneLine(each, 60)).join(", ") : t("none") })}</p>
         </>
       )}
       {policy.levels !== undefined && (
         <>
-          <h3>Permission levels</h3>
-          <p class="hint">Features hold always, tools while the guard Authorization is on.</p>
+          <h3>{t("Permission levels")}</h3>
+          <p class="hint">{t("Features hold always, tools while the guard Authorization is on.")}</p>
           <RuleTable table={policy.levels} />
         </>
       )}
       {policy.policy !== undefined && (
         <>
-          <h3>Rules of the policy</h3>
-          <p class="hint">Deny wins over verify, verify over allow.</p>
+          <h3>{t("Rules of the policy")}</h3>
+          <p class="hint">{t("Deny wins over verify, verify over allow.")}</p>
           <RuleTable table={policy.policy} />
         </>
       )}
@@ -57,23 +59,23 @@ function Overview({ policy }: { policy: PolicyInfo }): JSX.Element {
 
 function GuardEntry({ guard }: { guard: GuardInfo }): JSX.Element {
   const isOn = guard.position !== null;
-  const state = isOn ? "on" : guard.enabled ? "not in this chain" : guard.enabled_by_default ? "switched off" : "off";
+  const state = isOn ? t("on") : guard.enabled ? t("not in this chain") : guard.enabled_by_default ? t("switched off") : t("off");
   return (
     <Disclosure
       class="guard"
       summary={
         <>
-          <span class="guard-name">{toOneLine(guard.name, 40)}</span>
+          <span class="guard-name" lang="en">{toOneLine(guard.name, 40)}</span>
           <StatusLight good={isOn} label={state} />
-          <span class="guard-does">{toOneLine(guard.does, 160)}</span>
+          <span class="guard-does" lang="en">{toOneLine(guard.does, 160)}</span>
         </>
       }
     >
       {() => (
         <>
           <p class="hint">
-            Setting: <code>{toOneLine(guard.setting, 80)}</code>
-            {guard.position !== null ? `; place ${guard.position} in the chain` : ""}
+            {rich("Setting: {setting}", { setting: <code>{toOneLine(guard.setting, 80)}</code> })}
+            {guard.position !== null ? t("; place {position} in the chain", { position: guard.position }) : ""}
           </p>
           {guard.settings !== undefined && <Settings values={guard.settings} />}
           {guard.rules?.map((table) => <RuleTable key={table.title} table={table} />)}
@@ -83,25 +85,25 @@ function GuardEntry({ guard }: { guard: GuardInfo }): JSX.Element {
   );
 }
 
-const ACCESS_TEXTS: Record<ToolAccess, string> = {
-  runs: "runs, nobody is asked",
-  asks: "a person is asked",
-  operator: "an operator must approve it",
+const ACCESS_TEXTS: Record<ToolAccess, () => string> = {
+  runs: () => t("runs, nobody is asked"),
+  asks: () => t("a person is asked"),
+  operator: () => t("an operator must approve it"),
 };
 
 function ToolsTable({ tools: rows }: { tools: PolicyInfo["tools"] }): JSX.Element {
   return (
-    <div class="wide-table" tabIndex={0} role="region" aria-label="Tools">
+    <div class="wide-table" tabIndex={0} role="region" aria-label={t("Tools")}>
       <table class="plain">
         <thead>
-          <tr><th scope="col">Tool</th><th scope="col">Risk</th><th scope="col">A call</th></tr>
+          <tr><th scope="col">{t("Tool")}</th><th scope="col">{t("Risk")}</th><th scope="col">{t("A call")}</th></tr>
         </thead>
         <tbody>
           {rows.map((each) => (
             <tr key={each.tool}>
               <th scope="row"><code>{toOneLine(each.tool, 60)}</code></th>
-              <td><span class={`risk ${each.risk}`}>{each.risk}</span></td>
-              <td>{ACCESS_TEXTS[each.access]}</td>
+              <td><span class={`risk ${each.risk}`}>{riskWord(each.risk)}</span></td>
+              <td>{ACCESS_TEXTS[each.access]()}</td>
             </tr>
           ))}
         </tbody>
@@ -126,7 +128,7 @@ function Settings({ values }: { values: Record<string, unknown> }): JSX.Element 
 
 function RuleTable({ table }: { table: RuleTableInfo }): JSX.Element {
   return (
-    <div class="wide-table" tabIndex={0} role="region" aria-label={toOneLine(table.title, 80)}>
+    <div class="wide-table" lang="en" tabIndex={0} role="region" aria-label={toOneLine(table.title, 80)}>
       <table class="plain rules">
         <thead>
           <tr>{table.columns.map((each) => <th key={each} scope="col">{toOneLine(each, 40)}</th>)}</tr>
@@ -156,42 +158,42 @@ function TrialForm(): JSX.Element {
   };
   return (
     <form class="trial" onSubmit={(event) => (event.preventDefault(), void submit())}>
-      <h3>Try a call</h3>
-      <p class="hint">The rules judge it; it does not run.</p>
+      <h3>{t("Try a call")}</h3>
+      <p class="hint">{t("The rules judge it; it does not run.")}</p>
       <label>
-        Tool
+        {t("Tool")}
         <input list="known-tools" value={tool} required maxLength={200} onInput={(event) => setTool(event.currentTarget.value)} />
       </label>
       <datalist id="known-tools">{[...tools.value.keys()].map((name) => <option key={name} value={name} />)}</datalist>
       <label>
-        Arguments, as JSON
+        {t("Arguments, as JSON")}
         <textarea rows={3} spellcheck={false} value={text} onInput={(event) => setText(event.currentTarget.value)} />
       </label>
       {problem !== "" && <p role="alert" class="problem">{problem}</p>}
       <div class="buttons">
-        <button type="submit" class="primary">Try it</button>
+        <button type="submit" class="primary">{t("Try it")}</button>
       </div>
       {trial !== null && <TrialResult trial={trial} />}
     </form>
   );
 }
 
-const TRIAL_VERDICTS: Record<string, string> = { allow: "allowed", verify: "must be verified", block: "blocked" };
+const TRIAL_VERDICTS: Record<string, () => string> = { allow: () => t("allowed"), verify: () => t("must be verified"), block: () => t("blocked") };
 
 function TrialResult({ trial }: { trial: CallTrial }): JSX.Element {
   return (
-    <section class={`trial-result ${trial.verdict}`} aria-label="Verdict" role="status">
+    <section class={`trial-result ${trial.verdict}`} aria-label={t("Verdict")} role="status">
       <p>
-        <strong>{TRIAL_VERDICTS[trial.verdict] ?? trial.verdict}</strong>
-        {`, tier ${trial.tier}`} {trial.rule !== "" && <code class="rule">{toOneLine(trial.rule, 80)}</code>}
+        <strong>{TRIAL_VERDICTS[trial.verdict]?.() ?? trial.verdict}</strong>
+        {t(", tier {tier}", { tier: trial.tier })} {trial.rule !== "" && <code class="rule">{toOneLine(trial.rule, 80)}</code>}
       </p>
-      {trial.access !== null && <p>{`By its risk (${trial.risk ?? ""}): ${ACCESS_TEXTS[trial.access]}.`}</p>}
+      {trial.access !== null && <p>{t("By its risk ({risk}): {access}.", { risk: riskWord(trial.risk ?? ""), access: ACCESS_TEXTS[trial.access]() })}</p>}
       <ul>
         {trial.assessments.map((each) => (
           <li key={each.source}>
-            {each.source}: {TRIAL_VERDICTS[each.verdict] ?? each.verdict}
-            {each.verdict === "verify" ? `, tier ${each.tier}` : ""} {each.rule !== "" && <code class="rule">{toOneLine(each.rule, 80)}</code>}
-            {!each.enforced && each.verdict !== "allow" && <span class="hint"> (not enforced: no enabled guard applies it)</span>}
+            {each.source}: {TRIAL_VERDICTS[each.verdict]?.() ?? each.verdict}
+            {each.verdict === "verify" ? t(", tier {tier}", { tier: each.tier }) : ""} {each.rule !== "" && <code class="rule">{toOneLine(each.rule, 80)}</code>}
+            {!each.enforced && each.verdict !== "allow" && <span class="hint"> {t("(not enforced: no enabled guard applies it)")}</span>}
           </li>
         ))}
       </ul>

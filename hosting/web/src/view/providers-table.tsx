@@ -4,39 +4,43 @@ import { currentUser, providers } from "../model/app-state";
 import { resetProvider } from "../model/operator-actions";
 import { toOneLine } from "../text/escape-controls";
 import { describePause } from "../text/provider-state";
+import { t } from "../text/translate";
 import type { ProviderInfo } from "../wire/protocol";
 import { ActionButton, StatusLight } from "./controls";
+import { stateLabel } from "../text/state-labels";
 
 export function ProvidersTable(): JSX.Element {
   return (
-    <table class="plain">
-      <thead>
-        <tr>
-          <th>Provider</th>
-          <th>Models, and what they are good at</th>
-          <th>Health</th>
-        </tr>
-      </thead>
-      <tbody>
-        {providers.value.map((each) => (
-          <tr key={each.provider}>
-            <th scope="row">{toOneLine(each.provider, 40)}</th>
-            <td>
-              {each.models.map(({ model, capabilities }) => (
-                <p key={model}>
-                  {toOneLine(model, 60)} <span class="hint">{toOneLine(capabilities.join(", "), 200)}</span>
-                </p>
-              ))}
-            </td>
-            <td>
-              <StatusLight good={each.health === "active"} label={each.health} />
-              {each.last_error ? <p class="hint">{toOneLine(each.last_error, 200)}</p> : null}
-              <ProviderPause provider={each} />
-            </td>
+    <div class="wide-table" tabIndex={0} role="region" aria-label={t("Providers")}>
+      <table class="plain">
+        <thead>
+          <tr>
+            <th>{t("Provider")}</th>
+            <th>{t("Models, and what they are good at")}</th>
+            <th>{t("Health")}</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {providers.value.map((each) => (
+            <tr key={each.provider}>
+              <th scope="row">{toOneLine(each.provider, 40)}</th>
+              <td>
+                {each.models.map(({ model, capabilities }) => (
+                  <p key={model}>
+                    {toOneLine(model, 60)} <span class="hint">{toOneLine(capabilities.join(", "), 200)}</span>
+                  </p>
+                ))}
+              </td>
+              <td>
+                <StatusLight good={each.health === "active"} label={stateLabel(each.health)} />
+                {each.last_error ? <p class="hint" lang="en">{toOneLine(each.last_error, 200)}</p> : null}
+                <ProviderPause provider={each} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -51,8 +55,8 @@ function ProviderPause({ provider }: { provider: ProviderInfo }): JSX.Element | 
         </p>
       ))}
       {currentUser.value?.operator && (
-        <ActionButton label={`Reset ${toOneLine(provider.provider, 40)}`} action={() => resetProvider(provider.provider)}>
-          Reset
+        <ActionButton label={t("Reset {provider}", { provider: toOneLine(provider.provider, 40) })} action={() => resetProvider(provider.provider)}>
+          {t("Reset")}
         </ActionButton>
       )}
     </>

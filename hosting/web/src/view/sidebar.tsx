@@ -1,70 +1,107 @@
 // Sidebar: session list with search, and navigation.
-import { useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { sessionActivity, approvals, foreignOwner, forkSession, shortcutsOpen, currentUser, startSession, deleteSession, loadMoreSessions, nextSessions, renameSession, exportSession, searchText, sessions, signOut, sessionTitle } from "../model/app-state";
+import { sessionActivity, approvals, foreignOwner, forkSession, shortcutsOpen, currentUser, startSession, deleteSession, listsArchived, loadMoreSessions, markSession, nextSessions, renameSession, exportSession, notice, searchText, sessions, signOut, sessionTitle } from "../model/app-state";
 import { routeUrl, route, type Route } from "../model/router";
-import { nextTheme, theme } from "../model/theme";
-import { formatAge, formatCount } from "../text/format";
+import { notificationsEnabled, toggleNotifications } from "../model/notifications";
+import { nextTheme, theme, type Theme } from "../model/theme";
+import { groupByDay } from "../text/day-groups";
+import { formatAge } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
+import { plural, t } from "../text/translate";
 import { storedToken } from "../wire/token-storage";
 import type { SessionSummary } from "../wire/protocol";
 import { Icon, type IconName } from "./icons";
 import { Dialog, IconButton } from "./controls";
+import { MessageHits } from "./message-hits";
+import { HOST_PAGES } from "./operator-nav";
+import { LanguageSelect } from "./language-select";
+import { Menu } from "./menu";
 
 export const SEARCH_ID = "search";
+
+const THEME_LABELS: Record<Theme, () => string> = {
+  auto: () => t("Colours: auto"),
+  light: () => t("Colours: light"),
+  dark: () => t("Colours: dark"),
+};
 
 export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Element {
   const items = sessions.value;
   const asks = approvals.value.length;
+  const isFirst = (session: SessionSummary): boolean => session.pinned && !session.archived;
+  const pinned = (items ?? []).filter(isFirst);
+  const groups = [
+    ...(pinned.length > 0 ? [{ label: t("Pinned"), items: pinned }] : []),
+    ...groupByDay((items ?? []).filter((session) => !isFirst(session)), (session) => session.updated_at),
+  ];
   return (
-    <nav class="sidebar" aria-label="Conversations" onClick={(event) => (event.target as Element).closest("a, .new") && onClose()}>
+    <nav class="sidebar" aria-label={t("Conversations")} onClick={(event) => (event.target as Element).closest("a, .new") && onClose()}>
       <header>
         <a class="brand" href="#/">
           <img src="/assets/icon.svg" alt="" width="22" height="22" /> Sophon
         </a>
-        <IconButton icon="close" label="Close the sidebar" class="only-narrow" onClick={onClose} />
+        <IconButton icon="close" label={t("Close the sidebar")} class="only-narrow" onClick={onClose} />
       </header>
       <button type="button" class="new" onClick={startSession}>
-        <Icon name="plus" /> New conversation
+        <Icon name="plus" /> {t("New conversation")}
       </button>
       <label class="search">
         <Icon name="search" />
-        <span class="off-screen">Search conversations</span>
-        <input id={SEARCH_ID} type="search" placeholder="Search" value={searchText.value} onInput={(event) => (searchText.value = event.currentTarget.value)} />
+        <span class="off-screen">{t("Search conversations")}</span>
+        <input id={SEARCH_ID} type="search" placeholder={t("Search")} maxLength={1000} value={searchText.value} onInput={(event) => (searchText.value = event.currentTarget.value)} />
       </label>
-      <ul class="sessions">
-        {items?.map((session) => (
-          <SessionEntry key={session.session_id} session={session} />
+      <div class="sessions" onScroll={closeMenus}>
+        {groups.map(({ label, items: ofGroup }) => (
+          <ul key={label} aria-label={label}>
+            <li class="day" aria-hidden="true">{label}</li>
+            {ofGroup.map((session) => (
+              <SessionEntry key={session.session_id} session={session} />
+            ))}
+          </ul>
         ))}
         {nextSessions.value !== null && (
-          <li>
-            <button type="button" class="quiet" onClick={() => void loadMoreSessions()}>Show more</button>
-          </li>
+          <button type="button" class="quiet" onClick={() => void loadMoreSessions()}>{t("Show more")}</button>
         )}
-      </ul>
-      {items?.length === 0 && <p class="empty">{searchText.value ? "No matching conversations." : "No conversations yet."}</p>}
+        {items?.length === 0 && <p class="empty">{searchText.value ? t("No matching conversations.") : listsArchived.value ? t("Nothing is archived.") : t("No conversations yet.")}</p>}
+        {searchText.value !== "" && <MessageHits />}
+      </div>
+      <button type="button" class="quiet archive" aria-pressed={listsArchived.value} onClick={() => (listsArchived.value = !listsArchived.value)}>
+        {listsArchived.value ? t("Back to all conversations") : t("Archive")}
+      </button>
       <ul class="nav-links">
-        <NavLink to={{ page: "approvals" }} icon="inbox" label="Approvals" count={asks} />
-        <NavLink to={{ page: "usage" }} icon="chart" label="Usage" />
-        <NavLink to={{ page: "policy" }} icon="shield" label="Policy" />
-        <NavLink to={{ page: "host" }} icon="host" label="This host" />
+        <NavLink to={{ page: "approvals" }} icon="inbox" label={t("Approvals")} count={asks} />
+        <NavLink to={{ page: "memory" }} icon="memory" label={t("Memory")} />
+        <NavLink to={{ page: "schedules" }} icon="clock" label={t("Schedules")} />
+        <NavLink to={{ page: "goals" }} icon="goal" label={t("Goals")} />
+        <NavLink to={{ page: "agents" }} icon="agent" label={t("Agents")} />
+        <NavLink to={{ page: "traces" }} icon="trace" label={t("Traces")} />
+        <NavLink to={{ page: "usage" }} icon="chart" label={t("Usage")} />
+        <NavLink to={{ page: "policy" }} icon="shield" label={t("Policy")} />
+        <NavLink to={{ page: "host" }} icon="host" label={t("This host")} />
       </ul>
       <footer>
         <span class="user-name">{currentUser.value && toOneLine(currentUser.value.user, 30)}</span>
-        <IconButton icon={theme.value === "auto" ? "auto" : theme.value === "light" ? "sun" : "moon"} label={`Colours: ${theme.value}`} onClick={nextTheme} />
-        <IconButton icon="keys" label="Keyboard shortcuts" onClick={() => (shortcutsOpen.value = true)} />
-        {storedToken() !== "" && <IconButton icon="leave" label="Sign out" onClick={signOut} />}
+        <LanguageSelect />
+        <IconButton icon={theme.value === "auto" ? "auto" : theme.value === "light" ? "sun" : "moon"} label={THEME_LABELS[theme.value]()} onClick={nextTheme} />
+        <IconButton icon="bell" label={t("Notifications")} pressed={notificationsEnabled.value} onClick={() => void toggleNotifications().then((problem) => problem !== null && (notice.value = { text: problem, isError: true }))} />
+        <IconButton icon="keys" label={t("Keyboard shortcuts")} onClick={() => (shortcutsOpen.value = true)} />
+        {storedToken() !== "" && <IconButton icon="leave" label={t("Sign out")} onClick={signOut} />}
       </footer>
     </nav>
   );
 }
 
+function closeMenus(event: Event): void {
+  for (const menu of (event.currentTarget as Element).querySelectorAll<HTMLDetailsElement>("details[open]")) menu.open = false;
+}
+
 function NavLink(props: { to: Route; icon: IconName; label: string; count?: number }): JSX.Element {
   return (
     <li>
-      <a href={routeUrl(props.to)} aria-current={route.value.page === props.to.page ? "page" : undefined}>
+      <a href={routeUrl(props.to)} aria-current={route.value.page === props.to.page || (props.to.page === "host" && HOST_PAGES.has(route.value.page)) ? "page" : undefined}>
         <Icon name={props.icon} /> {props.label}
-        {props.count ? <span class="badge" aria-label={formatCount(props.count, "open approval")}>{props.count}</span> : null}
+        {props.count ? <span class="badge" aria-label={plural(props.count, "{count} open approval", "{count} open approvals")}>{props.count}</span> : null}
       </a>
     </li>
   );
@@ -80,11 +117,11 @@ function SessionEntry({ session }: { session: SessionSummary }): JSX.Element {
   return (
     <li class={here ? "session here" : "session"}>
       <a href={routeUrl({ page: "session", id })} aria-current={here ? "page" : undefined} title={title}>
-        <bdi class="title">
+        <bdi class="title" lang="">
           {title}
           {owner !== null && <span class="owner"> · {toOneLine(owner, 30)}</span>}
         </bdi>
-        {state ? <span class={`state ${state}`} title={state === "waiting" ? "waiting for approval" : "running"} role="img" aria-label={state === "waiting" ? "waiting for approval" : "running"} /> : <time>{formatAge(session.updated_at)}</time>}
+        {state ? <span class={`state ${state}`} title={state === "waiting" ? t("waiting for approval") : t("running")} role="img" aria-label={state === "waiting" ? t("waiting for approval") : t("running")} /> : <time>{formatAge(session.updated_at)}</time>}
       </a>
       <SessionMenu session={session} title={title} />
     </li>
@@ -95,44 +132,28 @@ type OpenDialog = "rename" | "delete" | null;
 
 function SessionMenu({ session, title }: { session: SessionSummary; title: string }): JSX.Element {
   const [openDialog, setOpenDialog] = useState<OpenDialog>(null);
-  const menu = useRef<HTMLDetailsElement>(null);
-  const closeMenuThen = (action: () => void) => (): void => {
-    if (menu.current) menu.current.open = false;
-    action();
-  };
   const id = session.session_id;
   return (
     <>
-      <details
-        class="menu"
-        ref={menu}
-        onKeyDown={(event) => {
-          if (event.key !== "Escape" || !menu.current?.open) return;
-          menu.current.open = false;
-          menu.current.querySelector("summary")?.focus();
-        }}
-        onFocusOut={(event) => {
-          if (menu.current && !menu.current.contains(event.relatedTarget as Node | null)) menu.current.open = false;
-        }}
-      >
-        <summary aria-label={`More for ${title}`} title="More">
-          <Icon name="more" />
-        </summary>
-        <div class="choices">
-          <button type="button" onClick={closeMenuThen(() => setOpenDialog("rename"))}>Rename…</button>
-          <button type="button" onClick={closeMenuThen(() => void forkSession(id))}>Make a copy</button>
-          <button type="button" onClick={closeMenuThen(() => void exportSession(id, "markdown"))}>Save as Markdown</button>
-          <button type="button" onClick={closeMenuThen(() => void exportSession(id, "json"))}>Save as JSON</button>
-          <button type="button" class="danger" onClick={closeMenuThen(() => setOpenDialog("delete"))}>Delete…</button>
-        </div>
-      </details>
+      <Menu
+        label={t("More for {title}", { title })}
+        actions={() => [
+          { label: t("Rename…"), run: () => setOpenDialog("rename") },
+          { label: t("Make a copy"), run: () => void forkSession(id) },
+          { label: session.pinned ? t("Unpin") : t("Pin"), run: () => void markSession(id, { pinned: !session.pinned }) },
+          { label: session.archived ? t("Unarchive") : t("Move to the archive"), run: () => void markSession(id, { archived: !session.archived }) },
+          { label: t("Save as Markdown"), run: () => void exportSession(id, "markdown") },
+          { label: t("Save as JSON"), run: () => void exportSession(id, "json") },
+          { label: t("Delete…"), run: () => setOpenDialog("delete"), isDangerous: true },
+        ]}
+      />
       {openDialog === "rename" && <RenameDialog session={session} onClose={() => setOpenDialog(null)} />}
       {openDialog === "delete" && (
-        <Dialog title="Delete this conversation?" onClose={() => setOpenDialog(null)}>
-          <p>“{title}” and all its messages will be deleted. Running turns are cancelled.</p>
+        <Dialog title={t("Delete this conversation?")} onClose={() => setOpenDialog(null)}>
+          <p>{t("“{title}” and all its messages will be deleted. Running turns are cancelled.", { title })}</p>
           <div class="buttons">
-            <button type="button" class="danger" onClick={() => (setOpenDialog(null), void deleteSession(id))}>Delete</button>
-            <button type="button" onClick={() => setOpenDialog(null)}>Cancel</button>
+            <button type="button" class="danger" onClick={() => (setOpenDialog(null), void deleteSession(id))}>{t("Delete")}</button>
+            <button type="button" onClick={() => setOpenDialog(null)}>{t("Cancel")}</button>
           </div>
         </Dialog>
       )}
@@ -143,7 +164,7 @@ function SessionMenu({ session, title }: { session: SessionSummary; title: strin
 function RenameDialog({ session, onClose }: { session: SessionSummary; onClose: () => void }): JSX.Element {
   const [title, setTitle] = useState(session.title);
   return (
-    <Dialog title="Rename" onClose={onClose}>
+    <Dialog title={t("Rename")} onClose={onClose}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -152,12 +173,12 @@ function RenameDialog({ session, onClose }: { session: SessionSummary; onClose: 
         }}
       >
         <label>
-          Title
+          {t("Title")}
           <input value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} autofocus />
         </label>
         <div class="buttons">
-          <button type="submit" class="primary" disabled={title.trim() === ""}>Rename</button>
-          <button type="button" onClick={onClose}>Cancel</button>
+          <button type="submit" class="primary" disabled={title.trim() === ""}>{t("Rename")}</button>
+          <button type="button" onClick={onClose}>{t("Cancel")}</button>
         </div>
       </form>
     </Dialog>

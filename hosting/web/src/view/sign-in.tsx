@@ -2,6 +2,8 @@
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { signInMessage, signInWithToken } from "../model/app-state";
+import { t } from "../text/translate";
+import { LanguageSelect } from "./language-select";
 
 export function SignIn(): JSX.Element {
   const [token, setToken] = useState("");
@@ -19,15 +21,16 @@ export function SignIn(): JSX.Element {
         <img src="/assets/icon.svg" alt="" width="40" height="40" />
         <h1>Sophon</h1>
         <label>
-          Token
+          {t("Token")}
           <input type="password" autocomplete="current-password" value={token} onInput={(event) => setToken(event.currentTarget.value)} autofocus required />
         </label>
         {signInMessage.value !== "" && <p class="problem" role="alert">{signInMessage.value}</p>}
         <label class="check">
-          <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} /> Stay signed in on this device
+          <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} /> {t("Stay signed in on this device")}
         </label>
-        <button type="submit" class="primary" disabled={busy || token.trim() === ""}>Sign in</button>
-        <p class="hint">The operator of this host gives you the token (Hub.Users in the settings).</p>
+        <button type="submit" class="primary" disabled={busy || token.trim() === ""}>{t("Sign in")}</button>
+        <p class="hint">{t("The operator of this host gives you the token (Hub.Users in the settings).")}</p>
+        <LanguageSelect />
       </form>
     </main>
   );

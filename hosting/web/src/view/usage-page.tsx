@@ -2,10 +2,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { currentSession, currentUser, usageVersion } from "../model/app-state";
-import { formatCost, formatTokens, formatUsageCost } from "../text/format";
+import { formatCost, formatDay, formatNumber, formatTokens, formatUsageCost } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
 import { getJson } from "../wire/http-api";
 import type { LimitRow, UsageRow } from "../wire/protocol";
+import { EmptyState } from "./loaded-items";
 
 const DAYS = 14;
 
@@ -28,8 +30,8 @@ export function UsagePage(): JSX.Element {
   }, [operator, usageVersion.value]);
   return (
     <section class="info-page">
-      <h2>Usage</h2>
-      {!operator && <p class="hint">The usage of all conversations is visible to operators only. Each conversation shows its own usage beside its title.</p>}
+      <h2>{t("Usage")}</h2>
+      {!operator && <p class="hint">{t("The usage of all conversations is visible to operators only. Each conversation shows its own usage beside its title.")}</p>}
       {usage?.limits?.map((row) => <ProviderLimits key={row.provider} row={row} />)}
       {usage && <TokenChart rows={usage.items} />}
       {usage && <ModelTable rows={usage.items} />}
@@ -51,7 +53,7 @@ export function SessionUsage(): JSX.Element | null {
   }, [id, usageVersion.value, currentSession.value?.state.value]);
   if (sum === null || sum.tokens === 0) return null;
   return (
-    <span class="session-usage" title="Usage of this conversation so far">
+    <span class="session-usage" title={t("Usage of this conversation so far")}>
       {formatTokens(sum.tokens)} · {formatUsageCost(sum)}
     </span>
   );
@@ -61,8 +63,8 @@ function ProviderLimits({ row }: { row: LimitRow }): JSX.Element {
   return (
     <section class="limits">
       <h3>{toOneLine(row.provider, 40)}</h3>
-      <Meter label="Tokens today" used={row.tokens_today} limit={row.daily_tokens} show={formatTokens} />
-      <Meter label="Cost this month" used={row.cost_micros_this_month} limit={row.monthly_cost_micros} show={formatCost} />
+      <Meter label={t("Tokens today")} used={row.tokens_today} limit={row.daily_tokens} show={formatTokens} />
+      <Meter label={t("Cost this month")} used={row.cost_micros_this_month} limit={row.monthly_cost_micros} show={formatCost} />
     </section>
   );
 }
@@ -74,7 +76,7 @@ function Meter(props: { label: string; used: number; limit: number | null; show:
     <div class="meter">
       <span>{label}</span>
       <span>
-        {show(used)} {limit === null ? <span class="hint">no limit</span> : `of ${show(limit)}`}
+        {show(used)} {limit === null ? <span class="hint">{t("no limit")}</span> : t("of {limit}", { limit: show(limit) })}
       </span>
       {limit !== null && (
         <span class={share >= 0.8 ? "gauge high" : "gauge"} role="meter" aria-label={label} aria-valuemin={0} aria-valuemax={limit} aria-valuenow={Math.min(used, limit)}>
@@ -92,14 +94,14 @@ function TokenChart({ rows }: { rows: UsageRow[] }): JSX.Element {
   const maximum = Math.max(1, ...sums.map((sum) => sum.tokens));
   return (
     <section class="chart">
-      <h3>The last {DAYS} days</h3>
+      <h3>{t("The last {days} days", { days: DAYS })}</h3>
       <ol>
         {days.map((day, index) => {
           const sum = sums[index]!;
           return (
-            <li key={day} title={`${day}: ${formatTokens(sum.tokens)}, ${formatUsageCost(sum)}`}>
+            <li key={day} title={`${formatDay(day)}: ${formatTokens(sum.tokens)}, ${formatUsageCost(sum)}`}>
               <span class="column-bar" style={{ height: `${(100 * sum.tokens) / maximum}%` }} />
-              <span class="off-screen">{`${day}: ${formatTokens(sum.tokens)}, ${formatUsageCost(sum)}`}</span>
+              <span class="off-screen">{`${formatDay(day)}: ${formatTokens(sum.tokens)}, ${formatUsageCost(sum)}`}</span>
               <span class="day" aria-hidden="true">{day.slice(8)}</span>
             </li>
           );
@@ -111,16 +113,16 @@ function TokenChart({ rows }: { rows: UsageRow[] }): JSX.Element {
 
 function ModelTable({ rows }: { rows: UsageRow[] }): JSX.Element {
   const models = [...new Set(rows.map((row) => `${row.provider}/${row.model}`))];
-  if (models.length === 0) return <p class="empty">No usage in these days.</p>;
+  if (models.length === 0) return <EmptyState title={t("No usage in these days.")}>{t("Each message that a model answers adds its tokens and its cost.")}</EmptyState>;
   return (
     <table class="plain">
-      <caption class="off-screen">By model</caption>
+      <caption class="off-screen">{t("By model")}</caption>
       <thead>
         <tr>
-          <th>Model</th>
-          <th>Calls</th>
-          <th>Tokens</th>
-          <th>Cost</th>
+          <th>{t("Model")}</th>
+          <th>{t("Calls")}</th>
+          <th>{t("Tokens")}</th>
+          <th>{t("Cost")}</th>
         </tr>
       </thead>
       <tbody>
@@ -130,7 +132,7 @@ function ModelTable({ rows }: { rows: UsageRow[] }): JSX.Element {
           return (
             <tr key={model}>
               <th scope="row">{toOneLine(model, 60)}</th>
-              <td>{modelRows.reduce((calls, row) => calls + row.calls, 0)}</td>
+              <td>{formatNumber(modelRows.reduce((calls, row) => calls + row.calls, 0))}</td>
               <td>{formatTokens(sum.tokens)}</td>
               <td>{formatUsageCost(sum)}</td>
             </tr>

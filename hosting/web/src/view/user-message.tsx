@@ -2,27 +2,37 @@
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { escapeControls } from "../text/escape-controls";
+import { t } from "../text/translate";
+import type { Attachment } from "../wire/protocol";
 import { Icon } from "./icons";
+import { SentFiles } from "./sent-files";
 
 const MAX_LINES = 14;
 const MAX_CHARACTERS = 1500;
 /** Attachment line that a channel appends to the message: `[attached: photo.jpg, image/jpeg, 120 kB, files/telegram/…]`. */
 const ATTACHMENT = /^\[attached: ([^\]]+)\]$/u;
 
-export function UserMessage({ text, state }: { text: string; state?: JSX.Element }): JSX.Element {
+interface UserMessageProps {
+  text: string;
+  attachments?: readonly Attachment[];
+  state?: JSX.Element | undefined;
+}
+
+export function UserMessage({ text, attachments = [], state }: UserMessageProps): JSX.Element {
   const [showAll, setShowAll] = useState(false);
   const lines = escapeControls(text).split("\n");
-  const files = lines.map((line) => ATTACHMENT.exec(line)?.[1]).filter((file) => file !== undefined);
+  const files = lines.map((line) => ATTACHMENT.exec(line)?.[1]).filter((file) => file !== undefined && !attachments.some(({ name }) => file.startsWith(`${name}, `)));
   const body = lines.filter((line) => !ATTACHMENT.test(line)).join("\n").trim();
   const short = body.split("\n").slice(0, MAX_LINES).join("\n").slice(0, MAX_CHARACTERS);
   return (
     <div class="said">
-      <p dir="auto">{showAll ? body : short}</p>
+      {body !== "" && <p dir="auto" lang="">{showAll ? body : short}</p>}
       {short !== body && (
         <button type="button" class="quiet" aria-expanded={showAll} onClick={() => setShowAll(!showAll)}>
-          {showAll ? "Show less" : "Show all"}
+          {showAll ? t("Show less") : t("Show all")}
         </button>
       )}
+      <SentFiles files={attachments} />
       {files.map((file) => (
         <span key={file} class="attachment">
           <Icon name="file" />

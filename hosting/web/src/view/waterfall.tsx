@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { buildWaterfallBars, type WaterfallBar, type TimedEvent } from "../model/waterfall-bars";
 import { formatDuration } from "../text/format";
 import { toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
 import { getJson } from "../wire/http-api";
 
 export function Waterfall({ task }: { task: string }): JSX.Element {
@@ -13,17 +14,17 @@ export function Waterfall({ task }: { task: string }): JSX.Element {
       .then(({ items }) => setBars(buildWaterfallBars(items)))
       .catch(() => setBars("unavailable"));
   }, [task]);
-  if (bars === null) return <p class="hint">Loading…</p>;
-  if (bars === "unavailable" || bars.length === 0) return <p class="hint">The host no longer has the events of this turn.</p>;
+  if (bars === null) return <p class="hint">{t("Loading…")}</p>;
+  if (bars === "unavailable" || bars.length === 0) return <p class="hint">{t("The host no longer has the events of this turn.")}</p>;
   const end = Math.max(1, ...bars.map((bar) => bar.begin + bar.duration));
   return (
     <table class="waterfall">
-      <caption class="off-screen">Duration of each part, from the start of the turn</caption>
+      <caption class="off-screen">{t("Duration of each part, from the start of the turn")}</caption>
       <thead class="off-screen">
         <tr>
-          <th>Part</th>
-          <th>Start</th>
-          <th>Duration</th>
+          <th>{t("Part")}</th>
+          <th>{t("Start")}</th>
+          <th>{t("Duration")}</th>
         </tr>
       </thead>
       <tbody>
@@ -31,7 +32,7 @@ export function Waterfall({ task }: { task: string }): JSX.Element {
           <tr key={index} class={bar.kind}>
             <th scope="row" title={bar.label}>{toOneLine(bar.label, 40)}</th>
             <td>
-              <span class="track" title={`after ${formatDuration(bar.begin)}`}>
+              <span class="track" title={t("after {begin}", { begin: formatDuration(bar.begin) })}>
                 <span class="bar" style={{ left: `${(100 * bar.begin) / end}%`, width: `${Math.max(0.4, (100 * bar.duration) / end)}%` }} />
               </span>
             </td>

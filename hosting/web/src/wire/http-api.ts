@@ -1,6 +1,7 @@
 // Client of the HTTP API (docs/api.md).
 import type { ErrorInfo } from "./protocol";
 import { storedToken } from "./token-storage";
+import { t } from "../text/translate";
 
 /** An error response of the host; code `unreachable` if there was no response. */
 export class ApiError extends Error {
@@ -8,6 +9,8 @@ export class ApiError extends Error {
     readonly code: string,
     message: string,
     readonly extra: Record<string, unknown> = {},
+    /** Whether the host wrote the message; otherwise the page did, in its language. */
+    readonly isFromHost = false,
   ) {
     super(message);
   }
@@ -39,7 +42,7 @@ async function request(method: string, path: string, body?: unknown): Promise<Re
   try {
     response = await fetch(path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   } catch {
-    throw new ApiError("unreachable", "the host does not respond");
+    throw new ApiError("unreachable", t("The host does not respond."));
   }
   const date = response.headers.get("Date");
   if (date !== null) clockSkewMs = Date.parse(date) + 500 - Date.now();
@@ -49,6 +52,7 @@ async function request(method: string, path: string, body?: unknown): Promise<Re
 
 /** Converts an error payload of the host, from HTTP or Socket.IO, to an `ApiError`. */
 export function errorFromResponse(payload: { error?: ErrorInfo & Record<string, unknown> }, status = 0): ApiError {
-  const { code, message, ...extra } = payload.error ?? { code: "internal", message: `the host responded with status ${status}` };
-  return new ApiError(code, message, extra);
+  if (payload.error === undefined) return new ApiError("internal", t("The host responded with status {status}.", { status }));
+  const { code, message, ...extra } = payload.error;
+  return new ApiError(code, message, extra, true);
 }

@@ -1,5 +1,6 @@
 // Large fields of events and messages: the payload has their beginning, and the whole is loaded over HTTP (docs/protocol.md).
 import { ApiError, getJson } from "./http-api";
+import { t } from "../text/translate";
 
 /** Where the whole of a cut field is. */
 export interface LargeText {
@@ -30,7 +31,7 @@ function isStored({ session_id: session, message_id: message }: Record<string, u
 
 export async function loadText(large: LargeText): Promise<string> {
   const { text } = await getJson<{ text: string | null }>(large.url);
-  if (text === null) throw new ApiError("not_found", "the reply that was streamed has ended");
+  if (text === null) throw new ApiError("not_found", t("The reply that was streamed has ended."));
   return text;
 }
 

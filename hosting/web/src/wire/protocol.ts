@@ -61,8 +61,17 @@ interface TaskOutcome {
   duration_ms: number;
 }
 
+/** A file of a message; its bytes are at `/api/attachments/{id}`. */
+export interface Attachment {
+  id: string;
+  name: string;
+  media_type: string;
+  size: number;
+  tokens?: number;
+}
+
 export interface Payloads {
-  task_queued: { position: number; text: string };
+  task_queued: { position: number; text: string; attachments?: Attachment[] };
   task_started: { started_at: string };
   agent_status: { status: string; detail: string };
   stream_chunk: { epoch: number; text: string; offset: number };
@@ -178,6 +187,7 @@ export interface Payloads {
     step: string;
     step_status: string;
   };
+  session_changed: { title: string; pinned: boolean; archived: boolean };
   session_deleted: Record<never, never>;
   task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
   task_failed: TaskOutcome & { error: ErrorInfo };
@@ -192,11 +202,40 @@ export type WireEvent = { [Name in EventName]: { event: Name; data: Payloads[Nam
 export interface SessionSummary {
   session_id: string;
   title: string;
+  pinned: boolean;
+  archived: boolean;
   owner: string;
   messages: number;
   model: string | null;
+  /** Planning mode of its messages; null if the settings decide. */
+  planning: string | null;
+  /** The session that it is a copy of, and the seq up to which it was copied. */
+  forked_from: string | null;
+  forked_at: number | null;
+  /** Id of the first branch of the conversation; null without branches. */
+  conversation: string | null;
   created_at: string;
   updated_at: string;
+}
+
+/** A message that a search has found; the marked parts of `snippet` match. */
+export interface MessageHit {
+  session_id: string;
+  title: string;
+  message_id: string;
+  seq: number;
+  role: string;
+  at: string;
+  snippet: { text: string; match: boolean }[];
+}
+
+/** Place in a session where its branches go different ways: the seq of the first message that differs. */
+export interface BranchPoint {
+  seq: number;
+  /** One session per way. */
+  options: readonly string[];
+  /** Which of them is the way of this session. */
+  index: number;
 }
 
 export interface ApprovalInfo extends HasLargeFields {
@@ -240,6 +279,7 @@ export interface ToolCallInfo {
 
 /** A stored record of a session: a message, or the outcome of a turn without an answer. */
 export interface LogRecord extends HasLargeFields {
+  attachments?: Attachment[];
   seq: number;
   kind: string;
   task_id: string;
@@ -258,6 +298,8 @@ export interface CurrentUser {
   user: string;
   operator: boolean;
   version: string;
+  /** What the permission level lets the user do. */
+  features: readonly string[];
 }
 
 export interface ToolInfo {
@@ -377,4 +419,222 @@ export interface LimitRow {
   cost_micros_this_month: number;
   monthly_cost_micros: number | null;
   month_ends: string;
+}
+
+/** An entry of the long-term memory; `sources` are the untrusted texts that it may come from. */
+export interface MemoryItem {
+  id: string;
+  text: string;
+  category: string;
+  trusted: boolean;
+  sources: string[];
+  created_at: string;
+}
+
+export interface ScheduleInfo {
+  schedule_id: string;
+  session_id: string;
+  title: string;
+  text: string;
+  /** When it runs, in words. */
+  runs: string;
+  state: string;
+  reason: string | null;
+  next: string[];
+}
+
+export interface GoalInfo {
+  goal_id: string;
+  session_id: string;
+  title: string;
+  state: string;
+  reason: string;
+  autonomy: string;
+  /** In per cent. */
+  progress: number;
+  updated_at: string;
+}
+
+export interface AgentInfo {
+  name: string;
+  description: string;
+  model: string | null;
+  tools: string[] | null;
+}
+
+export interface SkillInfo {
+  name: string;
+  description: string;
+  enabled: boolean;
+  tokens: number;
+}
+
+export interface McpServerInfo {
+  id: string;
+  state: string;
+  error: string;
+  tools: unknown[];
+}
+
+/** How a turn went, without its parts. */
+export interface TraceSummary {
+  run_id: string;
+  session_id: string;
+  principal: string;
+  channel: string;
+  started_at: string;
+  status: string;
+  working_ms: number;
+  usage: Usage;
+  model?: string;
+  tools_count: number;
+}
+
+export interface TraceAttempt {
+  model: string;
+  purpose: string;
+  outcome: string;
+  detail: string;
+  start_ms: number;
+  duration_ms: number;
+  first_token_ms: number | null;
+  usage: Usage;
+  step: string;
+}
+
+export interface TraceTool {
+  call_id: string;
+  tool: string;
+  outcome: string;
+  arguments: string;
+  start_ms: number;
+  duration_ms: number;
+  risk: string;
+  verdicts: { guard: string; verdict: string; rule: string }[];
+  step: string;
+}
+
+export interface TraceNote {
+  kind: string;
+  start_ms: number;
+  data: Record<string, unknown>;
+  step: string;
+}
+
+export interface TraceDetails extends TraceSummary {
+  error: { code?: string; message?: string };
+  attempts: TraceAttempt[];
+  tools: TraceTool[];
+  approvals: { approval_id: string; kind: string; tool: string; start_ms: number; decided_ms: number | null; decision: string; decided_by: string }[];
+  steps: { id: string; status: string; start_ms: number; duration_ms: number; reason: string }[];
+  agents: { id: string; agent: string; state: string; start_ms: number; duration_ms: number; reason: string; call_id: string; step: string }[];
+  notes: TraceNote[];
+  stages: { name: string; zone: string; calls: number; own_ms: number; total_ms: number }[];
+}
+
+/** A stored message of a turn, as `/api/traces/{task_id}/messages` returns it. */
+export interface TurnMessage {
+  role: "system" | "user" | "assistant" | "tool";
+  content: string;
+  tool_calls?: { id: string; name: string; arguments: Record<string, unknown> }[];
+  tool_call_id?: string;
+}
+
+export interface ReplaySide {
+  answer: string;
+  chain: string | null;
+  model: string | null;
+  usage: Usage | null;
+  working_ms: number | null;
+  status: string | null;
+  error: { code?: string; message?: string } | null;
+  tools: TraceTool[];
+  routes: TraceNote[];
+}
+
+export interface ReplayComparison {
+  task_id: string;
+  message: string;
+  original: ReplaySide;
+  replay: ReplaySide & { asked: string[]; reused: number; missing: number };
+}
+
+/** A model that a provider lists; prices are in USD per million tokens, null if they are unknown. */
+export interface OfferedModel {
+  model: string;
+  context_window: number;
+  function_calling: boolean;
+  prices: { input: number; output: number } | null;
+  is_free: boolean;
+}
+
+/** What `GET /api/setup` says; never a key. */
+export interface SetupInfo {
+  /** Why nothing can be set up here; empty if it can. */
+  obstacle: string;
+  saved: { id: string; type: string; model: string | null; base_url: string | null; has_key: boolean } | null;
+  in_use: { provider: string; model: string }[];
+  is_offline: boolean;
+  types: { type: string; model: string; needs_key: boolean; needs_url: boolean }[];
+}
+
+/** A setting of the running host. */
+export interface SettingRow {
+  path: string;
+  value: unknown;
+  /** null: the default. */
+  source: string | null;
+  description: string;
+  can_change: boolean;
+  choices: string[];
+}
+
+/** An entry of the audit log. */
+export interface AuditRow {
+  number: number;
+  at: string;
+  event: string;
+  session_id: string;
+  principal: string;
+  tool: string;
+  capability: string;
+  risk: string;
+  guard: string;
+  rule: string;
+  outcome: string;
+  input?: string | null;
+  reason?: string | null;
+  output?: string | null;
+}
+
+export interface HostUser {
+  user: string;
+  principal: string;
+  operator: boolean;
+  level: string;
+  can_have_tokens: boolean;
+}
+
+export interface TokenInfo {
+  id: string;
+  user: string;
+  name: string;
+  scopes: string[];
+  status: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface LogRow {
+  number: number;
+  at: string;
+  level: string;
+  logger: string;
+  text: string;
+}
+
+export interface RoutingInfo {
+  strategy: string;
+  tiers: { name: string; models: string[]; complexity: number[] }[];
+  items: { model: string; tier: string; task_type: string; calls: number; failures: number; cost_micros: number | null; latency_ms: number | null; quality: number | null }[];
 }

@@ -3,6 +3,7 @@ import { io, type Socket } from "socket.io-client";
 import { errorFromResponse, ApiError } from "./http-api";
 import type { WireEvent } from "./protocol";
 import { storedToken } from "./token-storage";
+import { t } from "../text/translate";
 
 const ACK_TIMEOUT_MS = 15_000;
 
@@ -28,7 +29,7 @@ export class SocketConnection {
     this.socket.on("disconnect", () => listener.onDisconnect());
     this.socket.on("connect_error", (error) => {
       const details = (error as Error & { data?: { code?: string; message?: string } }).data;
-      listener.onDisconnect(details?.code ? new ApiError(details.code, details.message ?? error.message) : undefined);
+      listener.onDisconnect(details?.code ? new ApiError(details.code, details.message ?? error.message, {}, true) : undefined);
     });
     this.socket.onAny((event: string, data: unknown) => {
       if (typeof data === "object" && data !== null) listener.onEvent({ event, data } as WireEvent);
@@ -41,12 +42,12 @@ export class SocketConnection {
 
   /** Sends an event and returns its acknowledgement; throws `ApiError`, with code `unreachable` on timeout. */
   async request<T>(event: string, payload: Record<string, unknown>): Promise<T> {
-    if (!this.socket.connected) throw new ApiError("unreachable", "there is no connection to the host");
+    if (!this.socket.connected) throw new ApiError("unreachable", t("There is no connection to the host."));
     let ack: { ok: boolean } & Record<string, unknown>;
     try {
       ack = await this.socket.timeout(ACK_TIMEOUT_MS).emitWithAck(event, payload);
     } catch {
-      throw new ApiError("unreachable", "the host did not respond");
+      throw new ApiError("unreachable", t("The host did not respond."));
     }
     if (!ack.ok) throw errorFromResponse(ack as Parameters<typeof errorFromResponse>[0]);
     return ack as T;

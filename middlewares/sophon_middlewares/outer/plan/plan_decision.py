@@ -16,6 +16,9 @@ log = logging.getLogger("sophon.planning")
 MUST_PLAN: Key[bool] = Key("planning.wanted", dump=bool, load=bool)
 """Set when rules found that the message is a goal: it is planned, unless the sender or the settings say `Never`."""
 
+SESSION_PLANNING: Key[str] = Key("planning.session", dump=str, load=str)
+"""Planning mode of the session, for messages whose sender chose none; it does not hold for the steps of a plan."""
+
 AUTO_SCORE_THRESHOLD = 3
 """Complexity score from which mode Auto plans. Source: reference/sophon.md 5.13."""
 
@@ -38,13 +41,14 @@ def exceeds_window(ctx: Context) -> bool:
 
 
 async def needs_plan(ctx: Context) -> bool:
-    """Return whether the turn gets a plan, by its planning mode."""
-    match ctx.planning or ctx.services.settings.planning.mode:
+    """Return whether the turn gets a plan, by the planning mode of the message, the session or the settings."""
+    chosen = ctx.planning or ctx.get(SESSION_PLANNING)
+    match chosen or ctx.services.settings.planning.mode:
         case "Always":
             return True
         case "Never":
             return False
-        case _ if ctx.planning is None and ctx.get(MUST_PLAN):
+        case _ if chosen is None and ctx.get(MUST_PLAN):
             return True
         case "LlmDecides":
             return not exceeds_window(ctx) and await request_vote(ctx)

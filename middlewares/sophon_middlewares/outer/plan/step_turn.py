@@ -1,6 +1,7 @@
 """Execution of one plan step: a child turn through the whole chain, with retries."""
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Literal
 
 from sophon.context import Context, Step, TurnRunner
@@ -98,4 +99,8 @@ def _new_turn(ctx: Context, work: PlanState, step: PlanStep) -> Context:
         step.estimated_risk if work.approval_status == "given" else None,
     )
     prompt = step_prompt(step, results, step_state.reason or None, limit=result_character_limit(ctx, len(results)))
-    return ctx.child(step.description, child_step, prompt=prompt)
+    child = ctx.child(step.description, child_step, prompt=prompt)
+    sent = next((each for each in reversed(ctx.messages) if each.role == "user" and not each.origin), None)
+    if sent is not None and (sent.images or sent.attachments):
+        child.messages[-1] = replace(child.messages[-1], images=sent.images, attachments=sent.attachments)
+    return child

@@ -35,7 +35,8 @@ def pin_first_message(messages: Sequence[Message], end: int) -> list[Message]:
         return [first]
     if first.shortened is None:
         text = limit_result(first.content, MAX_PINNED_CHARACTERS)
-        object.__setattr__(first, "shortened", Message(first.role, text, images=first.images))
+        shortened = Message(first.role, text, images=first.images, attachments=first.attachments)
+        object.__setattr__(first, "shortened", shortened)
     return [first.shortened or first]
 
 

@@ -122,6 +122,7 @@ def _render_entry(message: Message) -> str:
     role = "summary" if message.origin == "compaction" else message.role
     lines = [message.content] if message.content else []
     lines += [f"[image {image.name or image.url or image.media_type}]" for image in message.images]
+    lines += [f"[file {attachment.name}]" for attachment in message.attachments]
     lines += [f"[calls {call.name} with {call.canonical_arguments().decode()}]" for call in message.tool_calls]
     text = _FRAME_TAG.sub("&lt;", "\n".join(lines))
     return f'<message role="{role}">\n{text}\n</message>'

@@ -14,12 +14,12 @@ from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo
 from sophon.models.providers.anthropic.reasoning import arrange_blocks
 from sophon.models.providers.openai.reasoning import fields_to_return
-from sophon.models.providers.openai.request import find_images
 from sophon.models.providers.request_parts import arguments_to_json
 from sophon.models.providers.third_party_json import as_text
 from sophon.tools.tool import to_wire_name
 
 if TYPE_CHECKING:
+    from sophon.documents import Document
     from sophon.images import Image
 
 FIRST_MESSAGE = "[The conversation continues]"
@@ -43,16 +43,15 @@ def split_system(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], Seq
 def messages_to_json(messages: Sequence[Message], model: ModelInfo) -> list[dict[str, Any]]:
     """Convert the messages after the system prompt; a later system message becomes text of the user.
 
-    The model gets the thinking of its own tool calls back, and the images if it sees them.
+    The model gets the thinking of its own tool calls back, and the images and documents that it can take.
     """
     fields = fields_to_return(messages, model.id)
-    shown = find_images(messages, model)
     converted: list[dict[str, Any]] = []
     for index, message in enumerate(messages):
         role = "assistant" if message.role == "assistant" else "user"
         blocks = (
-            _blocks_with_images(message, with_images=index in shown)
-            if message.images
+            _blocks_with_media(message, model)
+            if message.images or message.documents
             else _content_blocks(message, fields.get(index))
         )
         if not blocks:
@@ -87,14 +86,18 @@ def _content_blocks(message: Message, fields: Mapping[str, Any] | None) -> list[
     return [] if _is_blank(message.content) else [_text_block(message.content)]
 
 
-def _blocks_with_images(message: Message, *, with_images: bool) -> list[Mapping[str, Any]]:
-    """Return the images of a message and then its text, in which they are named if the model does not see them."""
-    from sophon.models.providers.image_content import text_with_descriptions  # lazy: few messages have images
+def _blocks_with_media(message: Message, model: ModelInfo) -> list[Mapping[str, Any]]:
+    """Return the documents and images of a message and then its text, which names those that the model cannot take."""
+    from sophon.models.providers.media_content import select_media  # lazy: few messages have images
 
-    if not with_images:
-        return [_text_block(text_with_descriptions(message))]
-    text = [] if _is_blank(message.content) else [_text_block(message.content)]
-    return [*map(_image_block, message.images), *text]
+    found = select_media(message, model)
+    text = [] if _is_blank(found.text) else [_text_block(found.text)]
+    return [*map(_document_block, found.documents), *map(_image_block, found.images), *text]
+
+
+def _document_block(document: "Document") -> dict[str, Any]:
+    source = {"type": "base64", "media_type": document.media_type, "data": document.data}
+    return {"type": "document", "source": source, "title": as_text(document.name)}
 
 
 def _image_block(image: "Image") -> dict[str, Any]:

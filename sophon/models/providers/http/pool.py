@@ -63,17 +63,19 @@ class ConnectionPool:
         """Whether the running event loop is that of the pool."""
         return self._loop is asyncio.get_running_loop()
 
-    async def post(
-        self, endpoint: Endpoint, body: bytes, headers: Mapping[str, str], max_reply_bytes: int
+    async def send(
+        self, endpoint: Endpoint, body: bytes | None, headers: Mapping[str, str], max_reply_bytes: int
     ) -> HttpResponse:
-        """Send a POST request and return the response when its head has arrived; the caller closes it.
+        """Send a POST request, or a GET request without a body; return the response when its head has arrived.
 
-        Raises ModelTimeout if connecting takes too long, ProviderUnavailable for any other failure below HTTP.
+        The caller closes it. Raises ModelTimeout if connecting takes too long, ProviderUnavailable for what else fails
+        below HTTP.
         """
         url, options = parse_url(endpoint), self._request_options(endpoint, headers)
-        data = body if len(body) <= WRITE_BYTES else _Body(body)
+        data = body if body is None or len(body) <= WRITE_BYTES else _Body(body)
+        method = "GET" if body is None else "POST"
         try:
-            response = await self._session.post(url, data=data, allow_redirects=False, **options)
+            response = await self._session.request(method, url, data=data, allow_redirects=False, **options)
         except (aiohttp.ClientError, OSError) as error:
             raise to_model_error(error, endpoint) from error
         try:

@@ -49,6 +49,13 @@ class HttpTransport:
             headers = {**headers, HEADER: traceparent}
         return HttpExchange(self, endpoint, body, headers, max_reply_bytes)
 
+    def get(
+        self, user: object, endpoint: Endpoint, headers: Mapping[str, str], *, max_reply_bytes: int
+    ) -> "HttpExchange":
+        """Return a GET request, as `post`."""
+        self._users.add(user)
+        return HttpExchange(self, endpoint, None, headers, max_reply_bytes)
+
     async def release(self, user: object) -> None:
         """Note that a model is closed; close the connections if no other one uses them."""
         self._users.discard(user)
@@ -88,7 +95,7 @@ class HttpExchange:
         self,
         transport: HttpTransport,
         endpoint: Endpoint,
-        body: bytes,
+        body: bytes | None,
         headers: Mapping[str, str],
         max_reply_bytes: int,
     ) -> None:
@@ -98,7 +105,7 @@ class HttpExchange:
 
     async def __aenter__(self) -> "HttpResponse":
         pool = await self._transport.pool()
-        self._response = await pool.post(*self._arguments)
+        self._response = await pool.send(*self._arguments)
         return self._response
 
     async def __aexit__(

@@ -13,7 +13,6 @@ from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
     OpenAIDialect,
     build_request_options,
-    find_images,
     message_to_json,
     native_tools,
     should_stream,
@@ -73,12 +72,10 @@ class LiteLLMModel:
     def _arguments(self, request: ModelRequest) -> dict[str, Any]:
         messages = merge_messages(request.messages)
         reasoning = fields_to_return(messages, request.model.id)
-        shown = find_images(messages, request.model)
         arguments: dict[str, Any] = {
             "model": self._name,
             "messages": [
-                message_to_json(each, with_images=index in shown) | reasoning.get(index, {})
-                for index, each in enumerate(messages)
+                message_to_json(each, request.model) | reasoning.get(index, {}) for index, each in enumerate(messages)
             ],
             # litellm adapts the output limit field and the temperature to the model.
             **build_request_options(request, OpenAIDialect()),

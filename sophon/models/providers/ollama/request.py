@@ -12,7 +12,6 @@ from sophon.models.providers.openai.alternation import merge_messages
 from sophon.models.providers.openai.reasoning import fields_to_return
 from sophon.models.providers.openai.request import (
     ToolJsonCache,
-    find_images,
     native_tools,
     should_stream,
     to_json_bytes,
@@ -71,24 +70,22 @@ class RequestWriter:
 def messages_to_json(messages: Sequence[Message], model: ModelInfo) -> list[dict[str, Any]]:
     """Convert messages; the model gets the reasoning of its own tool calls back, and the images if it sees them."""
     fields = fields_to_return(messages, model.id)
-    shown = find_images(messages, model)
     names = {call.id: to_wire_name(call.name) for message in messages for call in message.tool_calls}
     return [
-        _add_images(message, with_images=index in shown)
-        if message.images
+        _add_images(message, model)
+        if message.images or message.documents
         else _message_to_json(message, names, fields.get(index, {}))
         for index, message in enumerate(messages)
     ]
 
 
-def _add_images(message: Message, *, with_images: bool) -> dict[str, Any]:
-    """Convert a message with images. The API takes files only, so the model reads of those that have an address."""
-    from sophon.models.providers.image_content import text_with_descriptions  # lazy: few messages have images
+def _add_images(message: Message, model: ModelInfo) -> dict[str, Any]:
+    """Convert a message with images or documents. The API takes files of images only; the model reads of the others."""
+    from sophon.models.providers.media_content import select_media  # lazy: few messages have images
 
-    files = [image.data for image in message.images if image.data] if with_images else []
-    missing = tuple(image for image in message.images if not files or not image.data)
-    data: dict[str, Any] = {"role": message.role, "content": as_text(text_with_descriptions(message, missing))}
-    return data | {"images": files} if files else data
+    found = select_media(message, model, files_only=True)
+    data: dict[str, Any] = {"role": message.role, "content": as_text(found.text)}
+    return data | {"images": [image.data for image in found.images]} if found.images else data
 
 
 def _message_to_json(message: Message, names: Mapping[str, str], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,5 +64,10 @@ def _can_merge(one: Message, other: Message) -> bool:
 def _merge(one: Message, other: Message) -> Message:
     origin = one.origin if other.origin else ""  # a text of the user's stays one
     return Message(
-        one.role, f"{one.content}{SEPARATOR}{other.content}", origin=origin, images=(*one.images, *other.images)
+        one.role,
+        f"{one.content}{SEPARATOR}{other.content}",
+        origin=origin,
+        images=(*one.images, *other.images),
+        attachments=(*one.attachments, *other.attachments),
+        documents=(*one.documents, *other.documents),
     )

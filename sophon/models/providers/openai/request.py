@@ -44,10 +44,12 @@ def dialect_for_model(model: str) -> OpenAIDialect:
     )
 
 
-def message_to_json(message: Message, *, with_images: bool = False) -> dict[str, Any]:
-    """Convert a message to JSON data; tool names are in the provider's form. `with_images`: the model sees them."""
-    if message.images:
-        return {"role": message.role, "content": _content_with_images(message, with_images=with_images)}
+def message_to_json(message: Message, model: ModelInfo | None = None) -> dict[str, Any]:
+    """Convert a message to JSON data; tool names are in the provider's form. A `model` gets the images and documents
+    that it can take.
+    """
+    if message.images or message.documents:
+        return {"role": message.role, "content": _content_with_media(message, model)}
     content = _replace_lone_surrogates(message.content)
     if message.tool_calls:
         calls = [_tool_call_to_json(call) for call in message.tool_calls]
@@ -58,7 +60,7 @@ def message_to_json(message: Message, *, with_images: bool = False) -> dict[str,
 
 
 def message_to_json_bytes(message: Message) -> bytes:
-    """Return a message as JSON bytes, without images; cached on the message: a long history is serialised once."""
+    """Return a message as JSON bytes, without images and documents; cached on it: a long history is serialised once."""
     data = message.wire
     if data is None:
         data = to_json_bytes(message_to_json(message))
@@ -73,12 +75,12 @@ def prepare_message(message: Message) -> None:
 
 
 def messages_to_json_bytes(messages: Sequence[Message], model: ModelInfo) -> list[bytes]:
-    """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back, and the images if it
-    sees them.
+    """Return the messages as JSON bytes; the model gets the reasoning of its own tool calls back, and the images and
+    documents that it can take.
     """
     data = [message.wire or message_to_json_bytes(message) for message in messages]
-    for index in find_images(messages, model):
-        data[index] = to_json_bytes(message_to_json(messages[index], with_images=True))
+    for index in find_media(messages):
+        data[index] = to_json_bytes(message_to_json(messages[index], model))
     for index, fields in fields_to_return(messages, model.id).items():
         data[index] = to_json_bytes(message_to_json(messages[index]) | fields)
     return data
@@ -215,23 +217,22 @@ def to_json_bytes(value: Mapping[str, Any]) -> bytes:
     return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS)
 
 
-def find_images(messages: Sequence[Message], model: ModelInfo) -> Sequence[int]:
-    """Return the indexes of the messages whose images are sent to a model: none to one that does not see them."""
-    found = [index for index, message in enumerate(messages) if message.images]
-    if not found:
-        return ()
-    from sophon.models.providers.image_content import sees_images  # lazy: few conversations have images
-
-    return found if sees_images(model) else ()
+def find_media(messages: Sequence[Message]) -> Sequence[int]:
+    """Return the indexes of the messages with images or documents."""
+    return [index for index, message in enumerate(messages) if message.images or message.documents]
 
 
-def _content_with_images(message: Message, *, with_images: bool) -> str | list[dict[str, Any]]:
-    from sophon.models.providers.image_content import text_with_descriptions  # lazy: few messages have images
+def _content_with_media(message: Message, model: ModelInfo | None) -> str | list[dict[str, Any]]:
+    from sophon.models.providers.media_content import select_media  # lazy: few messages have images
 
-    if not with_images:
-        return _replace_lone_surrogates(text_with_descriptions(message))
-    text = [{"type": "text", "text": _replace_lone_surrogates(message.content)}] if message.content else []
-    return [*text, *({"type": "image_url", "image_url": {"url": image.address}} for image in message.images)]
+    found = select_media(message, model)
+    text = _replace_lone_surrogates(found.text)
+    if not found.images and not found.documents:
+        return text
+    parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    parts += [{"type": "image_url", "image_url": {"url": image.address}} for image in found.images]
+    files = ({"filename": each.name, "file_data": each.address} for each in found.documents)
+    return [*parts, *({"type": "file", "file": file} for file in files)]
 
 
 def _tool_call_to_json(call: ToolCall) -> dict[str, Any]:

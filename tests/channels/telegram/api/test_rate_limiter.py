@@ -57,14 +57,24 @@ def test_one_slow_chat_holds_up_no_other(gate: TelegramRateLimiter) -> None:
     assert gate.acquire_message("2").delay == NO_DELAY
 
 
+@pytest.mark.parametrize(("chat", "times"), [("1", [0, 1, 3, 4, 6, 7]), (GROUP, [0, 3, 6])])
 def test_progress_has_its_own_pace_and_what_comes_between_is_dropped(
-    gate: TelegramRateLimiter, clock: VirtualClock
+    gate: TelegramRateLimiter, clock: VirtualClock, chat: str, times: list[float]
 ) -> None:
-    shown = 0
-    for _ in range(120):
-        shown += gate.try_acquire_preview("1")
+    shown: list[float] = []
+    for number in range(32):
+        if gate.try_acquire_preview(chat):
+            shown.append(number / 4)
         clock.advance(0.25)
-    assert shown == 10
+    assert shown == times
+
+
+def test_an_answer_never_waits_for_its_own_preview(gate: TelegramRateLimiter, clock: VirtualClock) -> None:
+    for _ in range(40):
+        gate.try_acquire_preview("1")
+        gate.try_acquire_typing("1")
+        clock.advance(0.25)
+    assert gate.acquire_message("1").delay == NO_DELAY
 
 
 def test_finals_get_through_where_progress_and_typing_have_used_their_half(

@@ -89,3 +89,31 @@ async def test_commands_of_strangers_are_not_answered(start) -> None:
     await running.channel.deliver_message("/help")
     await running.channel.wait_for_text("/help")
     assert running.channel.sent_texts(ChatLocation("66")) == []
+
+
+async def test_retry_answers_the_last_message_again_once_in_a_branch(start) -> None:
+    running = await start()
+    assert await answer(running, "/retry") == "There is no message of yours to answer again."
+    for text in ("one", "two"):
+        await running.channel.deliver_message(text)
+        await running.channel.wait_for_text(text)
+    order = await running.channel.deliver_message("/retry")
+    await running.channel.wait_for_text("I answer your last message again.")
+    await running.channel.wait_until(lambda: sum("two" in text for text in running.channel.sent_texts()) >= 2)
+    await running.channel.deliver(order)
+    await running.channel.deliver_message("three")
+    await running.channel.wait_for_text("three")
+    sessions = {each.id: await running.texts(each.id) for each in await running.store.sessions.list()}
+    assert sorted(map(tuple, sessions.values())) == [("one", "two"), ("one", "two", "three")]
+    [listed] = (await running.store.sessions.list_page()).items
+    assert listed.forked_from == "synthetic-10"
+
+
+async def test_a_turn_that_runs_and_one_of_somebody_else_is_not_answered_again(start) -> None:
+    running = await start()
+    await running.channel.deliver_message("wait")
+    await running.brain.reached.wait()
+    assert "still being answered" in await answer(running, "/retry")
+    running.brain.gate.set()
+    await running.channel.wait_for_text("wait")
+    assert len(await running.store.sessions.list()) == 1

@@ -11,7 +11,14 @@ from sophon.errors import StoreError
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
-from sophon_channels.contract import Attachment, ButtonPress, ChatLocation, InboundMessage, OutboundMessage, Person
+from sophon_channels.contract import (
+    ButtonPress,
+    ChannelAttachment,
+    ChatLocation,
+    InboundMessage,
+    OutboundMessage,
+    Person,
+)
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.chat_state import PROCESSED_KIND
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler
@@ -127,7 +134,7 @@ async def test_an_album_in_a_group_comes_whole_though_one_piece_names_the_bot(st
     channel = SyntheticChannel(attachment_contents={"a": b"first", "b": b"second"})
     await start(channel=channel)
     for name, mentioned in (("a", True), ("b", False)):
-        file = Attachment(name, "image", f"{name}.png")
+        file = ChannelAttachment(name, "image", f"{name}.png")
         await channel.deliver_message(
             "look" if mentioned else "", location=GROUP, is_mention=mentioned, media_group_id="x", attachments=(file,)
         )
@@ -173,7 +180,7 @@ class Desk:
             while await self.store.channel_state.list("piece"):
                 await self.clock.sleep(0.1)
 
-    async def _accept(self, whole: InboundMessage) -> None:
+    async def _accept(self, whole: InboundMessage, _: object) -> None:
         self.begun.set()
         await self.gate.wait()
         if self.failures:

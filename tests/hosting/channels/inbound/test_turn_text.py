@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
-from sophon_channels.contract import Attachment, InboundMessage, SharedText
+from sophon_channels.contract import ChannelAttachment, InboundMessage, SharedText
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON
-from sophon_hosting.channels.inbound.media_groups import message_from_json, message_to_json
+from sophon_hosting.channels.inbound.message_json import message_from_json, message_to_json
 from sophon_hosting.channels.inbound.turn_text import FORWARDED_NOTE, NO_TEXT, build_turn_text, find_foreign_sources
 
 HOSTILE = st.lists(
@@ -83,7 +83,7 @@ def test_foreign_text_makes_the_turn_untrusted(fields: dict[str, Any], sources: 
 
 
 def test_a_file_without_text_says_so() -> None:
-    assert built(written(attachments=(Attachment("f", "image"),))) == NO_TEXT
+    assert built(written(attachments=(ChannelAttachment("f", "image"),))) == NO_TEXT
 
 
 def test_a_piece_of_an_album_is_stored_with_all_of_it() -> None:
@@ -92,3 +92,10 @@ def test_a_piece_of_an_album_is_stored_with_all_of_it() -> None:
         shared=(SharedText("contact", "Bo", "Eve"),), unreadable="stories", quoted_message_id="5",
     )  # fmt: skip
     assert message_from_json(message_to_json(message)) == replace(message, attachments=())
+
+
+@pytest.mark.parametrize("is_foreign", [True, False])
+def test_a_long_quotation_is_cut_and_says_so(is_foreign: bool) -> None:
+    text = built(written("why?", quoted_text="z" * 5000, is_quote_foreign=is_foreign))
+    assert text.count("z") == 2000
+    assert "[... 3,000 more characters]" in text

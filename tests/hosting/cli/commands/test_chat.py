@@ -238,3 +238,15 @@ def test_a_reply_above_the_limit_is_an_error_that_names_the_setting(
         failures = [each["data"]["error"]["code"] for each in done.events if each["event"] == "task_failed"]
         assert failures == ["response_too_large"]
         assert done.events[-1]["data"]["finish_reason"] == "error"
+
+
+def test_the_last_message_is_answered_again_in_a_branch(process: Command, sophon: Command) -> None:
+    done = process("chat", "--session", "s", lines="2 + 2\n3 + 3\n/regenerate\n/session\n/retry nothing/like-it\n")
+    assert done.out.count("3 + 3 = 6") == 2
+    assert "session s" not in done.out.rpartition("> /session")[2]
+    assert "nothing/like-it" in done.err
+    transcript = sophon("sessions", "show", "s").out
+    assert transcript.count("> 3 + 3") == 1
+    empty = process("chat", "--session", "new", lines="/regenerate\n")
+    assert empty.code != 0
+    assert "there is no session 'new'" in empty.err

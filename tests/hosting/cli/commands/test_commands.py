@@ -64,6 +64,10 @@ def test_sessions_are_listed_shown_renamed_copied_exported_and_deleted(sophon: C
     assert "[bold]Sums␛" in sophon("sessions", "list").out
     shown = sophon("sessions", "show", "main").out
     assert shown.startswith("> What is 17 * 23?\n  · calculator (17 * 23)\n  → 391\n17 * 23 = 391.")
+    found = sophon("sessions", "search", "17", "--json").json
+    assert [(each["session_id"], each["seq"], each["role"]) for each in found][-1] == ("main", 1, "user")
+    assert "17" in sophon("sessions", "search", "17").out
+    assert sophon("sessions", "search", "17", "--owner", "ada").out == "No message matches.\n"
     assert sophon("sessions", "fork", "main", "copy", "--upto", "1").out == "copy\n"
     assert sophon("sessions", "show", "copy", "--json").json["session"]["messages"] == 1
     assert sophon("sessions", "export", "main", "-o", "main.json").code == 0

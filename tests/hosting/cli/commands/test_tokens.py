@@ -55,11 +55,11 @@ def test_a_revoked_token_stays_in_the_list(sophon: Command) -> None:
     ("arguments", "problem"),
     [
         (("create", "bob", "--scope", "Read"), "'bob' is none of Hub.Users: ada, olga"),
-        (("create", "ada", "--scope", "Fly"), "--scope 'Fly' is none of Read, Chat"),
+        (("create", "ada", "--scope", "Fly"), "the scope 'Fly' is none of Read, Chat"),
         (("create", "ada", "--scope", "Operator"), "the user is no operator"),
         (("create", "ada"), "--scope"),
         (("create", "ada", "--scope", "Read", "--days", "0"), "--days"),
-        (("create", "ada", "--scope", "Read", "--name", "x" * 101), "--name has 101 characters"),
+        (("create", "ada", "--scope", "Read", "--name", "x" * 101), "the name has 101 characters"),
         (("revoke", "nothing"), "there is no token 'nothing'"),
     ],
 )

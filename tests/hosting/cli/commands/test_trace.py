@@ -41,6 +41,16 @@ def test_a_turn_of_a_local_chat_is_shown_as_a_tree(chatted: list[dict[str, Any]]
     assert found["trace"]["tools"][0]["outcome"] == "completed"
 
 
+def test_who_looks_for_a_turn_of_a_chat_among_the_tasks_is_told_where_it_is(
+    chatted: list[dict[str, Any]], sophon: Command
+) -> None:
+    turn = chatted[0]["run_id"]
+    found = sophon("tasks", "show", turn)
+    assert found.code == 1
+    assert f"`sophon trace {turn}` shows it" in found.err
+    assert "there is no task 'unknown'" in sophon("tasks", "show", "unknown").err
+
+
 def test_turns_are_counted_per_day(chatted: list[dict[str, Any]], sophon: Command) -> None:
     (today,) = json.loads(sophon("usage", "--turns", "--json").out)
     assert (today["turns"], today["failed"]) == (len(chatted), 0)
@@ -60,3 +70,23 @@ def test_without_traces_there_are_none(folder: Path, sophon: Command) -> None:
     copy_database(folder)
     sophon("chat", "--set", "Traces.Enabled=false", "2 + 2")
     assert "There are no traces." in sophon("trace").out
+
+
+def test_a_turn_is_replayed_with_another_chain(chatted: list[dict[str, Any]], sophon: Command) -> None:
+    task = chatted[1]["run_id"]
+    shown = sophon("trace", "replay", task, "--chain", "clawft")
+    assert shown.code == 0, shown.err
+    for part in ("What is 17 * 23?", "391", "chain clawft", "got the recorded result", "no tool ran", "charged"):
+        assert part in shown.out
+    found = json.loads(sophon("trace", "replay", task, "--json").out)
+    assert found["original"]["answer"] == found["replay"]["answer"]
+    assert len(json.loads(sophon("trace", "--json").out)) == len(chatted)
+
+
+def test_a_wrong_replay_gets_one_line(chatted: list[dict[str, Any]], sophon: Command) -> None:
+    task = chatted[1]["run_id"]
+    for arguments in (("unknown",), (task, "--chain", "mine"), (task, "--model", "gpt-0"), ()):
+        wrong = sophon("trace", "replay", *arguments)
+        assert wrong.code in (1, 2)
+        assert len([line for line in wrong.err.splitlines() if line.startswith("error: ")]) == 1
+        assert "Traceback" not in wrong.err

@@ -172,7 +172,7 @@ async def test_a_session_keeps_its_model_and_an_unknown_one_is_refused(api, ada:
     assert (await ada.patch("/api/sessions/s", json={"model": model})).json()["model"] == model
     assert (await ada.patch("/api/sessions/s", json={"model": "none such"})).status_code == 404
     both = await ada.patch("/api/sessions/s", json={"title": "About cats", "model": "none such"})
-    assert (both.status_code, (await ada.get("/api/sessions/s")).json()["title"]) == (404, "")
+    assert (both.status_code, (await ada.get("/api/sessions/s")).json()["title"]) == (404, "hello")
     assert (await ada.patch("/api/sessions/s", json={"title": "  "})).status_code == 400
     assert (await ada.patch("/api/sessions/s", json={"model": None})).json()["model"] is None
 

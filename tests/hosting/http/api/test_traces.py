@@ -1,5 +1,6 @@
 """Traces over HTTP: one's own, all of them for operators, and without texts for who may not see them."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +12,7 @@ from sophon.history_redaction import HIDDEN
 from sophon.messages import Usage
 from sophon.stores.traces.contract import TraceWrite
 from sophon.traces.trace import AttemptTrace, NoteTrace, StageTime, ToolTrace, Trace
+from sophon_hosting.chain_factory import build_configured_chain
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -92,3 +94,35 @@ async def test_without_the_permission_no_text_of_a_conversation_is_shown(serve: 
     assert "salary" not in str(others)
     assert mine["notes"][0]["data"]["model"] == "a/m"
     assert mine["usage"]["input_tokens"] == 3
+
+
+async def test_a_running_turn_has_its_trace_up_to_now(serve: Any) -> None:
+    api = await serve()
+    api.host.replace_chain(build_configured_chain(api.host.services))
+    ada, bob = await api.open("ada"), await api.open("bob")
+    sent = (await ada.post("/api/tasks", json={"content": "wait", "session_id": "s"})).json()["task_id"]
+    await api.until(sent, "running")
+    async with asyncio.timeout(60):
+        while not (items := (await ada.get("/api/traces")).json()["items"]):
+            await asyncio.sleep(0)
+    assert [(each["run_id"], each["status"]) for each in items] == [(sent, "running")]
+    assert (await ada.get(f"/api/traces/{sent}")).json()["status"] == "running"
+    assert (await bob.get(f"/api/traces/{sent}")).status_code == 404
+    assert (await bob.get("/api/traces")).json()["items"] == []
+    api.release.set()
+    await api.until(sent, "completed")
+    assert (await ada.get(f"/api/traces/{sent}")).json()["status"] == "completed"
+
+
+async def test_the_messages_of_a_turn_are_those_of_its_reader(api: Any, ada: Any, bob: Any, olga: Any) -> None:
+    tasks = []
+    for content in ("hello", "again"):
+        sent = (await ada.post("/api/tasks", json={"content": content, "session_id": "s"})).json()["task_id"]
+        await api.until(sent, "completed")
+        tasks.append(sent)
+    for client in (ada, olga):
+        items = (await client.get(f"/api/traces/{tasks[1]}/messages")).json()["items"]
+        assert [each["role"] for each in items] == ["user", "assistant"]
+        assert items[0]["content"] == "again"
+    for task in (tasks[1], "unknown"):
+        assert (await bob.get(f"/api/traces/{task}/messages")).status_code == 404

@@ -7,6 +7,7 @@ import pytest
 
 from sophon.errors import NotFound
 from sophon.stores import LoggedEvent, OutboundEntry, Store
+from sophon.stores.events.contract import LogPosition
 from sophon.testing import VirtualClock
 
 
@@ -148,3 +149,23 @@ async def test_without_the_event_there_is_no_entry_and_without_the_entry_no_even
         await log.events.append("s", [with_entry("a", "w:1", run_id="unknown")])
     assert await log.outbox.list(channel="webhook") == []
     assert await log.events.last_seq("s") == 0
+
+
+async def test_where_many_logs_are_is_one_question(log: Store):
+    await log.sessions.get_or_create("t", "ada")
+    await log.events.append("s", events("a", "b"))
+    await log.events.trim("s", 0)
+    found = await log.events.find_positions(["s", "t", "nowhere", *(f"other {number}" for number in range(600))])
+    assert {each: position.seq for each, position in found.items()} == {"s": 2, "t": 0}
+    await log.events.append("t", events("c"))
+    assert (await log.events.find_positions(["t"]))["t"] == LogPosition(found["t"].session, 1)
+    assert await log.events.find_positions([]) == {}
+
+
+async def test_a_later_session_of_the_same_id_is_another_one(log: Store):
+    await log.sessions.get_or_create("last", "ada")  # SQLite may give the number of its last row again
+    before = (await log.events.find_positions(["s"]))["s"]
+    await log.sessions.delete("s")
+    await log.sessions.get_or_create("s", "bob")
+    after = (await log.events.find_positions(["s"]))["s"]
+    assert after.session != before.session

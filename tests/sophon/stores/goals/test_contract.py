@@ -93,7 +93,8 @@ async def test_old_goals_expire_and_live_ones_never(store: Store):
     await store.goals.add(make("old", state="failed", finished_at=NOON))
     await store.goals.add(make("new", state="failed", finished_at=NOON + timedelta(days=2)))
     await store.goals.add(make("live"))
-    assert await store.goals.expire(NOON + timedelta(days=1)) == 1
+    expired = await store.goals.list_expired(NOON + timedelta(days=1))
+    assert [await store.goals.remove(each.id) for each in expired] == [True]
     assert await ids(store) == ["live", "new"]
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.errors import InputError, NotFound, SessionTaken
+from sophon.errors import InputError, NotFound, SessionTaken, StaleRun
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
 from sophon.stores.runs.contract import PendingRun
@@ -48,9 +48,9 @@ def asked(name: str, step: str = "") -> ApprovalRequest:
 
 
 async def waiting(store: Store, *names: str, step: str = "") -> None:
-    """Runs that wait for a person."""
-    await accepted(store, *names)
+    """Runs that wait for a person, each in a session of its own."""
     for name in names:
+        await store.runs.accept(message(name, f"s{name}"))
         await store.runs.begin(name, NOON)
         await store.approvals.get_or_create(asked(name, step), NOON)
         await store.runs.suspend(name, STATE, [asked(name, step).id])
@@ -386,7 +386,8 @@ async def test_ahead_counts_the_queued_runs_that_came_before(store: Store):
 
 
 async def test_unfinished_runs_come_in_the_order_of_acceptance(store: Store):
-    await accepted(store, "d", "c", "b", "a")
+    for name in "dcba":
+        await store.runs.accept(message(name, name))
     await store.runs.begin("b", NOON)
     await store.runs.suspend("b", STATE, ["apr_1"])
     await store.runs.begin("d", NOON)
@@ -406,9 +407,9 @@ async def test_the_unfinished_runs_of_one_session_are_those_of_no_other(store: S
 
 async def test_queued_runs_are_pending_until_they_begin(store: Store):
     await accepted(store, "b", "a")
-    assert await store.runs.list_pending() == [PendingRun("b", False), PendingRun("a", False)]
+    assert await store.runs.list_pending() == [PendingRun("b", False, "s", "ada"), PendingRun("a", False, "s", "ada")]
     await store.runs.begin("b", NOON)
-    assert await store.runs.list_pending() == [PendingRun("a", False)]
+    assert await store.runs.list_pending() == [PendingRun("a", False, "s", "ada")]
 
 
 async def test_runs_that_wait_for_people_are_not_pending(store: Store):
@@ -419,7 +420,7 @@ async def test_runs_that_wait_for_people_are_not_pending(store: Store):
 async def test_a_decision_makes_its_waiting_run_pending_until_it_begins_again(store: Store):
     await waiting(store, "a", "b")
     await store.approvals.decide(asked("b").id, Decision.approve(decided_by="ada"), NOON)
-    assert await store.runs.list_pending() == [PendingRun("b", True)]
+    assert await store.runs.list_pending() == [PendingRun("b", True, "sb", "ada")]
     await store.runs.begin("b", NOON)
     assert await store.runs.list_pending() == []
 
@@ -430,13 +431,13 @@ async def test_a_decision_while_the_run_is_running_is_kept_for_its_suspension(st
     await store.approvals.get_or_create(asked("a"), NOON)
     await store.approvals.decide(asked("a").id, Decision.approve(decided_by="ada"), NOON)
     await store.runs.suspend("a", STATE, [asked("a").id])
-    assert await store.runs.list_pending() == [PendingRun("a", True)]
+    assert await store.runs.list_pending() == [PendingRun("a", True, "s", "ada")]
 
 
 async def test_a_decision_for_a_plan_step_makes_the_plans_run_pending(store: Store):
     await waiting(store, "a", step="/step-1")
     await store.approvals.decide(asked("a", "/step-1").id, Decision.reject("no"), NOON)
-    assert await store.runs.list_pending() == [PendingRun("a", True)]
+    assert await store.runs.list_pending() == [PendingRun("a", True, "sa", "ada")]
 
 
 async def test_a_cancellation_makes_a_run_pending_until_its_outcome(store: Store):
@@ -445,7 +446,7 @@ async def test_a_cancellation_makes_a_run_pending_until_its_outcome(store: Store
     for name in "ab":
         await store.runs.request_cancel(name)
         await store.runs.begin(name, NOON)
-    assert await store.runs.list_pending() == [PendingRun("a", True), PendingRun("b", True)]
+    assert await store.runs.list_pending() == [PendingRun("a", True, "sa", "ada"), PendingRun("b", True, "s", "ada")]
     await store.runs.finish("a", CANCELLED)
     await store.runs.finish("b", CANCELLED)
     await store.runs.request_cancel("a")
@@ -463,19 +464,19 @@ async def test_a_run_that_is_suspended_without_a_question_is_pending(store: Stor
     await accepted(store, "a")
     await store.runs.begin("a", NOON)
     await store.runs.suspend("a", STATE, [])
-    assert await store.runs.list_pending() == [PendingRun("a", True)]
+    assert await store.runs.list_pending() == [PendingRun("a", True, "s", "ada")]
 
 
 async def test_runs_are_listed_the_newest_first_and_by_what_is_asked_for(store: Store):
     for name, session, owner in (("a", "s", "ada"), ("b", "t", "bob"), ("c", "s", "ada"), ("d", "t", "ada")):
         await store.runs.accept(message(name, session, owner))
-    await store.runs.begin("c", NOON)
+    await store.runs.begin("a", NOON)
 
     async def ids(**wanted: object) -> str:
         return "".join(run.id for run in await store.runs.list(**wanted))  # type: ignore[arg-type]
 
     assert (await ids(), await ids(limit=2), await ids(limit=0)) == ("dcba", "dc", "")
-    assert (await ids(session_id="s"), await ids(owner="ada"), await ids(status="queued")) == ("ca", "dca", "dba")
+    assert (await ids(session_id="s"), await ids(owner="ada"), await ids(status="queued")) == ("ca", "dca", "dcb")
     assert await ids(session_id="t", owner="ada", status="queued") == "d"
     assert (await ids(session_id="u"), await ids(owner="eve")) == ("", "")
     assert (await ids(before="c"), await ids(before="d", owner="ada", limit=1), await ids(before="a")) == (
@@ -594,3 +595,48 @@ async def test_the_runs_of_an_account_are_listed_by_their_external_ids_last_firs
     assert await store.runs.list_by_account("schedule", "sch_3", 2) == []
     await store.sessions.delete("s")
     assert await store.runs.list_by_account("schedule", "sch_1", 2) == []
+
+
+async def test_the_text_of_a_run_that_has_not_started_is_replaced(store: Store):
+    await accepted(store, "r")
+    assert await store.runs.replace_text("r", "better", {"chat": 8})
+    run = await store.runs.get("r")
+    assert (run.text, run.origin, run.status, run.starts) == ("better", {"chat": 8}, "queued", 0)
+
+
+async def test_the_text_of_a_run_that_has_started_was_cancelled_or_has_ended_stays(store: Store):
+    await accepted(store, "r")
+    await store.runs.accept(message("q", "elsewhere"))
+    await store.runs.begin("r", NOON)
+    await store.runs.request_cancel("q")
+    for name in ("r", "q"):
+        assert not await store.runs.replace_text(name, "better", {})
+        assert (await store.runs.get(name)).text == f"hello from {name}"
+    await store.runs.finish("r", COMPLETED)
+    assert not await store.runs.replace_text("r", "better", {})
+    with pytest.raises(NotFound):
+        await store.runs.replace_text("nobody", "better", {})
+
+
+async def test_a_run_does_not_begin_with_a_text_that_was_replaced(store: Store):
+    await accepted(store, "r")
+    await store.runs.replace_text("r", "better", {})
+    with pytest.raises(StaleRun):
+        await store.runs.begin("r", NOON, seen_starts=0, seen_text="hello from r", records=[said("no")])
+    assert (await store.runs.get("r")).status == "queued"
+    assert await store.sessions.list_records("s") == []
+    assert (await store.runs.begin("r", NOON, seen_starts=0, seen_text="better")).verdict == "begun"
+
+
+async def test_of_a_replacement_and_a_begin_at_once_the_turn_has_what_the_store_says(store: Store):
+    for number in range(20):
+        name = f"r{number}"
+        await store.runs.accept(message(name, name))
+        text = f"hello from {name}"
+        begun, replaced = await asyncio.gather(
+            store.runs.begin(name, NOON, seen_starts=0, seen_text=text),
+            store.runs.replace_text(name, "better", {}),
+            return_exceptions=True,
+        )
+        assert isinstance(begun, StaleRun) == (replaced is True)
+        assert (await store.runs.get(name)).text == ("better" if replaced else text)

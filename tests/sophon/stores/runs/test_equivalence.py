@@ -26,6 +26,8 @@ from sophon.stores import (
     SessionRecord,
     Store,
 )
+from sophon.stores.run_fence import RunFence
+from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from tests.databases import copy_database
@@ -105,9 +107,9 @@ class TwoHosts(RuleBasedStateMachine):
 
     @rule(run=ids, at=moments, state=states, log=logs, start=starts, entries=entries)
     def begin(self, run: str, at: datetime, state: dict[str, Any], log: int, start: int, entries: list[Any]) -> None:
-        self.same(lambda store: store.runs.begin(run, at))
+        self.same(lambda store: store.runs.begin(run, at, seen_starts=start or None))
         new = self.writes(run, log, start, entries)
-        self.same(lambda store: store.runs.checkpoint(run, state, new))
+        self.same(lambda store: store.runs.checkpoint(run, state, new, start=start or None))
         self.same(lambda store: store.runs.load_logs(run))
 
     @rule(run=ids, state=states, waiting=st.lists(names, max_size=2), cancel=st.booleans(), entries=entries)
@@ -115,7 +117,7 @@ class TwoHosts(RuleBasedStateMachine):
         if cancel:
             self.same(lambda store: store.runs.request_cancel(run))
         new = self.writes(run, 1, 9, entries)
-        self.same(lambda store: store.runs.suspend(run, state, waiting, new))
+        self.same(lambda store: store.runs.suspend(run, state, waiting, new, start=len(waiting) or None))
         self.same(lambda store: store.runs.load_logs(run))
 
     @rule(
@@ -124,6 +126,9 @@ class TwoHosts(RuleBasedStateMachine):
         said=st.lists(records, max_size=2),
         outbound=st.lists(parts, max_size=2),
         events=st.lists(logged, max_size=2),
+        start=st.none() | starts,
+        fences=st.lists(st.builds(RunFence, ids, starts), max_size=1),
+        unless_running=st.booleans(),
     )
     def finish(
         self,
@@ -132,9 +137,21 @@ class TwoHosts(RuleBasedStateMachine):
         said: list[SessionRecord],
         outbound: list[OutboundEntry],
         events: list[LoggedEvent],
+        start: int | None,
+        fences: list[RunFence],
+        unless_running: bool,
     ) -> None:
         self.same(
-            lambda store: store.runs.finish(run, outcome, records=said, outbound=outbound, events=lambda _: events)
+            lambda store: store.runs.finish(
+                run,
+                outcome,
+                records=said,
+                outbound=outbound,
+                events=lambda _: events,
+                staged=StagedWrites(fences=fences),
+                start=start,
+                unless_running=unless_running,
+            )
         )
         self.same(lambda store: store.runs.get(run))
         self.same(lambda store: store.runs.load_logs(run))
@@ -145,6 +162,7 @@ class TwoHosts(RuleBasedStateMachine):
         self.same(lambda store: store.runs.list_unfinished())
         self.same(lambda store: store.runs.list_unfinished(session))
         self.same(lambda store: store.runs.list_pending())
+        self.same(lambda store: store.runs.list_running())
         self.same(lambda store: store.sessions.list(owner))
 
     @rule(new=st.lists(parts, max_size=3), now=moments, limit=limits)
@@ -183,7 +201,8 @@ class TwoHosts(RuleBasedStateMachine):
         self.same(lambda store: store.sessions.get_or_create(session, owner))
         self.same(lambda store: store.sessions.fork(session, new))
         if delete:
-            self.same(lambda store: store.sessions.delete(new))
+            self.same(lambda store: store.sessions.delete(new, unless_unfinished=True))
+            self.same(lambda store: store.sessions.delete(owner))
 
 
 TwoHosts.TestCase.settings = settings(max_examples=examples(10), stateful_step_count=30, deadline=None)

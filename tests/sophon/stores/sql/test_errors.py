@@ -16,6 +16,7 @@ SQLSTATES = {
     "53200": "overloaded",
     "53300": "overloaded",
     "53400": "overloaded",
+    "25P03": "unreachable",
     "25006": "read_only",
     "55P03": "locked",
     "40001": "locked",

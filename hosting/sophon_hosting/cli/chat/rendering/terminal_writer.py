@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Console
 
+from sophon_hosting.cli.chat.rendering.markdown_stream import MarkdownStream, shows_markdown
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
 
 ERASE_LINE = "\r\x1b[2K"
@@ -22,10 +23,15 @@ class TerminalWriter:
         self.in_answer = False
         """Whether that text belongs to the answer."""
         self._has_status = False
+        self._markdown = MarkdownStream(console) if shows_markdown(console) else None
 
     def write_text(self, text: str) -> None:
-        """Write text of the answer; the next text may continue its line."""
+        """Write text of the answer; the next text may continue its line. A terminal shows its Markdown."""
         self.erase_status()
+        if self._markdown is not None:
+            self._markdown.write(text)
+            self.in_line = self._markdown.is_in_line
+            return
         escaped = escape_control_characters(text)
         self.console.out(escaped, end="", highlight=False)
         self.in_line = not escaped.endswith("\n")
@@ -63,6 +69,8 @@ class TerminalWriter:
     def end_line(self) -> None:
         """Erase the status line, and start a new line if the cursor stands behind text."""
         self.erase_status()
+        if self._markdown is not None and self._markdown.finish():
+            self.in_line = False
         if self.in_line:
             self.console.out("")
             self.in_line = False

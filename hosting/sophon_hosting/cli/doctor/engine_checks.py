@@ -1,0 +1,73 @@
+"""Checks of `sophon doctor` on the engines that the settings name, each asked once."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sophon.lazy_dataclass import dataclass
+from sophon.settings import Settings
+from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.cli.doctor.postgresql_checks import check_postgresql
+from sophon_hosting.cli.doctor.rabbitmq_checks import check_rabbitmq
+from sophon_hosting.cli.doctor.redis_checks import check_redis
+
+STORE_CONNECTIONS: Final = 3
+QUEUE_CONNECTIONS: Final = 3
+FANOUT_CONNECTIONS: Final = 1
+"""Connections that one process has open at most: the writer and the readers of the store; those that put, take and
+renew; the one that listens.
+"""
+
+_ENGINES: Final = {
+    "postgres": "postgresql",
+    "postgresql": "postgresql",
+    "redis": "redis",
+    "rediss": "redis",
+    "unix": "redis",
+    "amqp": "rabbitmq",
+    "amqps": "rabbitmq",
+}
+
+
+@dataclass(slots=True)
+class EngineUse:
+    """A server, the settings that name it, and how many connections one process has to it."""
+
+    engine: str
+    url: str
+    settings: tuple[str, ...]
+    connections: int
+
+
+def check_engines(settings: Settings, environment: Mapping[str, str], processes: int) -> Iterator[DoctorFinding]:
+    """Check each server. `processes` is how many live processes use them. Blocks."""
+    for use in list_engines(settings, environment):
+        setting = " and ".join(use.settings)
+        if use.engine == "postgresql":
+            yield from check_postgresql(
+                use.url, setting, connections_per_process=use.connections, processes=max(processes, 1)
+            )
+        else:
+            yield from (check_redis if use.engine == "redis" else check_rabbitmq)(use.url, setting)
+
+
+def list_engines(settings: Settings, environment: Mapping[str, str]) -> list[EngineUse]:
+    """Return the servers of the settings, each once; what has no server, or a URL that cannot be read, has none."""
+    found: dict[str, EngineUse] = {}
+
+    def add(name: str, url: str | None, connections: int) -> None:
+        scheme = (url or "").partition("://")[0].partition("+")[0]
+        engine = _ENGINES.get(scheme)
+        if url is None or engine is None:
+            return
+        use = found.setdefault(url, EngineUse(engine, url, (), 0))
+        use.settings += (name,)
+        use.connections += connections
+
+    store, queue, fanout = settings.store.url, settings.queue, settings.hub.fanout_url
+    add("Store.Url", store.resolve(environment), STORE_CONNECTIONS)
+    if queue.backend != "Memory":
+        own = queue.url or (store if queue.backend == "Postgres" else None)
+        add("Queue.Url", own.resolve(environment) if own is not None else None, QUEUE_CONNECTIONS)
+        hints = fanout or (queue.url if queue.backend == "Redis" else None) or store
+        add("Hub.FanoutUrl", hints.resolve(environment), FANOUT_CONNECTIONS)
+    return list(found.values())

@@ -1,0 +1,79 @@
+"""Checks of `sophon doctor` on a shared queue: who puts and takes, tasks that wait, dead letters."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+
+from sophon.errors import SophonError
+from sophon.services import Services
+from sophon_hosting.cli.doctor.findings import DoctorFinding
+from sophon_hosting.leadership.host_registry import HostDescription
+from sophon_hosting.queue.contract import QueueStatistics
+from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.rendering.value_formatting import format_count
+
+QUEUE_SECONDS = 15.0
+"""Time limit of connecting to a queue and counting it."""
+
+FULL_SHARE = 0.8
+"""Part of the capacity from which on a queue counts as almost full."""
+
+OLD_SECONDS = 300.0
+"""Waiting time of a task from which on it is told."""
+
+DEAD_FIX = "`sophon queue dead` lists them with the reason, `sophon queue retry` runs one again"
+
+
+def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterator[DoctorFinding]:
+    """Warn if no live process of a group runs turns, or none answers clients, or if their versions differ. Pure."""
+    if services.settings.queue.backend == "Memory":
+        return
+    if not hosts:
+        yield DoctorFinding("processes", "no process of this group is running", "warning", "start `sophon serve`")
+        return
+    roles = [each.role for each in hosts]
+    if all(role == "hub" for role in roles):
+        yield DoctorFinding("processes", "none of them runs turns", "warning", "start `sophon worker`")
+    if all(role == "worker" for role in roles):
+        yield DoctorFinding("processes", "none of them answers clients", "warning", "start `sophon serve`")
+    versions = sorted({each.version for each in hosts})
+    if len(versions) > 1:
+        text = f"they have different versions: {', '.join(versions)}"
+        yield DoctorFinding("processes", text, "warning", "complete the update")
+
+
+async def check_queue(services: Services) -> list[DoctorFinding]:
+    """Count a shared queue without taking anything. RabbitMQ's is counted by its hosts only."""
+    settings = services.settings.queue
+    if settings.backend == "Memory":
+        return []
+    if settings.backend == "RabbitMq":
+        return [DoctorFinding("queue", "only a host counts a queue in RabbitMQ: `sophon queue` asks it")]
+    try:
+        queue = build_queue(services)
+        async with asyncio.timeout(QUEUE_SECONDS):
+            await queue.open()
+            try:
+                found = await queue.statistics()
+            finally:
+                await queue.close()
+    except (SophonError, TimeoutError) as error:
+        text = str(error) or f"no answer within {QUEUE_SECONDS:g} s"
+        return [DoctorFinding("queue", f"the queue cannot be counted: {text}", "failed", "see the check of its server")]
+    return list(judge_queue(found, settings.backend))
+
+
+def judge_queue(found: QueueStatistics, backend: str) -> Iterator[DoctorFinding]:
+    """Yield the findings of a queue's counts; the first one is what they are. Pure."""
+    text = f"{backend}: {found.waiting} of {found.capacity} waiting, {found.in_flight} running"
+    if found.waiting >= FULL_SHARE * found.capacity:
+        fix = "start more workers, or raise Queue.Capacity; a full queue refuses messages with `queue_full`"
+        yield DoctorFinding("queue", text, "warning", fix)
+    else:
+        yield DoctorFinding("queue", text)
+    if found.paused:
+        yield DoctorFinding("queue", "the queue is paused: nothing is run", "warning", "`sophon queue resume`")
+    elif found.oldest_waiting_seconds > OLD_SECONDS and not found.in_flight:
+        text = f"a task has waited for {found.oldest_waiting_seconds / 60:.0f} minutes, and none runs"
+        yield DoctorFinding("queue", text, "warning", "start `sophon worker`")
+    if found.dead:
+        yield DoctorFinding("queue", f"{format_count(found.dead, 'dead letter')}", "warning", DEAD_FIX)

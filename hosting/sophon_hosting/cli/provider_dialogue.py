@@ -1,0 +1,120 @@
+"""Dialogue on a terminal that sets up a provider: type, key, model; each is tried before anything is saved."""
+
+import asyncio
+import getpass
+import os
+from dataclasses import replace
+
+from sophon.errors import InputError, TrialFailed
+from sophon.models.model import ModelInfo
+from sophon.models.providers.factory import select_providers
+from sophon.models.providers.model_listing import ModelListing
+from sophon.models.providers.provider_types import OFFLINE
+from sophon.principals import STORE_OPERATOR
+from sophon.services import Services
+from sophon_hosting.cli.bootstrap import create_services, load_cli_settings_with_layers
+from sophon_hosting.cli.console.output import write_lines
+from sophon_hosting.cli.console.stdin_reader import StdinReader
+from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.live_settings.provider_setup import ProviderChoice, ProviderSetup, list_types
+from sophon_hosting.rendering.control_characters import escape_control_characters
+
+MAX_SHOWN_MODELS = 40
+"""Models that are listed; the name of any other can be typed."""
+
+MAX_ATTEMPTS = 3
+"""How often a key or a model is asked for again."""
+
+
+class ProviderDialogue:
+    """Asks for a provider. Nothing is saved before a model has answered; an empty answer ends the dialogue."""
+
+    def __init__(self, options: GlobalOptions) -> None:
+        loaded = load_cli_settings_with_layers(options)
+        self._found = select_providers(loaded.settings, os.environ)
+        self._services: Services = create_services(options, loaded.settings)
+        self._setup = ProviderSetup(LiveSettings([self._services], loaded), self._services, os.environ)
+        self._reader = StdinReader()
+
+    def run(self) -> None:
+        """Run the dialogue. Raises InputError if all attempts failed."""
+        known = [each for each in self._found if each.settings.type != OFFLINE]
+        if known:
+            write_lines([f"Model: {each.provider_id} ({each.reason})." for each in known])
+            return
+        choice = self._ask_type()
+        if choice is None:
+            return
+        found = self._ask_key(choice)
+        if found is None:
+            return
+        choice, listing = found
+        self._ask_model(choice, listing)
+
+    def _ask_type(self) -> ProviderChoice | None:
+        types = list_types()
+        names = [str(each["type"]) for each in types]
+        write_lines(["The offline model answers. Set up another one?", f"  {', '.join(names)}"])
+        answer = self._read("Provider (empty: not now): ").casefold()
+        if not answer:
+            return None
+        if answer not in names:
+            raise InputError(f"{answer!r} is none of {', '.join(names)}")
+        needs_url = types[names.index(answer)]["needs_url"]
+        url = self._read("Address of the server, such as http://localhost:8000/v1: ") if needs_url else ""
+        return ProviderChoice(answer, None, url or None)
+
+    def _ask_key(self, choice: ProviderChoice) -> tuple[ProviderChoice, ModelListing] | None:
+        needs_key = next(each["needs_key"] for each in list_types() if each["type"] == choice.type)
+        for _ in range(MAX_ATTEMPTS):
+            key = getpass.getpass("Key (it is not shown): ").strip()
+            if not key and needs_key:
+                return None
+            tried = replace(choice, key=key or None)
+            try:
+                return tried, asyncio.run(self._setup.list_models(tried))
+            except (TrialFailed, InputError) as error:
+                write_lines([str(error)])
+        raise InputError("no key was accepted; `sophon init` asks again")
+
+    def _ask_model(self, choice: ProviderChoice, listing: ModelListing) -> None:
+        models = listing.models[:MAX_SHOWN_MODELS]
+        lines = [
+            f"  {number:>3}  {escape_control_characters(each.name)}  {describe_price(each)}"
+            for number, each in enumerate(models, 1)
+        ]
+        write_lines(["Models:", *lines])
+        for _ in range(MAX_ATTEMPTS):
+            answer = self._read("Model, by number or name (empty: not now): ")
+            if not answer:
+                return
+            is_number = answer.isdecimal() and 0 < int(answer) <= len(models)
+            name = models[int(answer) - 1].name if is_number else answer
+            try:
+                info = asyncio.run(self._save(choice, name))
+            except (TrialFailed, InputError) as error:
+                write_lines([str(error)])
+                continue
+            write_lines(
+                [
+                    f"{info.id} answers, and is saved. A host that runs already uses it from its next start on.",
+                    f"What it costs: {describe_price(info)}.",
+                ]
+            )
+            return
+        raise InputError("no model was set up; `sophon init` asks again")
+
+    async def _save(self, choice: ProviderChoice, model: str) -> ModelInfo:
+        async with self._services:
+            return await self._setup.save(choice, model, by=STORE_OPERATOR)
+
+    def _read(self, question: str) -> str:
+        return (self._reader.read_line(question) or "").strip()
+
+
+def describe_price(info: ModelInfo) -> str:
+    """Return what a model costs, as a text for people."""
+    if info.prices is not None:
+        return f"${info.prices[0]:g} for a million tokens it reads, ${info.prices[1]:g} for a million it writes"
+    return "price unknown" if info.is_cost_unknown else "free: it runs on a server of your own"

@@ -1,0 +1,74 @@
+"""`/api/audit`: the audit log, and the verification of its chain; for operators only."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from aiohttp import web
+
+from sophon.errors import InputError
+from sophon.stores.audit.contract import AuditFilter, AuditKind
+from sophon.value_rules import ValueRules
+from sophon_hosting.client_api.areas.audit import audit_entry_to_json
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+
+Name = Annotated[str, ValueRules(min_length=1, max_length=200)]
+Risk = Literal["none", "low", "medium", "high", "critical"]
+
+
+class AuditQuery(RequestQuery):
+    """Query of the list: what the entries must have, `before` (a number) and `limit`."""
+
+    event: AuditKind | None = None
+    session_id: Name | None = None
+    chat: Name | None = None
+    principal: Name | None = None
+    tool: Name | None = None
+    capability: Name | None = None
+    risk: Risk | None = None
+    outcome: Name | None = None
+    since: Name | None = None
+    until: Name | None = None
+    before: Annotated[int, ValueRules(ge=1, le=2**53)] | None = None
+    limit: Annotated[int, ValueRules(ge=1, le=200)] = 50
+
+
+def audit_routes() -> list[web.RouteDef]:
+    """Return the routes of this module; all require an operator."""
+    return [web.get("/api/audit", list_entries), web.get("/api/audit/verify", verify_chain)]
+
+
+async def list_entries(request: web.Request) -> web.Response:
+    """List entries, the newest first; `more` says whether there are older ones."""
+    query = parse_query(request, AuditQuery)
+    wanted = AuditFilter(
+        event=query.event,
+        session_id=query.session_id,
+        chat=query.chat,
+        principal=query.principal,
+        tool=query.tool,
+        capability=query.capability,
+        risk=query.risk,
+        outcome=query.outcome,
+        since=parse_time("since", query.since),
+        until=parse_time("until", query.until),
+    )
+    found = await get_authorized_host(request).audit.list(wanted, before=query.before, limit=query.limit + 1)
+    page = found[: query.limit]
+    return json_response({"items": [audit_entry_to_json(each) for each in page], "more": len(found) > len(page)})
+
+
+async def verify_chain(request: web.Request) -> web.Response:
+    """Check every hash; `broken` is the number of the first entry that breaks the chain, `problem` says why."""
+    found = await get_authorized_host(request).audit.verify()
+    return json_response({"entries": found.count, "broken": found.broken, "problem": found.problem})
+
+
+def parse_time(name: str, value: str | None) -> datetime | None:
+    """Return the time of a parameter, in UTC if it names no zone. Raises InputError."""
+    if value is None:
+        return None
+    try:
+        time = datetime.fromisoformat(value)
+        return time.astimezone(UTC) if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise InputError(f"{name}: {value!r} is no time; write 2026-01-31 or 2026-01-31T12:00") from None

@@ -1,0 +1,59 @@
+"""`/api/logs`: the newest log lines of this process, and those that follow; for operators only."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from aiohttp import web
+
+from sophon.value_rules import ValueRules
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
+from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change
+from sophon_hosting.observability.log_buffer import LogBuffer, LogLine
+
+
+class LogQuery(RequestQuery):
+    """Query of the lines: those after a number, of a level or above, with a text."""
+
+    after: Annotated[int, ValueRules(ge=0, le=2**53)] = 0
+    level: Literal["Debug", "Info", "Warning", "Error"] = "Debug"
+    text: Annotated[str, ValueRules(max_length=200)] = ""
+    limit: Annotated[int, ValueRules(ge=1, le=500)] = 200
+    wait: WaitSeconds = 0
+
+
+def log_routes() -> list[web.RouteDef]:
+    """Return the routes of this module; all require an operator."""
+    return [web.get("/api/logs", list_lines)]
+
+
+async def list_lines(request: web.Request) -> web.Response:
+    """Return lines, the oldest first, and `last`, the number after which to ask next. Without any, wait for one."""
+    authorized_host = get_authorized_host(request)
+    authorized_host.require_operator()
+    query = parse_query(request, LogQuery)
+    buffer = get_host(request).log_buffer
+    if buffer is None:
+        return json_response({"items": [], "last": 0})
+    clock = get_host(request).services.clock
+    deadline = clock.monotonic() + query.wait
+    while True:
+        with buffer.watch() as changed:
+            last, lines = buffer.last_number, _find(buffer, query)
+            if lines or not await wait_for_change(request, changed, deadline):
+                return json_response({"items": [_to_json(each) for each in lines], "last": last})
+
+
+def _find(buffer: LogBuffer, query: LogQuery) -> list[LogLine]:
+    level = logging.getLevelNamesMapping()[query.level.upper()]
+    return buffer.list_after(query.after, min_level=level, text=query.text, limit=query.limit)
+
+
+def _to_json(line: LogLine) -> dict[str, Any]:
+    return {
+        "number": line.number,
+        "at": datetime.fromtimestamp(line.created, UTC).isoformat(timespec="milliseconds"),
+        "level": logging.getLevelName(line.level).lower(),
+        "logger": line.logger,
+        "text": line.text,
+    }

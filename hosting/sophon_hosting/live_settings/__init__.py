@@ -1,0 +1,1 @@
+"""Settings that an operator changes while the host runs."""

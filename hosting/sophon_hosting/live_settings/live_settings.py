@@ -1,0 +1,109 @@
+"""The settings of a running host: what they are, where they come from, and the change of those that can change."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from sophon.errors import InputError, NotFound, SettingsError
+from sophon.services import Services
+from sophon.settings.changeable import split_changeable
+from sophon.settings.loader import LoadedSettings
+from sophon.settings.root import Settings
+from sophon.settings.saved_settings import remove_value, set_value
+from sophon_hosting.live_settings.change_audit import record_change
+
+if TYPE_CHECKING:
+    from sophon.settings.effective_rows import SettingRow
+
+log = logging.getLogger("sophon")
+
+
+class LiveSettings:
+    """Changes settings while the host runs: validates, saves, records in the audit log, and applies them.
+
+    Turns that run keep what they began with. `services` is the host's first, then its views with a store of their own.
+    One change at a time. Nothing else is read from the files again: what was edited there holds from the next start on.
+    """
+
+    def __init__(self, services: Sequence[Services], loaded: LoadedSettings) -> None:
+        self.loaded = loaded
+        self.lock = asyncio.Lock()
+        """Held during a change, from reading what was saved to applying it."""
+        self.on_applied: list[Callable[[Settings], None]] = []
+        """Called with the settings after each change."""
+        self._services = services
+
+    async def list(self) -> "list[SettingRow]":
+        """Return all settings with their sources; a secret is its reference, or `***`."""
+        from sophon.settings.effective_rows import list_effective_settings  # lazy: it needs pydantic
+
+        return await asyncio.to_thread(list_effective_settings, self.loaded)
+
+    async def change(self, path: str, value: object, *, by: str) -> "SettingRow":
+        """Set a setting and save it. Raises NotFound, InputError, SettingsError, StoreError; then nothing changed."""
+        parts = _check_changeable(path)
+        async with self.lock:
+            self._check_not_overridden(path)
+            await self._save(set_value(self.loaded.saved.read(), parts, value), path, "set", by)
+        return await self._find(path)
+
+    async def reset(self, path: str, *, by: str) -> "SettingRow":
+        """Remove what was saved for a setting. Raises what `change` raises."""
+        parts = _check_changeable(path)
+        async with self.lock:
+            await self._save(remove_value(self.loaded.saved.read(), parts), path, "reset", by)
+        return await self._find(path)
+
+    def apply(self, loaded: LoadedSettings) -> None:
+        """Let turns that start from now on use these settings."""
+        self.loaded = loaded
+        for services in self._services:
+            services.settings = loaded.settings
+        for listener in self.on_applied:
+            listener(loaded.settings)
+
+    async def _save(self, values: Mapping[str, Any], path: str, outcome: str, by: str) -> None:
+        loaded = self.loaded.with_saved(values)
+        before, after = _read(self.loaded.settings, path), _read(loaded.settings, path)
+        services = self._services[0]
+        change = partial(record_change, services.store, services.clock, by=by, what="settings", name=path)
+        await change(outcome=outcome, details={"from": before, "to": after})
+        try:
+            self.loaded.saved.write(values)
+        except SettingsError as error:
+            await change(outcome="failed", details={"problem": str(error)})
+            raise
+        self.apply(loaded)
+        log.info("the setting %s was changed by %s: %r instead of %r", path, by, after, before)
+
+    def _check_not_overridden(self, path: str) -> None:
+        source = find_override(self.loaded, tuple(path.split(".")))
+        if source is not None:
+            raise InputError(f"{path} is set by {source}, which overrides what would be saved; change it there")
+
+    async def _find(self, path: str) -> "SettingRow":
+        return next(row for row in await self.list() if row.path == path)
+
+
+def find_override(loaded: LoadedSettings, path: tuple[str, ...]) -> str | None:
+    """Return the source that overrides what the host saves: an environment variable or the command line; else None."""
+    sources = [each.source for each in loaded.layers]
+    source = loaded.find_source(path)
+    later = sources[sources.index(loaded.saved_source) + 1 :]
+    return source if source in later else None
+
+
+def _check_changeable(path: str) -> tuple[str, ...]:
+    parts = split_changeable(path)
+    if parts is None:
+        raise NotFound("setting that can change while the host runs", path, [])
+    return parts
+
+
+def _read(settings: Settings, path: str) -> Any:
+    value: Any = settings.model_dump(mode="json", by_alias=True)
+    for part in path.split("."):
+        value = value[part]
+    return value

@@ -1,0 +1,353 @@
+"""Member: one host process at the broker; it finds the process that schedules, or is that process."""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from sophon.errors import QueueUnavailable
+from sophon.failure_log import log_failure
+from sophon_hosting.queue.contract import Delivery
+from sophon_hosting.queue.rabbitmq.beats import Beat
+from sophon_hosting.queue.rabbitmq.calls import CallServer, PendingCalls, perform
+from sophon_hosting.queue.rabbitmq.connection import OPERATION_SECONDS, BrokerConnection, BrokerError
+from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
+from sophon_hosting.queue.rabbitmq.holdings import Holdings
+from sophon_hosting.queue.rabbitmq.records import Inquiry, decode_record, encode_inquiry
+from sophon_hosting.queue.rabbitmq.topology import Topology
+from sophon_hosting.queue.rabbitmq.wire import decode_error, decode_message, encode_message
+
+log = logging.getLogger("sophon")
+
+MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.1, 2.0
+"""Wait before the next attempt to connect; it doubles with each."""
+
+BEAT_SECONDS = 1.0
+"""Longest interval between two beats of the process that schedules."""
+
+SILENCE_BEATS = 3
+"""Beats that may fail to come before a process asks who schedules."""
+
+INQUIRY_SECONDS = 60.0
+"""Time after which the broker drops a question that nobody took."""
+
+BuildCoordinator = Callable[[BrokerConnection, str, Beat], Coordinator]
+"""Builds the coordinator on a connection, for the member of this id, from the newest beat of its predecessor."""
+
+
+class Member:
+    """Connection of one process, opened anew whenever it ends, and the calls of the process that schedules.
+
+    The broker decides which process that is: the queue of entries has a single active consumer. Whoever receives a
+    message of it asks through the same queue; when its own question arrives, it has all that was there before, and
+    begins to serve. It then tells the others by a beat every second. `on_change` is called when another process, or
+    another connection, schedules from now on.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        label: str,
+        topology: Topology,
+        lease_seconds: float,
+        holdings: Holdings,
+        build: BuildCoordinator,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.id = uuid.uuid4().hex[:16]
+        self.beat = Beat()
+        self._url, self._label, self._topology = url, label, topology
+        self._tick_seconds = min(BEAT_SECONDS, lease_seconds / 5)
+        self._heartbeat_seconds = max(2, round(lease_seconds / 2))
+        self._holdings, self._build, self._on_change = holdings, build, on_change
+        self._connection: BrokerConnection | None = None
+        self._coordinator: Coordinator | None = None
+        self._server: CallServer | None = None
+        self._calls = PendingCalls()
+        # Ids of the process that schedules and of its term; None while unknown.
+        self._leader: tuple[str, str] | None = None
+        self._terms = 0
+        self._inquiry = ""
+        self._heard = self._heard_anything = 0.0
+        self._is_away, self._reason = False, "not connected"
+        self._changed = asyncio.Event()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def coordinator(self) -> Coordinator | None:
+        """The coordinator, if this process schedules."""
+        return self._coordinator if self._coordinator is not None and self._coordinator.is_serving else None
+
+    async def open(self) -> None:
+        """Connect, and find who schedules. Raises QueueUnavailable if the broker does not answer."""
+        self._spawn(self._stay_connected())
+        self._spawn(self._tick_forever())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(OPERATION_SECONDS):
+                while self._leader is None and not self._is_away:
+                    await self._changed.wait()
+        if self._connection is None:
+            await self.close()
+            raise QueueUnavailable(self._label, self._reason)
+
+    async def close(self) -> None:
+        """Close the connection; another process goes on with what it had."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        connection = self._connection
+        self._detach("closed")
+        if connection is not None:
+            await connection.close()
+
+    async def call(self, operation: str, *arguments: Any, seconds: float | None = OPERATION_SECONDS) -> Any:
+        """Let the process that schedules perform an operation.
+
+        Raises QueueFull, and QueueUnavailable if none answers within `seconds`, at once while the broker is away; with
+        None it waits.
+        """
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    changed = self._changed
+                    if (coordinator := self.coordinator) is not None:
+                        return await perform(coordinator, self.id, operation, arguments)
+                    if self._leader is not None and self._connection is not None:
+                        fields = await self._call_leader(self._connection, self._leader[0], operation, arguments)
+                        if fields is not None:
+                            return fields["value"]
+                    elif self._is_away and seconds is not None:
+                        raise QueueUnavailable(self._label, self._reason)
+                    else:
+                        await changed.wait()
+        except BrokerError as error:
+            raise QueueUnavailable(self._label, str(error)) from error
+        except TimeoutError as error:
+            raise QueueUnavailable(self._label, "no process that schedules has answered") from error
+
+    async def _call_leader(
+        self, connection: BrokerConnection, leader_id: str, operation: str, arguments: tuple[Any, ...]
+    ) -> dict[str, Any] | None:
+        """Call another process and return its reply; None if another one schedules before it comes."""
+        changed = self._changed
+        call_id, reply = self._calls.begin()
+        message = {"type": "call", "from": self.id, "id": call_id, "operation": operation, "arguments": arguments}
+        waiting = asyncio.ensure_future(changed.wait())
+        try:
+            await connection.send(leader_id, encode_message(message))
+            await asyncio.wait((reply, waiting), return_when=asyncio.FIRST_COMPLETED)
+        except BrokerError:
+            # It is gone, or this process is cut off; the next beat or connection tells.
+            await changed.wait()
+        except asyncio.CancelledError:
+            self._send_later(leader_id, {"type": "cancel", "from": self.id, "id": call_id})
+            if reply.done() and not reply.cancelled():
+                self._give_back(reply.result())
+            raise
+        finally:
+            waiting.cancel()
+            self._calls.end(call_id)
+        if not reply.done():
+            return None
+        fields = reply.result()
+        if "error" in fields:
+            raise decode_error(fields["error"], self._label)
+        return fields
+
+    # What arrives.
+
+    def on_task(self, message_id: str, body: bytes, tag: int, deliveries: int) -> None:
+        """Take a message of the queue of entries, which makes this process the one that schedules."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            content = decode_record(body)
+        except ValueError as error:
+            log.warning("a message of the queue cannot be read, it goes to the dead letters: %s", error)
+            connection.reject(tag)
+            return
+        if self._coordinator is None:
+            self._terms += 1
+            self._inquiry = f"{self.id}.{self._terms}"
+            self._coordinator = self._build(connection, self.id, self.beat)
+            self._spawn(self._ask(connection))
+        coordinator = self._coordinator
+        if not isinstance(content, Inquiry):
+            coordinator.on_record(message_id, content, tag, deliveries)
+            return
+        connection.acknowledge(tag)
+        if coordinator.is_serving:
+            self._spawn(self._announce())
+        elif content.member_id == self._inquiry:
+            self._spawn(self._start(connection, coordinator))
+
+    def on_member_message(self, body: bytes) -> None:
+        """Take a message of another process."""
+        self._heard_anything = _now()
+        try:
+            fields = decode_message(body)
+        except ValueError as error:
+            log.warning("a message of another host cannot be read: %s", error)
+            return
+        kind, sender = fields.get("type"), str(fields.get("from", ""))
+        coordinator = self.coordinator
+        if kind == "beat" and coordinator is None:
+            self._on_beat(sender, fields)
+        elif kind == "reply" and not self._calls.on_reply(fields):
+            self._give_back(fields)
+        elif kind == "stale":
+            self._holdings.drop_stale(fields["tokens"])
+        elif coordinator is None or self._server is None:
+            return
+        elif kind == "call":
+            self._server.on_call(sender, str(fields["id"]), str(fields["operation"]), fields["arguments"])
+        elif kind == "cancel":
+            self._server.on_cancel(sender, str(fields["id"]))
+        elif kind == "greeting":
+            stale = coordinator.claim(sender, fields["open"], fields["ended"])
+            if stale:
+                self._send_later(sender, {"type": "stale", "tokens": stale})
+
+    def _on_beat(self, sender: str, fields: dict[str, Any]) -> None:
+        self.beat, self._heard = Beat.from_fields(fields), _now()
+        leader = (sender, str(fields["term"]))
+        if leader != self._leader:
+            greeting = {"type": "greeting", "from": self.id}
+            held = {"open": self._holdings.list_open(), "ended": self._holdings.list_ended()}
+            self._holdings.settle_all()
+            self._send_later(sender, {**greeting, **held})
+            self._follow(leader)
+
+    def _give_back(self, fields: dict[str, Any]) -> None:
+        """Give back a delivery whose taker has gone meanwhile."""
+        delivery = fields.get("value")
+        if isinstance(delivery, Delivery):
+            self._spawn(self.call("nack", delivery, False, 0.0))
+
+    # Terms.
+
+    async def _start(self, connection: BrokerConnection, coordinator: Coordinator) -> None:
+        """Begin to schedule."""
+        try:
+            await coordinator.start()
+        except BrokerError as error:
+            log.warning("scheduling could not begin: %s", error)
+            await connection.close()
+            return
+        if connection is not self._connection:
+            return
+        self._server = CallServer(coordinator, connection)
+        stale = coordinator.claim(self.id, self._holdings.list_open(), self._holdings.list_ended())
+        self._holdings.settle_all()
+        self._holdings.drop_stale(stale)
+        self._follow((self.id, self._inquiry))
+        await self._announce()
+
+    async def _announce(self) -> None:
+        coordinator, connection = self.coordinator, self._connection
+        if coordinator is not None and connection is not None:
+            self.beat = coordinator.beat()
+            fields = {"type": "beat", "from": self.id, "term": self._inquiry, **self.beat.to_fields()}
+            await connection.broadcast(encode_message(fields))
+
+    async def _ask(self, connection: BrokerConnection) -> None:
+        """Ask through the queue of entries who schedules."""
+        self._heard = _now()
+        inquiry = Inquiry(self._inquiry or self.id)
+        await connection.publish_task(uuid.uuid4().hex, encode_inquiry(inquiry), ttl_seconds=INQUIRY_SECONDS)
+
+    def _follow(self, leader: tuple[str, str] | None) -> None:
+        self._leader = leader
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        self._on_change()
+
+    # Connections.
+
+    async def _stay_connected(self) -> None:
+        backoff_seconds = MIN_BACKOFF_SECONDS
+        while True:
+            connection = BrokerConnection(self._topology, self.id)
+            try:
+                self._connection, self._heard_anything = connection, _now()
+                await connection.open(self._url, self._heartbeat_seconds, self)
+                await self._ask(connection)
+                self._is_away, backoff_seconds = False, MIN_BACKOFF_SECONDS
+                await connection.wait_ended()
+                log.warning("the connection to %s has ended: %s", self._label, connection.reason)
+                self._detach(connection.reason)
+            except BrokerError as error:
+                self._is_away = True
+                self._detach(str(error))
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "the connection to %s failed", self._label)
+                self._detach(str(error))
+            await connection.close()
+            await asyncio.sleep(backoff_seconds)
+            backoff_seconds = min(2 * backoff_seconds, MAX_BACKOFF_SECONDS)
+
+    def _detach(self, reason: str) -> None:
+        coordinator, self._coordinator = self._coordinator, None
+        server, self._server = self._server, None
+        self._connection, self._reason, self._inquiry = None, reason, ""
+        if server is not None:
+            server.stop()
+        if coordinator is not None:
+            coordinator.stop()
+        self._follow(None)
+
+    async def _tick_forever(self) -> None:
+        last = _now()
+        while True:
+            await asyncio.sleep(self._tick_seconds)
+            connection, now = self._connection, _now()
+            gap = now - last - self._tick_seconds
+            last = now
+            if connection is None or not connection.is_open:
+                continue
+            is_silent = now - self._heard_anything > 2 * self._heartbeat_seconds
+            if gap > self._heartbeat_seconds or is_silent:
+                # What it believed to know may be long past; a new connection finds out.
+                connection.end("this process hung" if gap > self._heartbeat_seconds else "the broker is silent")
+                continue
+            try:
+                await self._tick(connection, now)
+            except BrokerError as error:
+                log.debug("the queue's broker did not take a message: %s", error)
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "the task queue could not be looked after")
+            last = _now()
+
+    async def _tick(self, connection: BrokerConnection, now: float) -> None:
+        if (coordinator := self.coordinator) is not None:
+            await coordinator.tick()
+            await self._announce()
+            return
+        if now - self._heard > SILENCE_BEATS * BEAT_SECONDS:
+            await self._ask(connection)
+        await connection.send(self.id, b"{}")
+
+    def _send_later(self, member_id: str, fields: dict[str, Any]) -> None:
+        connection = self._connection
+        if connection is not None:
+            self._spawn(connection.send(member_id, encode_message(fields)))
+
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.create_task(_ignore_trouble(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
+
+
+async def _ignore_trouble(work: Coroutine[Any, Any, object]) -> None:
+    try:
+        await work
+    except (BrokerError, QueueUnavailable) as error:
+        log.debug("the queue's broker did not take a message: %s", error)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,318 @@
+"""Task queue on RabbitMQ as one process sees it."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast
+from urllib.parse import urlsplit
+
+from sophon.clock import Clock, SystemClock
+from sophon.errors import QueueFull, QueueUnavailable, SettingsError
+from sophon.services import Services
+from sophon_hosting.queue.admission import may_enter
+from sophon_hosting.queue.contract import (
+    DeadLetter,
+    Delivery,
+    NackResult,
+    QueueEntry,
+    QueueStatistics,
+    ReservedSlot,
+    TaskQueue,
+)
+from sophon_hosting.queue.drain_rate import MAX_RETRY_AFTER_SECONDS
+from sophon_hosting.queue.drains import PendingDrains
+from sophon_hosting.queue.memory import DEFAULT_CAPACITY, DEFAULT_MAX_DELIVERIES
+from sophon_hosting.queue.rabbitmq.beats import Beat
+from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
+from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
+from sophon_hosting.queue.rabbitmq.holdings import Holdings
+from sophon_hosting.queue.rabbitmq.member import Member
+from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
+from sophon_hosting.queue.rabbitmq.topology import MAX_ENTRIES, Topology
+
+REFRESH_SECONDS = 600.0
+"""Age at which a record is written again: a third of RabbitMQ's consumer time-out (30 min), after which it would close
+the channel of whoever has not acknowledged a message."""
+
+
+class RabbitMqQueue:
+    """`TaskQueue` of several processes on RabbitMQ 3.10 and newer.
+
+    One process at a time schedules, with the queue in memory that a single process has; the broker chooses it, keeps a
+    record of each entry, and gives the records to another process when that one is gone. The other processes call it
+    through the broker. `label` names the broker in errors, by default its address. Leases and time-outs are in real
+    time, on the clock of the process that schedules.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        name: str = "sophon",
+        *,
+        label: str | None = None,
+        capacity: int = DEFAULT_CAPACITY,
+        max_deliveries: int = DEFAULT_MAX_DELIVERIES,
+        owner_share: float = 1.0,
+        lease_seconds: float = 30.0,
+        refresh_seconds: float = REFRESH_SECONDS,
+        max_length: int = MAX_ENTRIES,
+        clock: Clock | None = None,
+    ) -> None:
+        if capacity < 1 or max_deliveries < 1:
+            raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")
+        if not 0 < owner_share <= 1:
+            raise ValueError(f"owner_share ({owner_share}) must be above 0 and at most 1")
+        self._capacity, self._owner_share, self._max_deliveries = capacity, owner_share, max_deliveries
+        self._lease_seconds, self._refresh_seconds = lease_seconds, refresh_seconds
+        self._clock = clock or SystemClock()
+        self._holdings = Holdings()
+        topology = Topology(name, max_length)
+        self._member = Member(
+            url,
+            label or describe_broker(url),
+            topology,
+            lease_seconds,
+            self._holdings,
+            self._build_coordinator,
+            self._restart_takes,
+        )
+        self._reserved: Counter[str] = Counter()
+        self._takes: set[asyncio.Task[Delivery]] = set()
+        self._running = asyncio.Event()
+        self._running.set()
+        self._drains = PendingDrains()
+        self._returns: set[asyncio.Task[object]] = set()
+
+    @property
+    def is_shared(self) -> bool:
+        """True: other processes put into this queue and take from it."""
+        return True
+
+    @property
+    def lease_seconds(self) -> float | None:
+        """Duration of a delivery lease."""
+        return self._lease_seconds
+
+    async def open(self) -> None:
+        """Connect. Raises QueueUnavailable if the broker does not answer."""
+        await self._member.open()
+
+    async def close(self) -> None:
+        """Give back what was taken and is not done, and disconnect."""
+        self._running.clear()
+        self._restart_takes()
+        await asyncio.gather(*self._returns, return_exceptions=True)
+        await self._member.close()
+
+    def reserve(self, owner: str = "") -> ReservedSlot:
+        """Reserve a slot, by the newest counts that this process knows. Raises QueueFull."""
+        try:
+            if (coordinator := self._member.coordinator) is not None:
+                coordinator.queue.check_admission(owner, self._reserved)
+            else:
+                self._check_admission(owner, self._member.beat)
+        except QueueFull as error:
+            raise self._refuse(error) from None
+        self._reserved[owner] += 1
+
+        def end() -> None:
+            self._reserved[owner] -= 1
+            if not self._reserved[owner]:
+                del self._reserved[owner]
+
+        async def admit(entry: QueueEntry) -> int:
+            return await self.put(entry, force=True)
+
+        return ReservedSlot(admit, end)
+
+    async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
+        """Enqueue an entry and return its position. Raises QueueFull and QueueUnavailable."""
+        try:
+            return int(await self._member.call("put", entry, force, dict(self._reserved)))
+        except QueueFull as error:
+            raise self._refuse(error) from None
+
+    async def take(self) -> Delivery:
+        """Wait for the next entry."""
+        while True:
+            await self._running.wait()
+            take = asyncio.create_task(self._take_once())
+            self._takes.add(take)
+            try:
+                await asyncio.wait((take,))
+            except asyncio.CancelledError:
+                # It may have a delivery, or get one although it is cancelled.
+                take.cancel()
+                take.add_done_callback(self._give_back)
+                raise
+            finally:
+                self._takes.discard(take)
+            if not take.cancelled() and not isinstance(take.exception(), QueueUnavailable):
+                return take.result()
+
+    async def ack(self, delivery: Delivery) -> bool:
+        """Acknowledge the delivery.
+
+        If that raises QueueUnavailable, it is done when this process finds the broker again, if it is not too late.
+        """
+        self._holdings.end(delivery)
+        try:
+            is_open = bool(await self._member.call("ack", delivery))
+            self._holdings.settle(delivery)
+        finally:
+            self._end_drains()
+        return is_open
+
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
+        """Give the entry back; if that raises QueueUnavailable, it comes back without being counted."""
+        self._holdings.drop(delivery)
+        try:
+            return cast("NackResult", await self._member.call("nack", delivery, is_counted, delay_seconds))
+        finally:
+            self._end_drains()
+
+    async def renew(self, delivery: Delivery) -> bool:
+        """Renew the lease. Return False if it was lost."""
+        is_open = bool(await self._member.call("renew", delivery))
+        if not is_open:
+            self._holdings.drop(delivery)
+            self._end_drains()
+        return is_open
+
+    async def hold_lane(self, session_id: str, task_id: str) -> bool:
+        """Restrict the lane to this task. Return False if another task holds it."""
+        return bool(await self._member.call("hold_lane", session_id, task_id))
+
+    async def release_lane(self, session_id: str, task_id: str) -> bool:
+        """End the hold of this task. Return False if it does not hold the lane."""
+        return bool(await self._member.call("release_lane", session_id, task_id))
+
+    async def remove(self, task_id: str) -> bool:
+        """Remove a waiting entry or a dead letter. Return False if there is none."""
+        return bool(await self._member.call("remove", task_id))
+
+    async def find_missing(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+        """Return the entries whose tasks neither wait nor are in flight nor are dead letters."""
+        return cast("list[QueueEntry]", await self._member.call("find_missing", [*entries]))
+
+    async def position(self, task_id: str) -> int | None:
+        """Return the number of entries that are delivered before the task; None if it does not wait."""
+        return cast("int | None", await self._member.call("position", task_id))
+
+    async def estimate_position(self, entry: QueueEntry) -> int:
+        """Return the position that a new `run` would get."""
+        return int(await self._member.call("estimate_position", entry))
+
+    async def pause(self) -> None:
+        """Take nothing in this process until `resume`; others go on."""
+        self._running.clear()
+        await self._cancel_takes()
+
+    async def resume(self) -> None:
+        """Take again; aborts a waiting drain."""
+        self._running.set()
+        self._drains.end(drained=False)
+
+    async def drain(self) -> bool:
+        """Pause, and wait until this process has no delivery. Return False if aborted by `resume`."""
+        await self.pause()
+        return True if not self._holdings else await self._drains.wait()
+
+    async def list_dead_letters(self) -> list[DeadLetter]:
+        """Return the dead letters, oldest first."""
+        return cast("list[DeadLetter]", await self._member.call("list_dead_letters"))
+
+    async def retry_dead_letter(self, task_id: str) -> bool:
+        """Enqueue a dead letter as a new entry. Return False if there is none."""
+        return bool(await self._member.call("retry_dead_letter", task_id))
+
+    async def statistics(self) -> QueueStatistics:
+        """Return the numbers of all processes; `reserved` and `paused` are of this one."""
+        found = cast("QueueStatistics", await self._member.call("statistics"))
+        return replace(found, reserved=self._reserved.total(), paused=not self._running.is_set())
+
+    def _refuse(self, error: QueueFull) -> QueueFull:
+        """Return the error for the sender; while this process is paused, it promises nothing soon."""
+        if self._running.is_set():
+            return error
+        return QueueFull(error.capacity, MAX_RETRY_AFTER_SECONDS, owner_waiting=error.owner_waiting)
+
+    def _check_admission(self, owner: str, beat: Beat) -> None:
+        held = beat.owners.get(owner, 0) + self._reserved[owner]
+        total = beat.waiting + self._reserved.total()
+        if not may_enter(held, total, self._capacity, self._owner_share):
+            raise QueueFull(
+                self._capacity, beat.retry_after_seconds, owner_waiting=held if total < self._capacity else None
+            )
+
+    def _build_coordinator(self, connection: BrokerConnection, member_id: str, beat: Beat) -> Coordinator:
+        queue = ScheduledQueue(
+            self._capacity,
+            max_deliveries=self._max_deliveries,
+            owner_share=self._owner_share,
+            clock=self._clock,
+            delivered_before=beat.delivered,
+        )
+        queue.raise_tokens(beat.token)
+        return Coordinator(connection, member_id, queue, self._clock, self._lease_seconds, self._refresh_seconds)
+
+    async def _take_once(self) -> Delivery:
+        delivery = cast("Delivery", await self._member.call("take", seconds=None))
+        self._holdings.add(delivery)
+        return delivery
+
+    def _restart_takes(self) -> None:
+        """Let those who take ask again, if they may: another process schedules, or this one has paused."""
+        for take in self._takes:
+            take.cancel()
+
+    async def _cancel_takes(self) -> None:
+        """End all takes; what one of them has got at this moment is delivered."""
+        takes = [*self._takes]
+        self._restart_takes()
+        if takes:
+            await asyncio.wait(takes)
+
+    def _give_back(self, take: asyncio.Task[Delivery]) -> None:
+        """Give back what came for a taker that has gone."""
+        if take.cancelled() or take.exception() is not None:
+            return
+        task = asyncio.create_task(self._return(take.result()))
+        self._returns.add(task)
+        task.add_done_callback(self._returns.discard)
+
+    async def _return(self, delivery: Delivery) -> None:
+        try:
+            await self.nack(delivery, is_counted=False)
+        except QueueUnavailable:
+            return  # this process does not claim it any more, so it is given back when the broker is there
+
+    def _end_drains(self) -> None:
+        if not self._holdings:
+            self._drains.end(drained=True)
+
+
+def build_rabbitmq_queue(services: Services, owner_share: float) -> TaskQueue:
+    """Build the queue of `Queue.Url`. Raises SettingsError without it."""
+    settings = services.settings.queue
+    url = settings.url.resolve(os.environ) if settings.url is not None else None
+    if url is None:
+        raise SettingsError(["Queue.Url: the backend RabbitMq needs the URL of its server"])
+    return RabbitMqQueue(
+        url,
+        settings.name,
+        label=describe_broker(url),
+        capacity=settings.capacity,
+        max_deliveries=settings.max_deliveries,
+        owner_share=owner_share,
+        lease_seconds=settings.lease.total_seconds(),
+        clock=services.clock,
+    )
+
+
+def describe_broker(url: str) -> str:
+    """Return the broker's address without its secrets."""
+    parts = urlsplit(url)
+    return f"RabbitMQ at {parts.hostname or 'localhost'}:{parts.port or (5671 if parts.scheme == 'amqps' else 5672)}"

@@ -1,0 +1,266 @@
+"""Task queue on Redis Streams, for several hosts. The rules are Lua scripts, each of which is one step."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from sophon.clock import Clock, SystemClock
+from sophon.errors import QueueUnavailable, SettingsError
+from sophon.services import Services
+from sophon_hosting.queue.contract import (
+    DeadLetter,
+    Delivery,
+    NackResult,
+    QueueEntry,
+    QueueStatistics,
+    ReservedSlot,
+)
+from sophon_hosting.queue.drains import PendingDrains
+from sophon_hosting.queue.known_counts import KnownCounts
+from sophon_hosting.queue.redis_streams.connection import RedisConnection
+from sophon_hosting.queue.redis_streams.taking import Taker
+
+REFRESH_SECONDS = 1.0
+"""Time after which the counts of all owners are asked for."""
+
+MISSING_BATCH = 500
+"""Tasks of one question of `find_missing`."""
+
+
+def build_redis_queue(services: Services, owner_share: float) -> "RedisStreamsQueue":
+    """Build the queue of `Queue.Backend: Redis` from the settings of the services."""
+    queue = services.settings.queue
+    url = queue.url.resolve(os.environ) if queue.url is not None else None
+    if not url:
+        raise SettingsError(["Queue.Url: the URL of the Redis server is missing or empty"])
+    return RedisStreamsQueue(
+        url,
+        queue.name,
+        capacity=queue.capacity,
+        max_deliveries=queue.max_deliveries,
+        owner_share=owner_share,
+        lease_seconds=queue.lease.total_seconds(),
+        clock=services.clock,
+    )
+
+
+class RedisStreamsQueue:
+    """`TaskQueue` on Redis 7.0 or newer, or Valkey; see docs/queues.md for what it promises.
+
+    Queues with the same `url` and `name` are one queue. `lease_seconds` is the time without `renew` after which a
+    delivery is lost; the rest is as for `MemoryQueue`. Times are those of the server. For one event loop.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        capacity: int,
+        max_deliveries: int,
+        owner_share: float = 1.0,
+        lease_seconds: float = 30.0,
+        clock: Clock | None = None,
+    ) -> None:
+        if capacity < 1 or max_deliveries < 1:
+            raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")
+        self._clock = clock or SystemClock()
+        self._connection = RedisConnection(url, name)
+        self._lease_seconds = lease_seconds
+        self._consumer = f"{socket.gethostname()}-{os.getpid()}-{self._clock.new_nonce()}"
+        self._counts = KnownCounts(capacity, owner_share)
+        self._unpaused = asyncio.Event()
+        self._unpaused.set()
+        self._drains = PendingDrains()
+        self._taker = Taker(
+            self._connection,
+            self._consumer,
+            self._counts,
+            self._unpaused,
+            self._clock,
+            lease_seconds=lease_seconds,
+            max_deliveries=max_deliveries,
+        )
+        self._refreshing: asyncio.Task[None] | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """True: all hosts with the same server and name share it."""
+        return True
+
+    @property
+    def lease_seconds(self) -> float | None:
+        """Duration of a lease."""
+        return self._lease_seconds
+
+    async def open(self) -> None:
+        """Connect. Raises QueueUnavailable if the server is not there."""
+        await self._connection.ping()
+        await self._count()
+        self._refreshing = asyncio.create_task(self._refresh())
+
+    async def close(self) -> None:
+        """Leave the queue, which stays as it is."""
+        if self._refreshing is not None:
+            self._refreshing.cancel()
+            await asyncio.gather(self._refreshing, return_exceptions=True)
+        await self._taker.close()
+        with suppress(QueueUnavailable):
+            await self._connection.run("leave", self._consumer)
+        await self._connection.close()
+
+    def reserve(self, owner: str = "") -> ReservedSlot:
+        """Reserve a slot by the newest counts. Raises QueueFull."""
+        self._counts.check(owner, is_paused=self._is_paused)
+        return ReservedSlot(self._admit, self._counts.reserve(owner))
+
+    async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
+        """Enqueue an entry and return its position. Raises QueueFull, except for forced, `resume` and known entries."""
+        counts = self._counts
+        position, known = await self._connection.run(
+            "put",
+            entry.task_id,
+            entry.session_id,
+            entry.kind,
+            entry.owner,
+            int(force),
+            counts.capacity,
+            counts.owner_share,
+            counts.reserved_by(entry.owner),
+            counts.reserved,
+        )
+        self._counts.learn(*known)
+        if position is None:
+            raise counts.refusal(entry.owner, is_paused=self._is_paused)
+        return int(position)
+
+    async def take(self) -> Delivery:
+        """Wait for the next entry. What a cancelled call would get is given back."""
+        return await self._taker.take()
+
+    async def ack(self, delivery: Delivery) -> bool:
+        """Acknowledge the delivery. Return False if it had already ended."""
+        seconds = self._taker.running_seconds(delivery)
+        try:
+            done, known = await self._connection.run("ack", delivery.entry.task_id, delivery.fencing_token)
+        finally:
+            self._end(delivery)
+        self._counts.learn(*known)
+        if done and seconds is not None:
+            self._counts.record_completion(seconds)
+        return bool(done)
+
+    async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
+        """Return the entry to the front of its lane or, after the last delivery, to the dead letters."""
+        try:
+            return await self._taker.nack(delivery, is_counted=is_counted, delay_seconds=delay_seconds)
+        finally:
+            self._end(delivery)
+
+    async def renew(self, delivery: Delivery) -> bool:
+        """Renew the lease. Return False if it was lost."""
+        renewed = await self._connection.run("renew", delivery.entry.task_id, delivery.fencing_token, self._consumer)
+        if not renewed:
+            self._end(delivery)
+        return bool(renewed)
+
+    async def hold_lane(self, session_id: str, task_id: str) -> bool:
+        """Restrict the session's lane to this task. Return False if another task holds it."""
+        return bool(await self._connection.run("hold", session_id, task_id))
+
+    async def release_lane(self, session_id: str, task_id: str) -> bool:
+        """End the hold of this task. Return False if it does not hold the lane."""
+        return bool(await self._connection.run("release", session_id, task_id))
+
+    async def remove(self, task_id: str) -> bool:
+        """Remove a waiting entry or a dead letter. Return False if there is none."""
+        return await self._run_counted("remove", task_id)
+
+    async def find_missing(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
+        """Return the entries whose tasks neither wait nor are in flight nor are dead letters."""
+        missing: list[QueueEntry] = []
+        for start in range(0, len(entries), MISSING_BATCH):
+            batch = entries[start : start + MISSING_BATCH]
+            numbers = await self._connection.run("missing", *(entry.task_id for entry in batch))
+            missing += [batch[number] for number in numbers]
+        return missing
+
+    async def position(self, task_id: str) -> int | None:
+        """Return the number of entries that are delivered before the task; None if it does not wait."""
+        position = await self._connection.run("position", task_id)
+        return None if position is None else int(position)
+
+    async def estimate_position(self, entry: QueueEntry) -> int:
+        """Return the position that a new `run` would get."""
+        return int(await self._connection.run("estimate", entry.task_id, entry.session_id, entry.owner))
+
+    async def pause(self) -> None:
+        """Stop delivering to this process until `resume`."""
+        self._unpaused.clear()
+
+    async def resume(self) -> None:
+        """Deliver again; aborts a waiting drain."""
+        self._unpaused.set()
+        self._drains.end(drained=False)
+
+    async def drain(self) -> bool:
+        """Pause, and wait until nothing of this process is in flight. Return False if aborted by `resume`."""
+        self._unpaused.clear()
+        return await self._drains.wait() if self._taker.has_open else True
+
+    async def list_dead_letters(self) -> list[DeadLetter]:
+        """Return the dead letters, oldest first."""
+        return [
+            DeadLetter(QueueEntry(task, session, kind, owner), count, datetime.fromtimestamp(died_us / 1e6, UTC))
+            for task, session, kind, owner, count, died_us in await self._connection.run("dead_letters")
+        ]
+
+    async def retry_dead_letter(self, task_id: str) -> bool:
+        """Enqueue a dead letter as a new entry. Return False if there is none."""
+        return await self._run_counted("retry", task_id)
+
+    async def statistics(self) -> QueueStatistics:
+        """Return a snapshot of the queue of all hosts; slots and pause are of this process."""
+        waiting, in_flight, held, dead, delivered, oldest_us = await self._connection.run("statistics")
+        return QueueStatistics(
+            waiting=waiting,
+            reserved=self._counts.reserved,
+            in_flight=in_flight,
+            held_lanes=held,
+            dead=dead,
+            capacity=self._counts.capacity,
+            paused=self._is_paused,
+            delivered_total=delivered,
+            oldest_waiting_seconds=max(oldest_us, 0) / 1e6,
+        )
+
+    @property
+    def _is_paused(self) -> bool:
+        return not self._unpaused.is_set()
+
+    async def _admit(self, entry: QueueEntry) -> int:
+        return await self.put(entry, force=True)
+
+    async def _run_counted(self, script: str, task_id: str) -> bool:
+        done, known = await self._connection.run(script, task_id)
+        self._counts.learn(*known)
+        return bool(done)
+
+    async def _refresh(self) -> None:
+        """Ask for the counts again and again; what other processes did comes with no reply while this one is idle."""
+        while True:
+            await self._clock.sleep(REFRESH_SECONDS)
+            with suppress(QueueUnavailable):
+                await self._count()
+
+    async def _count(self) -> None:
+        in_flight, owners = await self._connection.run("counts")
+        names, numbers = owners[::2], map(int, owners[1::2])
+        self._counts.learn_all(in_flight, dict(zip(names, numbers, strict=True)))
+
+    def _end(self, delivery: Delivery) -> None:
+        if not self._taker.end(delivery):
+            self._drains.end(drained=True)

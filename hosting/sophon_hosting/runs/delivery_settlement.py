@@ -1,0 +1,95 @@
+"""Settlement of deliveries: what a worker tells the queue when a turn has ended, was suspended or is tried again."""
+
+import logging
+from collections.abc import Awaitable
+from contextlib import suppress
+
+from sophon.errors import QueueUnavailable
+from sophon.failure_log import log_failure
+from sophon.services import Services
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.queue.contract import Delivery, TaskQueue
+from sophon_hosting.runs.abnormal_termination import RunTerminator
+from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
+from sophon_hosting.runs.lease_renewal import LeaseRenewal
+from sophon_hosting.runs.runs_elsewhere import give_back
+from sophon_hosting.runs.store_retry import INITIAL_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, write_until_stored
+
+log = logging.getLogger("sophon")
+
+
+class DeliverySettlement:
+    """Ends the deliveries of a worker: acked, given back with a delay, or left to the worker that has them now."""
+
+    def __init__(
+        self,
+        services: Services,
+        queue: TaskQueue,
+        active_runs: ActiveRuns,
+        terminator: RunTerminator,
+        event_bus: EventBus,
+        leases: LeaseRenewal,
+    ) -> None:
+        self._services, self._queue, self._active_runs = services, queue, active_runs
+        self._terminator, self._event_bus, self._leases = terminator, event_bus, leases
+
+    async def ack(self, active_run: ActiveRun, delivery: Delivery) -> None:
+        """Ack the delivery of a run that has its outcome, whose lane becomes free, or that is suspended."""
+        entry = delivery.entry
+        if not active_run.is_suspended:
+            if active_run.may_have_asked and active_run.run is not None:
+                run = active_run.run
+                await write_until_stored(self._services, active_run, lambda: self._terminator.withdraw_approvals(run))
+            await self._queue.release_lane(entry.session_id, entry.task_id)
+        self._release(active_run, delivery)
+        await self._queue.ack(delivery)
+
+    async def give_back(self, active_run: ActiveRun, delivery: Delivery, *, is_counted: bool) -> None:
+        """Give a run without an outcome back to the queue, which delivers it again after a back-off.
+
+        What the run used is recorded before, and what it has staged is stored: the next start reads it. One whose lease
+        was lost is another worker's, and one that is interrupted by a shutdown is delivered again at once.
+        """
+        await self._record_lost_usage(active_run)
+        self._release(active_run, delivery)
+        if active_run.is_elsewhere:
+            await give_back(active_run, delivery, self._queue, self._services.store.runs)
+            return
+        if active_run.has_lost_lease:
+            return
+        delay_seconds = 0.0
+        if not active_run.is_interrupted:
+            delay_seconds = min(INITIAL_BACKOFF_SECONDS * 2 ** (delivery.delivery_count - 1), MAX_BACKOFF_SECONDS)
+        result = await self._queue.nack(delivery, is_counted=is_counted, delay_seconds=delay_seconds)
+        if result == "dead":
+            count = delivery.delivery_count
+            await write_until_stored(
+                self._services, active_run, lambda: self._terminator.give_up(active_run.task_id, count)
+            )
+
+    async def leave(self, delivery: Delivery, delay_seconds: float = INITIAL_BACKOFF_SECONDS) -> None:
+        """End a delivery that could not be settled, so that a drain does not wait for it and its lane goes on.
+
+        Each queue forgets it here even if its server cannot be reached; one that has ended already stays as it is.
+        """
+        with suppress(QueueUnavailable):
+            await self._queue.nack(delivery, is_counted=False, delay_seconds=delay_seconds)
+
+    def _release(self, active_run: ActiveRun, delivery: Delivery) -> None:
+        self._leases.release(active_run)
+        if self._queue.is_shared and not active_run.has_outcome:
+            # Its next start may be another process's; this one would keep what it knows of it for ever.
+            self._event_bus.forget_run(delivery.entry.session_id, delivery.entry.task_id)
+        self._active_runs.remove(active_run)
+
+    async def _record_lost_usage(self, active_run: ActiveRun) -> None:
+        def record() -> Awaitable[None]:
+            return self._terminator.record_lost_usage(active_run)
+
+        try:
+            if active_run.is_interrupted:
+                await record()
+            else:
+                await write_until_stored(self._services, active_run, record)
+        except Exception as error:  # noqa: BLE001 - logged; the delivery must be settled whatever happens here
+            log_failure(log, error, "the usage of run %s could not be recorded", active_run.task_id)

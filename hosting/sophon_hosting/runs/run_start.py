@@ -1,0 +1,67 @@
+"""Start of a run: what the store has of it, and whether it begins."""
+
+from sophon.services import Services
+from sophon.stores.run_fence import RunFence
+from sophon.stores.runs.contract import BeginResult, BeginVerdict, Run
+from sophon.stores.runs.transitions import begin_run
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.runs.accepted_runs import AcceptedRuns
+from sophon_hosting.runs.active_runs import ActiveRun
+from sophon_hosting.runs.outcomes import begin_fence
+from sophon_hosting.runs.recovery import has_decision
+
+
+class RunStarter:
+    """Reads runs that were delivered, and begins them.
+
+    `is_shared`: several processes share the queue. `begins_in_chain`: the chain begins a run, with the first records of
+    its turn.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        event_bus: EventBus,
+        accepted_runs: AcceptedRuns,
+        *,
+        is_shared: bool,
+        begins_in_chain: bool,
+    ) -> None:
+        self._services, self._event_bus, self._accepted_runs = services, event_bus, accepted_runs
+        self._is_shared, self._begins_in_chain = is_shared, begins_in_chain
+
+    async def load(self, task_id: str) -> Run:
+        """Return the run as the store has it. Raises NotFound, StoreError."""
+        # What this process has accepted may have been started by another one since.
+        accepted = None if self._is_shared else self._accepted_runs.take(task_id)
+        return accepted or await self._services.store.runs.get(task_id)
+
+    async def is_waiting_for_people(self, run: Run) -> bool:
+        """Return whether a suspended run was delivered though nobody has decided: the worker that suspended it died
+        before its ack.
+        """
+        if run.status != "suspended" or run.cancel_requested or not self._is_shared:
+            return False
+        return not await has_decision(self._services.store, run)
+
+    async def begin(self, active_run: ActiveRun, stored: Run) -> BeginVerdict:
+        """Begin the run, unless its chain does that with the first records of the turn. Raises NotFound, StoreError."""
+        start = begin_run(stored, self._services.clock.now())
+        active_run.must_begin = start.verdict == "begun" and self._begins_in_chain and start.run.checkpoint is None
+        if start.verdict == "begun" and not active_run.must_begin:
+            start = await self._begin_in_store(active_run, stored)
+        active_run.run, active_run.waits_for = start.run, start.waits_for
+        # A killed process may have left a question that a running call had asked.
+        active_run.may_have_asked = start.run.starts > 1
+        if start.verdict == "begun" and not active_run.must_begin:
+            begin_fence(active_run, self._event_bus)
+        return start.verdict
+
+    async def _begin_in_store(self, active_run: ActiveRun, stored: Run) -> BeginResult:
+        # Before the write, which completes also if the turn is cancelled meanwhile.
+        active_run.fence = RunFence(stored.id, stored.starts + 1)
+        now = self._services.clock.now()
+        start = await self._services.store.runs.begin(stored.id, now, seen_starts=stored.starts, seen_text=stored.text)
+        if start.verdict != "begun":
+            active_run.fence = None
+        return start

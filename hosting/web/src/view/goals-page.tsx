@@ -1,0 +1,91 @@
+// Goals page: what the host works on by itself, with progress, and the buttons that pause and end it.
+import { useEffect, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { reportErrors } from "../model/app-state";
+import { routeUrl } from "../model/router";
+import { toOneLine } from "../text/escape-controls";
+import { formatPercent, formatTime } from "../text/format";
+import { t } from "../text/translate";
+import { sendJson } from "../wire/http-api";
+import type { GoalInfo } from "../wire/protocol";
+import { ActionButton } from "./controls";
+import { EmptyState, useLoaded } from "./loaded-items";
+import { stateLabel } from "../text/state-labels";
+
+const REFRESH_MS = 3_000;
+const ENDED = new Set(["completed", "failed", "cancelled", "archived"]);
+
+export function GoalsPage(): JSX.Element {
+  const [found, reload] = useLoaded<{ items: GoalInfo[] }>("/api/goals");
+  const works = found?.items.some((goal) => !ENDED.has(goal.state)) === true;
+  useEffect(() => {
+    if (!works) return;
+    const timer = setInterval(reload, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [works]);
+  return (
+    <section class="info-page">
+      <h2>{t("Goals")}</h2>
+      <p class="hint">{t("Plans that the host works on by itself, within budgets; each reports to its conversation.")}</p>
+      <NewGoal onMade={reload} />
+      {found?.items.length === 0 && <EmptyState title={t("No goals.")}>{t("Describe one above; the host plans its steps and asks before it does what is risky.")}</EmptyState>}
+      <ul class="rows">{found?.items.map((goal) => <Entry key={goal.goal_id} goal={goal} onChange={reload} />)}</ul>
+    </section>
+  );
+}
+
+function NewGoal({ onMade }: { onMade: () => void }): JSX.Element {
+  const [title, setTitle] = useState("");
+  const [description, setDescription] = useState("");
+  const make = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (await reportErrors(() => sendJson("POST", "/api/goals", { title, description }))) {
+      setTitle("");
+      setDescription("");
+      onMade();
+    }
+  };
+  return (
+    <form class="new-row" onSubmit={(event) => void make(event)}>
+      <label>
+        {t("Goal")}
+        <input value={title} maxLength={200} onInput={(event) => setTitle(event.currentTarget.value)} />
+      </label>
+      <label>
+        {t("Description")} <span class="hint">{t("(optional)")}</span>
+        <input value={description} maxLength={4000} onInput={(event) => setDescription(event.currentTarget.value)} />
+      </label>
+      <button type="submit" class="primary" disabled={title.trim() === ""}>{t("Begin")}</button>
+    </form>
+  );
+}
+
+function Entry({ goal, onChange }: { goal: GoalInfo; onChange: () => void }): JSX.Element {
+  const name = toOneLine(goal.title, 80);
+  const isPaused = goal.state === "paused";
+  const act = (verb: string) => async (): Promise<void> => {
+    if (await reportErrors(() => sendJson("POST", `/api/goals/${encodeURIComponent(goal.goal_id)}/${verb}`))) onChange();
+  };
+  return (
+    <li>
+      <p>
+        <a href={routeUrl({ page: "session", id: goal.session_id })}>{name}</a>
+      </p>
+      <div class="gauge" role="progressbar" aria-label={t("Progress of {name}", { name })} aria-valuenow={goal.progress} aria-valuemin={0} aria-valuemax={100}>
+        <span style={{ width: `${goal.progress}%` }} />
+      </div>
+      <div class="row-end">
+        <span class="hint">
+          {stateLabel(goal.state)}, {formatPercent(goal.progress)} · {toOneLine(goal.autonomy, 20)} · <time dateTime={goal.updated_at}>{formatTime(goal.updated_at)}</time>
+          {goal.reason ? ` · ${toOneLine(goal.reason, 160)}` : ""}
+        </span>
+        {!ENDED.has(goal.state) && (
+          <>
+            <ActionButton label={isPaused ? t("Resume: {name}", { name }) : t("Pause: {name}", { name })} action={act(isPaused ? "resume" : "pause")}>{isPaused ? t("Resume") : t("Pause")}</ActionButton>
+            <ActionButton label={t("Cancel: {name}", { name })} action={act("cancel")}>{t("Cancel")}</ActionButton>
+          </>
+        )}
+      </div>
+    </li>
+  );
+}

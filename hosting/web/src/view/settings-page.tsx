@@ -1,0 +1,109 @@
+// Settings page: effective values with where each comes from, and the change of those that can change while the host runs.
+import { useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { reportErrors } from "../model/app-state";
+import { toOneLine } from "../text/escape-controls";
+import { t } from "../text/translate";
+import { sendJson } from "../wire/http-api";
+import type { SettingRow } from "../wire/protocol";
+import { ActionButton } from "./controls";
+import { useLoaded } from "./loaded-items";
+import { OperatorNav } from "./operator-nav";
+
+const SAVED_FILE = ".sophon/appsettings.local.json";
+
+export function SettingsPage(): JSX.Element {
+  const [found, reload] = useLoaded<{ items: SettingRow[] }>("/api/settings");
+  const [search, setSearch] = useState("");
+  const [onlySet, setOnlySet] = useState(false);
+  const wanted = search.trim().toLowerCase();
+  const rows = found?.items.filter((row) => `${row.path} ${row.description}`.toLowerCase().includes(wanted) && (!onlySet || row.source !== null)) ?? [];
+  const changeable = rows.filter((row) => row.can_change);
+  const sections = new Map<string, SettingRow[]>();
+  for (const row of rows.filter((each) => !each.can_change)) {
+    const name = row.path.split(".")[0] ?? "";
+    sections.set(name, [...(sections.get(name) ?? []), row]);
+  }
+  return (
+    <section class="info-page">
+      <OperatorNav />
+      <h2>{t("Settings")}</h2>
+      <p class="hint">{t("The values that this process uses, and where each comes from. Secrets are never shown.")}</p>
+      <div class="new-row">
+        <label>
+          {t("Search")}
+          <input type="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+        </label>
+        <label class="check">
+          <input type="checkbox" checked={onlySet} onChange={() => setOnlySet(!onlySet)} /> {t("Only those that are set")}
+        </label>
+      </div>
+      {found !== null && rows.length === 0 && <p class="empty">{t("No setting fits.")}</p>}
+      {changeable.length > 0 && (
+        <>
+          <h3>{t("Can change while the host runs")}</h3>
+          <p class="hint">{t("A change holds from the next message on, is kept after a restart, and is written into the audit log. Settings that protect are changed in the file, with a restart.")}</p>
+          <ul class="rows">{changeable.map((row) => <Entry key={row.path} row={row} onChange={reload} />)}</ul>
+        </>
+      )}
+      {[...sections].map(([name, items]) => (
+        <details class="guard" key={name} open={wanted !== ""}>
+          <summary><span class="guard-name"><code>{name}</code></span></summary>
+          <ul class="rows">{items.map((row) => <Entry key={row.path} row={row} onChange={reload} />)}</ul>
+        </details>
+      ))}
+    </section>
+  );
+}
+
+function Entry({ row, onChange }: { row: SettingRow; onChange: () => void }): JSX.Element {
+  const [draft, setDraft] = useState<string | null>(null);
+  const isSaved = row.source?.endsWith(SAVED_FILE) === true;
+  const save = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (await reportErrors(() => sendJson("PATCH", "/api/settings", { path: row.path, value: parseValue(draft ?? "", row.value) }))) {
+      setDraft(null);
+      onChange();
+    }
+  };
+  const reset = async (): Promise<void> => {
+    if (await reportErrors(() => sendJson("DELETE", `/api/settings/${encodeURIComponent(row.path)}`))) onChange();
+  };
+  return (
+    <li class="setting">
+      <p>
+        <code>{row.path}</code> <span class="value"><code>{toOneLine(JSON.stringify(row.value), 300)}</code></span>
+      </p>
+      <p class="hint" lang="en">{toOneLine(row.description, 400)}</p>
+      <div class="row-end">
+        <span class="hint">{row.source === null ? t("default") : isSaved ? t("changed here") : t("from {source}", { source: toOneLine(row.source, 120) })}</span>
+        {row.can_change && draft === null && (
+          <button type="button" aria-label={t("Change {setting}", { setting: row.path })} onClick={() => setDraft(String(row.value ?? ""))}>{t("Change")}</button>
+        )}
+        {isSaved && row.can_change && <ActionButton label={t("Take back: {setting}", { setting: row.path })} action={reset}>{t("Take back")}</ActionButton>}
+      </div>
+      {draft !== null && (
+        <form class="new-row" onSubmit={(event) => void save(event)} onKeyDown={(event) => event.key === "Escape" && setDraft(null)}>
+          <label>
+            {t("New value")}
+            {row.choices.length > 0 ? (
+              <select value={draft} onChange={(event) => setDraft(event.currentTarget.value)} ref={(field) => field?.focus()}>
+                {row.choices.map((each) => <option key={each} value={each}>{each}</option>)}
+              </select>
+            ) : (
+              <input value={draft} maxLength={200} spellcheck={false} onInput={(event) => setDraft(event.currentTarget.value)} ref={(field) => field?.focus()} />
+            )}
+          </label>
+          <button type="submit" class="primary">{t("Save")}</button>
+          <button type="button" onClick={() => setDraft(null)}>{t("Cancel")}</button>
+        </form>
+      )}
+    </li>
+  );
+}
+
+/** The value of a text field as the settings have it: a number where there was one, null for nothing. */
+function parseValue(text: string, before: unknown): string | number | boolean | null {
+  if (text.trim() === "") return null;
+  return typeof before === "string" || Number.isNaN(Number(text)) ? text : Number(text);
+}

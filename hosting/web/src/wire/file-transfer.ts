@@ -1,0 +1,65 @@
+// Upload and download of attachments (docs/attachments.md).
+import { ApiError, download, errorFromResponse } from "./http-api";
+import type { Attachment } from "./protocol";
+import { storedToken } from "./token-storage";
+import { t } from "../text/translate";
+
+/** Images that are shown small; anything else is a file to download. */
+const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+
+export interface UploadOptions {
+  isOffTheRecord: boolean;
+  signal: AbortSignal;
+  onProgress: (share: number) => void;
+}
+
+/** Uploads a file. XMLHttpRequest, because fetch does not say how much was sent. */
+export function uploadFile(file: Blob, name: string, options: UploadOptions): Promise<Attachment> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const query = new URLSearchParams({ name, ...(options.isOffTheRecord ? { mode: "otr" } : {}) });
+    request.open("POST", `/api/attachments?${query.toString()}`);
+    const token = storedToken();
+    if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.responseType = "json";
+    request.upload.onprogress = (event) => options.onProgress(event.total > 0 ? event.loaded / event.total : 0);
+    request.onload = () => {
+      const answer = (request.response ?? {}) as { attachment?: Attachment };
+      if (request.status === 201 && answer.attachment !== undefined) resolve(answer.attachment);
+      else reject(errorFromResponse(answer as Parameters<typeof errorFromResponse>[0], request.status));
+    };
+    request.onerror = request.onabort = () => reject(new ApiError("unreachable", t("The host does not respond.")));
+    options.signal.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
+}
+
+export function isShownImage(attachment: Attachment): boolean {
+  return SHOWN_TYPES.has(attachment.media_type);
+}
+
+/** Returns an image as a `data:` URL, which the content security policy allows. */
+export async function loadImage(attachment: Attachment): Promise<string> {
+  const content = await download(pathOf(attachment));
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(new Blob([content], { type: attachment.media_type }));
+  });
+}
+
+/** Saves a file on the reader's machine. */
+export async function saveFile(attachment: Attachment): Promise<void> {
+  const content = await download(pathOf(attachment));
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type: "application/octet-stream" }));
+  link.download = attachment.name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function pathOf(attachment: Attachment): string {
+  return `/api/attachments/${encodeURIComponent(attachment.id)}`;
+}

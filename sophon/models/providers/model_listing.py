@@ -1,0 +1,128 @@
+"""Listing of a provider's models over its API, with the key that they are listed for."""
+
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import urlsplit, urlunsplit
+
+import orjson
+
+from sophon.errors import BadRequest, ProviderUnavailable
+from sophon.lazy_dataclass import dataclass
+from sophon.models.catalog import list_catalog_models, lookup_model_info
+from sophon.models.model import ModelInfo
+from sophon.models.providers.anthropic.model import API_VERSION
+from sophon.models.providers.hosting import is_private_server
+from sophon.models.providers.http.endpoint import endpoint_from_url
+from sophon.models.providers.http.transport import HttpTransport
+from sophon.models.providers.http_models import find_base_url
+from sophon.models.providers.provider_http_error import http_error_from_response
+from sophon.models.providers.provider_types import ANTHROPIC, OLLAMA, to_litellm_type
+from sophon.models.providers.third_party_json import as_mapping
+from sophon.settings import ProviderSettings
+
+MAX_MODELS = 500
+"""Models of a provider that are listed; OpenRouter has more than three hundred."""
+
+MAX_REPLY_BYTES = 4 * 1024 * 1024
+"""Bytes of a listing that are read."""
+
+MAX_NAME_CHARACTERS = 200
+
+LISTING_URLS: Mapping[str, str] = {
+    "gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
+    "mistral": "https://api.mistral.ai/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "deepseek": "https://api.deepseek.com",
+    "xai": "https://api.x.ai/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "together_ai": "https://api.together.xyz/v1",
+    "fireworks_ai": "https://api.fireworks.ai/inference/v1",
+    "cerebras": "https://api.cerebras.ai/v1",
+    "moonshot": "https://api.moonshot.ai/v1",
+}
+"""Base URLs of providers that litellm calls, and that list their models as OpenAI does, for the key's owner only."""
+
+_NOT_FOR_CHAT = (
+    *("embed", "whisper", "tts", "dall-e", "moderation", "transcribe", "realtime", "rerank", "image", "audio"),
+    *("sora", "babbage", "davinci", "imagen", "veo", "guard", "ocr", "computer-use"),
+)
+"""Parts of names of models that answer no message."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelListing:
+    """Models that a provider offers. Those from the catalogue are not listed by the provider: the key is untried."""
+
+    models: tuple[ModelInfo, ...]
+    is_from_provider: bool
+
+
+async def list_provider_models(
+    settings: ProviderSettings, key: str | None, environment: Mapping[str, str], transport: HttpTransport
+) -> ModelListing:
+    """Ask a provider for its models; without an address that lists them, take those of the catalogue.
+
+    Raises ProviderHttpError, ModelTimeout, ProviderUnavailable, BadRequest.
+    """
+    kind = to_litellm_type(settings.type)
+    url = find_base_url(settings, environment) or LISTING_URLS.get(kind)
+    names = list_catalog_models(kind) if url is None else await _request_names(kind, url, key, transport)
+    chosen = names[:MAX_MODELS] if url is None else [each for each in names if answers_messages(each)][:MAX_MODELS]
+    facts = {"hosting": "private"} if kind != OLLAMA and is_private_server(kind, url) else {}
+    models = tuple(lookup_model_info(kind, name, provider_id=settings.id, overrides=facts) for name in chosen)
+    return ModelListing(models, url is not None)
+
+
+def answers_messages(name: str) -> bool:
+    """Return whether a model is one for conversations, by its name; an unknown one counts as such."""
+    lower = name.lower()
+    return not any(part in lower for part in _NOT_FOR_CHAT)
+
+
+def listing_url(kind: str, base_url: str) -> str:
+    """Return the URL of the listing below the base URL of a provider, whichever part of a path that has already."""
+    parts = urlsplit(base_url)
+    path = parts.path.rstrip("/")
+    for end in ("/messages", "/chat/completions", "/chat"):
+        path = path.removesuffix(end)
+    if kind == OLLAMA:
+        path = f"{path.removesuffix('/v1').removesuffix('/api')}/api/tags"
+    else:
+        path = f"{path}/v1/models" if kind == ANTHROPIC and not path.endswith("/v1") else f"{path}/models"
+    query = parts.query or ("limit=1000" if kind == ANTHROPIC else "")
+    return urlunsplit((parts.scheme, parts.netloc, path, query, ""))
+
+
+def parse_model_names(body: bytes) -> list[str]:
+    """Return the names in a listing of OpenAI's, Anthropic's, Ollama's or Together's form. Raises BadRequest."""
+    try:
+        data = cast(object, orjson.loads(body))
+    except orjson.JSONDecodeError:
+        raise BadRequest("the answer is no JSON") from None
+    found = as_mapping(data)
+    rows: object = cast(object, data if isinstance(data, list) else found.get("data", found.get("models")))
+    if not isinstance(rows, list):
+        raise BadRequest("the answer is no list of models")
+    names = [as_mapping(each).get("id") or as_mapping(each).get("name") for each in cast(list[object], rows)]
+    texts = [name.removeprefix("models/") for name in names if isinstance(name, str) and name.isprintable()]
+    return list(dict.fromkeys(name for name in texts if 0 < len(name) <= MAX_NAME_CHARACTERS))
+
+
+async def _request_names(kind: str, base_url: str, key: str | None, transport: HttpTransport) -> list[str]:
+    endpoint = endpoint_from_url(listing_url(kind, base_url))
+    user = object()
+    try:
+        async with transport.get(user, endpoint, _headers(kind, key), max_reply_bytes=MAX_REPLY_BYTES) as response:
+            if response.status >= 300:
+                raise http_error_from_response(response.status, response.headers, await response.read())
+            if response.media_type == "text/html":
+                raise ProviderUnavailable(f"{endpoint.shown_url} answered with a web page; check BaseUrl")
+            return parse_model_names(await response.read())
+    finally:
+        await transport.release(user)
+
+
+def _headers(kind: str, key: str | None) -> dict[str, str]:
+    if kind == ANTHROPIC:
+        return {"anthropic-version": API_VERSION} | ({"x-api-key": key} if key else {})
+    return {"Authorization": f"Bearer {key}"} if key else {}

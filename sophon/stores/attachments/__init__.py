@@ -1,0 +1,1 @@
+"""Files that people attach to messages: contract, in-memory and SQL store."""

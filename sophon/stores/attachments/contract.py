@@ -1,0 +1,93 @@
+"""The contract of attachments: the bytes of files, who owns them, and the sessions whose messages have them.
+
+A file is stored in one transaction: it is there whole, or not at all. As long as no session uses it, it is unsent and
+expires; afterwards it lives as long as one of its sessions.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from sophon.attachments import Attachment
+from sophon.errors import InputError, NotFound
+from sophon.lazy_dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttachment:
+    """A stored file without its bytes. `sessions` are the ids of those that use it, oldest first."""
+
+    attachment: Attachment
+    owner: str
+    created_at: datetime
+    sessions: tuple[str, ...] = ()
+
+
+class TooManyBytes(InputError):
+    """Error: the files of a person would exceed their limit (code `attachments_full`). Sizes are in bytes."""
+
+    code = "attachments_full"
+
+    def __init__(self, stored: int, size: int, limit: int) -> None:
+        self.stored, self.size, self.limit = stored, size, limit
+        super().__init__(
+            f"no room for a file of {size:,} bytes: your files have {stored:,} of {limit:,} bytes "
+            "(Attachments.MaxTotalBytes); delete conversations with files that you no longer need"
+        )
+
+
+class AttachmentStore(Protocol):
+    """Repository of attachments."""
+
+    async def add(
+        self,
+        attachment: Attachment,
+        content: bytes,
+        *,
+        owner: str,
+        max_total_bytes: int | None = None,
+        session_id: str | None = None,
+    ) -> StoredAttachment:
+        """Store a file, for a session if one is named. A file that is stored already is returned unchanged.
+
+        Raises TooManyBytes if the files of the owner would have more than `max_total_bytes` together, NotFound if there
+        is no such session, or if the id belongs to another owner.
+        """
+        ...
+
+    async def find(self, attachment_id: str) -> StoredAttachment | None:
+        """Return a file without its bytes; None if there is none."""
+        ...
+
+    async def read(self, attachment_id: str, *, session_id: str | None = None) -> bytes | None:
+        """Return the bytes of a file, with `session_id` only if that session uses it; None otherwise."""
+        ...
+
+    async def list(self, owner: str) -> Sequence[StoredAttachment]:
+        """Return the files of an owner, oldest first."""
+        ...
+
+    async def count_bytes(self, owner: str) -> int:
+        """Return the size of all files of an owner together."""
+        ...
+
+    async def remove_unsent(self, attachment_id: str, *, owner: str) -> bool:
+        """Delete a file of an owner that no session uses; return whether it was deleted."""
+        ...
+
+    async def expire(self, before: datetime) -> int:
+        """Delete the files that were stored before a time and that no session uses; return how many."""
+        ...
+
+
+def ids_in_options(options: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the attachments that the options of a run name, each once."""
+    return list(dict.fromkeys(str(each["id"]) for each in options.get("attachments") or ()))
+
+
+def check_usable(wanted: Sequence[str], found: Iterable[tuple[str, str]], owner: str) -> None:
+    """Raise NotFound unless each wanted id is among those found, (id, owner), with that owner."""
+    own = {attachment_id for attachment_id, its_owner in found if its_owner == owner}
+    for attachment_id in wanted:
+        if attachment_id not in own:
+            raise NotFound("attachment", attachment_id)

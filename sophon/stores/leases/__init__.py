@@ -1,0 +1,1 @@
+"""Leases: names that one process holds at a time; contract, in-memory and SQL store."""

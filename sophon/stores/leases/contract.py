@@ -1,0 +1,62 @@
+"""The contract of the leases: names that one holder at a time has, until it releases them or stops renewing them.
+
+What only one process of several may do, as firing schedules, is done by the holder of a lease of that name. A host
+process holds `host:<id>` as long as it lives, so that others can count the hosts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+from typing import Any, Protocol
+
+from sophon.lazy_dataclass import dataclass
+from sophon.stores.lease_names import HOST_PREFIX as HOST_PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A name that `holder` has until `until`, in UTC.
+
+    `token` is greater than that of every earlier holder of the name: a fence for what outlives the lease. `schema` is
+    the version of the store's schema that the holder's process uses, "" for a store without versions. `details` is what
+    the holder stated of itself when it acquired or last renewed the lease, as JSON.
+    """
+
+    name: str
+    holder: str
+    until: datetime
+    token: int
+    schema: str = ""
+    details: Mapping[str, Any] = field(default_factory=lambda: {})
+
+
+class LeaseStore(Protocol):
+    """Repository of leases.
+
+    They end by one clock for all processes: that of the database server on PostgreSQL, otherwise that of this machine.
+    A holder cannot compare `until` with its own clock; it counts the seconds from before its call of `acquire`.
+    """
+
+    async def acquire(
+        self, name: str, holder: str, seconds: float, details: Mapping[str, Any] | None = None
+    ) -> Lease | None:
+        """Acquire the lease for so many seconds from now, or renew it; None, changing nothing, if another has it.
+
+        A holder whose lease has ended gets it again unless another took it meanwhile. `holder` must tell processes
+        apart, also over restarts; `details` replace those of before. Raises ValueError if `seconds` is negative.
+        """
+        ...
+
+    async def release(self, name: str, holder: str) -> bool:
+        """End the lease, so that another can acquire it at once; return False if this holder does not have it."""
+        ...
+
+    async def list(self, prefix: str = "") -> list[Lease]:
+        """Return the leases that have not ended and whose names begin with a prefix, by name."""
+        ...
+
+
+def check_duration(seconds: float) -> None:
+    """Raise ValueError for a negative duration of a lease."""
+    if seconds < 0:
+        raise ValueError(f"a lease cannot last {seconds} seconds; give 0 or more")

@@ -1,0 +1,86 @@
+"""SQL leases: a row each, whose number is the token, so that no token is ever given twice."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from sophon.clock import Clock
+from sophon.stores.leases.contract import Lease, check_duration
+from sophon.stores.sql.database import Database
+from sophon.stores.sql.older_hosts import SchemaReplaced, check_not_replaced, describe_replacement
+from sophon.stores.sql.schema import leases
+from sophon.stores.sql.schema_migration import REVISIONS
+from sophon.stores.sql.server_time import read_server_time
+
+_COLUMNS = (leases.c.name, leases.c.holder, leases.c.until, leases.c.number, leases.c.schema_version, leases.c.details)
+
+
+class SqlLeaseStore:
+    """The leases of an `SqlStore`; see `LeaseStore`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database, self._clock = database, clock
+
+    async def acquire(
+        self, name: str, holder: str, seconds: float, details: Mapping[str, Any] | None = None
+    ) -> Lease | None:
+        """See `LeaseStore.acquire`."""
+        check_duration(seconds)
+        wanted = {"name": name, "holder": holder, "details": details}
+        try:
+            return await self._database.write(
+                partial(_acquire, wanted=wanted, duration=timedelta(seconds=seconds), clock=self._clock)
+            )
+        except SchemaReplaced as error:
+            raise self._database.refuse_writes(describe_replacement(*error.args)) from error
+
+    async def release(self, name: str, holder: str) -> bool:
+        """See `LeaseStore.release`."""
+        return await self._database.write(partial(_release, name=name, holder=holder, clock=self._clock))
+
+    async def list(self, prefix: str = "") -> list[Lease]:
+        """See `LeaseStore.list`."""
+        return await self._database.read(partial(list_leases, prefix=prefix, clock=self._clock))
+
+
+def list_leases(connection: Connection, prefix: str, clock: Clock) -> list[Lease]:
+    """Return the leases that have not ended and whose names begin with a prefix, by name."""
+    query = select(*_COLUMNS).where(leases.c.until > read_server_time(connection, clock)).order_by(leases.c.name)
+    # They are few, and a pattern of LIKE would give characters of the prefix a meaning.
+    return [lease for row in connection.execute(query) if (lease := _to_lease(row)).name.startswith(prefix)]
+
+
+def _acquire(connection: Connection, wanted: Mapping[str, Any], duration: timedelta, clock: Clock) -> Lease | None:
+    # Hosts renew a lease every few seconds: so they notice that their version was replaced.
+    check_not_replaced(connection)
+    now, holder = read_server_time(connection, clock), wanted["holder"]
+    until, own = now + duration, select(*_COLUMNS).where(leases.c.name == wanted["name"])
+    row = connection.execute(own).one_or_none()
+    found = _to_lease(row) if row is not None else None
+    if found is not None and found.holder != holder and found.until > now:
+        return None
+    if found is None or found.holder != holder:
+        # A row of a process that died stays until somebody acquires a lease anew.
+        connection.execute(delete(leases).where(leases.c.until <= now))
+        new = {**wanted, "until": until, "schema_version": REVISIONS[-1]}
+        connection.execute(insert(leases).values(new))
+    else:
+        values = {"until": until, "schema_version": REVISIONS[-1], "details": wanted["details"]}
+        connection.execute(update(leases).where(leases.c.name == wanted["name"]).values(values))
+    return _to_lease(connection.execute(own).one())
+
+
+def _release(connection: Connection, name: str, holder: str, clock: Clock) -> bool:
+    now = read_server_time(connection, clock)
+    own = (leases.c.name == name) & (leases.c.holder == holder)
+    until = connection.execute(select(leases.c.until).where(own)).scalar_one_or_none()
+    connection.execute(delete(leases).where(own))
+    return until is not None and until > now
+
+
+def _to_lease(row: Sequence[Any]) -> Lease:
+    name, holder, until, token, schema, details = row
+    return Lease(name, holder, until, token, schema, details or {})

@@ -1,0 +1,100 @@
+"""Tasks per second through each queue with a server, beside its bare client making as many round trips."""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from redis.asyncio import Redis
+
+from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from tests.hosting.queue.backends.backend import Options, ServerBackend
+from tests.hosting.queue.backends.redis_streams import RedisBackend
+
+SESSIONS = 100
+SECONDS = 1.5
+RUNS = 3
+WORKERS = (1, 2, 4)
+DEPTHS = (100, 1000, 10_000)
+Cycle = Callable[[int], Awaitable[None]]
+
+
+async def bare_redis(url: str, work: Callable[[Cycle], Awaitable[float]]) -> float:
+    """Three scripts that do nothing, for put, take and ack."""
+    clients: Any = Redis  # its own types are partly unknown
+    async with clients.from_url(url, decode_responses=True, protocol=2) as client:
+        script = client.register_script("return {1, {1, 2, 3, ARGV[1], 5}}")
+
+        async def cycle(number: int) -> None:
+            for step in ("put", "take", "ack"):
+                await script(["t_bench"], [f"t{number}", f"s{number % SESSIONS}", step, "owner"])
+
+        return await work(cycle)
+
+
+BACKENDS: dict[str, tuple[type[ServerBackend], Callable[..., Awaitable[float]]]] = {
+    "Redis": (RedisBackend, bare_redis),
+}
+
+
+async def tasks_per_second(cycle: Cycle, workers: int) -> float:
+    """Put, take and ack by so many workers at once, for a time."""
+    numbers = itertools.count()
+    began = time.perf_counter()
+
+    async def work() -> int:
+        done = 0
+        while time.perf_counter() - began < SECONDS:
+            await cycle(next(numbers))
+            done += 1
+        return done
+
+    counts = await asyncio.gather(*(work() for _ in range(workers)))
+    return sum(counts) / (time.perf_counter() - began)
+
+
+async def through_queue(queue: TaskQueue, workers: int) -> float:
+    """The same through a queue, behind what waits there."""
+
+    async def cycle(number: int) -> None:
+        await queue.put(QueueEntry(f"t{number}", f"s{number % SESSIONS}", owner=f"o{number % 10}"), force=True)
+        await queue.ack(await queue.take())
+
+    return await tasks_per_second(cycle, workers)
+
+
+async def measure() -> None:
+    """Print a line for each number of workers, and for each depth with one worker; the best of some runs of each."""
+    for title, (backend_class, bare) in BACKENDS.items():
+        if backend_class.find_reason_to_skip() is not None or (url := backend_class.find_url()) is None:
+            print(f"{title}: there is no server")
+            continue
+        for depth, workers in [*((0, workers) for workers in WORKERS), *((depth, 1) for depth in DEPTHS)]:
+            ours: list[float] = []
+            raw: list[float] = []
+            for _ in range(RUNS):
+                ours.append(await _ours(backend_class(), depth, workers))
+                raw.append(await bare(url, partial(_timed, workers)))
+            what = f"{title}: tasks per second, {workers} workers, behind {depth}"
+            print(f"{what:<58}{max(ours):>10.0f} /s    {'bare client':<32}{max(raw):>9.0f} /s    ", end="")
+            print(f"{max(ours) / max(raw):>7.2f}x")
+
+
+async def _timed(workers: int, cycle: Cycle) -> float:
+    return await tasks_per_second(cycle, workers)
+
+
+async def _ours(backend: ServerBackend, depth: int, workers: int) -> float:
+    name = f"t_bench_{os.getpid()}"
+    queue = backend.build(name, Options(capacity=100_000))
+    await queue.open()
+    try:
+        for n in range(depth):
+            await queue.put(QueueEntry(f"w{n}", f"s{n % SESSIONS}", owner=f"o{n % 10}"))
+        return await through_queue(queue, workers)
+    finally:
+        await queue.close()
+        await backend.remove(name)

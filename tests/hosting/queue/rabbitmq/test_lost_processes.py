@@ -1,0 +1,79 @@
+"""What happens when the process that schedules is killed, or hangs for longer than its heartbeat and comes back."""
+
+import asyncio
+import os
+import signal
+import sys
+
+import aio_pika
+import pytest
+from aio_pika.exceptions import DeliveryError
+
+from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
+from sophon_hosting.queue.rabbitmq.topology import Topology
+from tests.hosting.queue.backends.rabbitmq import RabbitMqBackend
+from tests.rabbitmq_queues import delete_queues
+from tests.rabbitmq_server import find_shared_server
+
+LEASE_SECONDS, PATIENCE_SECONDS = 3.0, 60
+
+
+@pytest.fixture
+def url() -> str:
+    if (reason := RabbitMqBackend.find_reason_to_skip()) is not None:
+        pytest.skip(reason)
+    found = find_shared_server()
+    assert found is not None, "RabbitMQ does not answer"
+    return found
+
+
+@pytest.fixture
+async def name(url):
+    name = f"lost_{os.getpid()}"
+    yield name
+    await delete_queues(url, name)
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_another_process_goes_on_with_what_the_lost_one_had(url, name, is_killed: bool):
+    arguments = ("-m", "tests.hosting.queue.rabbitmq.worker_process", url, name, str(LEASE_SECONDS))
+    lost = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
+    assert lost.stdout is not None
+    queue = RabbitMqQueue(url, name, lease_seconds=LEASE_SECONDS)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            assert await lost.stdout.readline() == b"a1\n"
+            await queue.open()
+            lost.send_signal(signal.SIGKILL if is_killed else signal.SIGSTOP)
+            deliveries = []
+            for _ in range(3):
+                deliveries.append(await queue.take())
+                assert await queue.ack(deliveries[-1])
+            assert [(each.entry.task_id, each.delivery_count) for each in deliveries] == [
+                ("b1", 1),
+                ("a1", 2),
+                ("a2", 1),
+            ]
+            if not is_killed:
+                lost.send_signal(signal.SIGCONT)
+                assert await lost.stdout.readline() == b"False\n"
+            assert (await queue.statistics()).in_flight == 0
+    finally:
+        if lost.returncode is None:
+            lost.kill()
+        await lost.wait()
+        await queue.close()
+
+
+async def test_a_queue_that_nobody_consumes_is_bounded_by_the_broker(url, name):
+    topology, accepted = Topology(name, max_length=3), 0
+    connection = await aio_pika.connect(url)
+    async with connection, connection.channel() as channel:
+        await channel.declare_queue(topology.tasks, durable=True, arguments={**topology.task_arguments})
+        for _ in range(20):
+            try:
+                await channel.default_exchange.publish(aio_pika.Message(b"{}"), topology.tasks)
+                accepted += 1
+            except DeliveryError:
+                break
+    assert 3 <= accepted <= 3 + 1  # by one publisher

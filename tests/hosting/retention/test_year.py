@@ -1,0 +1,101 @@
+"""A year of a host: what it stores and keeps in memory after three months is what it has after twelve."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sophon.models.token_counter import MAX_CACHED_TOOL_SETS
+from sophon.stores.factory import store_from_url
+from sophon.stores.memories.vector_cache import MAX_STATES
+from sophon.stores.sql.schema import metadata
+from sophon.stores.sql_store import SqlStore
+from sophon_hosting.retention import RetentionSweep
+from sophon_middlewares.guards.rate_limit import MAX_KNOWN_LIMITS
+from tests.databases import SQLITE, copy_database
+from tests.hosting.retention.year import LeapingClock, Year
+
+URLS = {"memory": "memory://", "sqlite": SQLITE}
+QUARTER_DAYS, YEAR_DAYS = 90, 360
+
+KEPT = {
+    "records",  # of the one session that somebody uses all year
+    "texts",  # those of that session's messages
+    "snapshot_chains",  # the two ends of the chain of each person, whose numbers are never used twice
+    # The same in a store in memory.
+    "InMemorySnapshotStore._chains",
+    *("_Session.log", "_Session.messages", "SessionRecord.data", "Message.tool_calls", "ToolCall.arguments"),
+    "CachedHistory.messages",
+}
+"""Tables and collections that grow by definition: messages stay with their session."""
+
+BOUNDED = {
+    "RateLimit._limits": MAX_KNOWN_LIMITS,
+    "MemoryVectorCache._states": MAX_STATES,
+    "TokenCounter._tool_set_counts": MAX_CACHED_TOOL_SETS,
+}
+"""Caches of the process that forget what is beyond a number."""
+
+UNUSED = {
+    *("claims", "memories", "preferences", "probes", "data_labels", "leases", "texts", "checkpoint_logs", "journal"),
+    *("budget_alerts", "rate_events", "vectors", "message_index"),
+}
+"""Tables without rows at the end of a day, those whose rows only people add and remove, and those of what is off."""
+
+
+@pytest.fixture(autouse=True)
+def no_sweep_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulation sweeps itself, so that it can do without."""
+
+    async def wait(_: RetentionSweep) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(RetentionSweep, "run_forever", wait)
+
+
+@pytest.fixture(params=URLS)
+async def year(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Year]:
+    if request.param == "sqlite":
+        copy_database(tmp_path)
+    clock = LeapingClock(auto=False)
+    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+    await store.open()
+    year = Year(store, clock, tmp_path)
+    await year.start()
+    yield year
+    await year.stop()
+    await store.close()
+
+
+def find_growth(early: Counter[str], late: Counter[str]) -> dict[str, tuple[int, int]]:
+    """Return what has grown by more than a week makes a difference, with both counts."""
+    return {name: (early[name], count) for name, count in late.items() if count > early[name] * 1.25 + 10}
+
+
+async def test_a_host_that_runs_for_a_year_does_not_grow(year: Year) -> None:
+    await year.live(QUARTER_DAYS)
+    rows, held, files = await year.count_rows(), year.count_in_memory(), year.count_files()
+    await year.live(YEAR_DAYS - QUARTER_DAYS)
+    grown = find_growth(rows, await year.count_rows())
+    assert {name: counts for name, counts in grown.items() if name not in KEPT} == {}
+    grown = find_growth(held, year.count_in_memory())
+    beyond = {name: counts for name, counts in grown.items() if counts[1] > BOUNDED.get(name, 0)}
+    assert {name: counts for name, counts in beyond.items() if name not in KEPT} == {}
+    assert year.count_files() <= files + 10
+    if isinstance(year.store, SqlStore):
+        assert {table.name for table in metadata.sorted_tables} - year.used <= UNUSED, "each table must have rows"
+
+
+async def test_without_the_sweep_it_grows(year: Year) -> None:
+    year.sweeps = False
+    await year.live(30)
+    rows = await year.count_rows()
+    await year.live(60)
+    grown = set(find_growth(rows, await year.count_rows()))
+    if isinstance(year.store, SqlStore):
+        expected = {"sessions", "runs", "events", "audit", "turn_traces", "outbound", "attempts", "spending"}
+        assert expected <= grown, expected - grown
+    else:
+        assert {"InMemorySessionStore._sessions", "InMemoryEventLog._logs"} <= grown, grown

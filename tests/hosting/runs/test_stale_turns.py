@@ -1,0 +1,197 @@
+"""A worker that was believed dead and comes back changes nothing, and runs of a session start in their order."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from sophon.errors import StaleRun
+from sophon.stores import LoggedEvent, Run, RunOutcome
+from sophon.stores.runs.contract import Run as StoredRun
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.runs import outcomes, run_start
+from sophon_hosting.runs.runs_elsewhere import RETRY_SECONDS
+
+ANSWER = RunOutcome("completed", {"text": "of the other worker", "finish_reason": "stop", "usage": {}})
+
+
+async def continue_elsewhere(world: Any, receipt: Any) -> StoredRun:
+    """What another process does once it believes that the worker is dead."""
+    begun = await world.store.runs.begin(receipt.task_id, world.clock.now())
+    assert begun.verdict == "begun"
+    return begun.run
+
+
+async def read_what_is_of_the_run(world: Any, receipt: Any) -> list[object]:
+    return [
+        await world.run(receipt),
+        await world.store.sessions.load_history("s"),
+        [each.name for each in await world.store.events.list_after("s", 0)],
+        await world.store.journal.load_entries(receipt.task_id),
+    ]
+
+
+async def left(world: Any, host: Any, receipt: Any) -> None:
+    """Wait until the worker has let the run go."""
+
+    async def is_over() -> bool:
+        return host._active_runs.get(receipt.task_id) is None
+
+    await world.until(is_over)
+    await world.rest(host)
+
+
+@pytest.mark.parametrize("text", ["Stall here", "wait for it"])
+async def test_a_turn_that_was_continued_elsewhere_ends_without_outcome_and_events(
+    world: Any, host: Any, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "sophon")
+    receipt = await world.send(host, text)
+
+    async def is_busy() -> bool:
+        return bool(world.begun)
+
+    await world.until(is_busy)
+    await host.event_bus.flush("s")
+    assert (await continue_elsewhere(world, receipt)).starts == 2
+    before = await read_what_is_of_the_run(world, receipt)
+    world.release.set()
+    await left(world, host, receipt)
+    assert await read_what_is_of_the_run(world, receipt) == before
+    assert [each.message for each in caplog.records if "elsewhere" in each.message] == [
+        f"run {receipt.task_id} was continued elsewhere"
+    ]
+    # The other worker ends it, and the entry that is delivered again changes nothing.
+    assert (await world.store.runs.finish(receipt.task_id, ANSWER, start=2)).is_first
+    await world.clock.advance(RETRY_SECONDS)
+    await world.rest(host)
+    assert (await world.run(receipt)).response["text"] == "of the other worker"
+    assert (await host.queue.statistics()).waiting == 0
+
+
+@pytest.mark.parametrize("text", ["Stall here", "wait for it"])
+async def test_without_the_fence_the_turn_that_comes_back_writes_its_outcome(
+    world: Any, host: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (run_start, outcomes):
+        monkeypatch.setattr(module, "begin_fence", lambda active_run, event_bus: None)
+    receipt = await world.send(host, text)
+
+    async def is_busy() -> bool:
+        return bool(world.begun)
+
+    await world.until(is_busy)
+    await continue_elsewhere(world, receipt)
+    world.release.set()
+    assert (await world.ended(receipt)).status == "completed"
+    assert not (await world.store.runs.finish(receipt.task_id, ANSWER, start=3)).is_first
+
+
+async def test_a_task_that_was_continued_elsewhere_and_lost_there_runs_to_its_end_here(world: Any, host: Any) -> None:
+    receipt = await world.send(host, "wait for it")
+    await world.status(receipt, "running")
+    await continue_elsewhere(world, receipt)
+    world.release.set()
+    await left(world, host, receipt)
+    await world.clock.advance(RETRY_SECONDS)
+    ended = await world.ended(receipt)
+    assert (ended.status, ended.starts) == ("completed", 3)
+    assert (await world.said("s"))[-1] == "WAIT FOR IT"
+
+
+async def test_a_cancellation_of_a_turn_that_was_continued_elsewhere_ends_nothing(world: Any, host: Any) -> None:
+    receipt = await world.send(host, "wait for it")
+    await world.status(receipt, "running")
+    await continue_elsewhere(world, receipt)
+    host._active_runs.get(receipt.task_id).cancel()
+    await left(world, host, receipt)
+    assert (await world.run(receipt)).status == "running"
+
+
+async def test_what_a_stale_turn_has_spent_is_in_the_totals(world: Any, host: Any) -> None:
+    receipt = await world.send(host, "wait for it")
+    await world.status(receipt, "running")
+    await continue_elsewhere(world, receipt)
+    world.release.set()
+    await left(world, host, receipt)
+    [total] = await world.store.usage.list_totals()
+    assert total.usage.input_tokens > 0
+
+
+@pytest.mark.parametrize("session_events", [True, False])
+async def test_a_run_waits_for_one_that_the_queue_has_lost(world: Any, host: Any, session_events: bool) -> None:
+    await world.store.runs.accept(Run("lost", "s", "ada", text="first"))
+    if not session_events:
+        # A resumed run is begun by the worker, not by the chain.
+        await world.store.runs.accept(Run("later", "s", "ada", text="second"))
+        host._worker._begins_in_chain = False
+        await host.queue.put(world.resume(await world.store.runs.get("later")))
+    else:
+        await world.send(host, "second")
+    [_, later] = await world.store.runs.list_unfinished("s")
+
+    async def is_held() -> bool:
+        statistics = await host.queue.statistics()
+        return (statistics.held_lanes, statistics.in_flight) == (1, 0)
+
+    await world.until(is_held)
+    assert (await world.store.runs.get(later.id)).starts == 0
+    assert await world.said("s") == []
+    for _ in range(10):  # the reconciler puts the lost one, and the lane goes on
+        await world.clock.advance(1.0)
+    async with world.clock.timeout(None):
+
+        async def are_over() -> bool:
+            return not await world.store.runs.list_unfinished("s")
+
+        await world.until(are_over)
+    assert [each for each in await world.said("s") if each.isupper()] == ["FIRST", "SECOND"]
+    assert (await world.store.runs.get(later.id)).starts == 1
+    assert await host.queue.list_dead_letters() == []
+
+
+async def test_a_lane_is_not_held_for_a_run_that_ended_meanwhile(
+    world: Any, host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.store.runs.accept(Run("early", "s", "ada", text="first"))
+    hold = host.queue.hold_lane
+
+    async def end_before(session_id: str, task_id: str) -> bool:
+        await world.store.runs.finish("early", RunOutcome("cancelled"))
+        return await hold(session_id, task_id)
+
+    monkeypatch.setattr(host.queue, "hold_lane", end_before)
+    receipt = await world.send(host, "second")
+
+    async def is_back() -> bool:
+        statistics = await host.queue.statistics()
+        return (statistics.waiting, statistics.in_flight) == (1, 0)
+
+    await world.until(is_back)
+    assert (await host.queue.statistics()).held_lanes == 0
+    await world.clock.advance(RETRY_SECONDS)
+    assert (await world.ended(receipt)).status == "completed"
+
+
+async def test_a_stale_fence_of_a_session_refuses_nothing_of_others(world: Any, host: Any) -> None:
+    receipt = await world.send(host, "wait for it")
+    await world.status(receipt, "running")
+    await continue_elsewhere(world, receipt)
+    # Something else of the session is stored by this process, before the turn itself has noticed.
+    bus: EventBus = host.event_bus
+    stored: list[str] = []
+
+    async def write(rows: Any, staged: Any) -> Any:
+        seq = await world.store.runs.record("s", staged, [*rows(0), LoggedEvent("session_renamed", {}, "")])
+        stored.append("session_renamed")
+        return outcomes.FinishResult(is_first=False, seq=seq)
+
+    await bus.commit("s", lambda _: [], write, is_stored=lambda _: True)
+    assert stored == ["session_renamed"]
+    await left(world, host, receipt)
+    assert (await world.run(receipt)).status == "running"
+
+
+async def test_the_error_names_the_run_and_the_start() -> None:
+    error = StaleRun("r", 2)
+    assert str(error) == "start 2 of run r can write nothing: the run was continued elsewhere"

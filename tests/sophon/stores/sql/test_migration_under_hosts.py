@@ -1,0 +1,188 @@
+"""Migration of a PostgreSQL store that others use: from every schema, at once, under load, and beside older hosts."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Engine, text
+
+from sophon.errors import StoreError
+from sophon.stores import Run
+from sophon.stores.sql import older_hosts, schema_migration
+from sophon.stores.sql.dialects import create_engine_for
+from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE
+from sophon.stores.sql.url import resolve_url
+from sophon.stores.sql_store import SqlStore
+from tests import postgres
+
+pytestmark = postgres.needs_postgres
+
+OLDER = REVISIONS[-2]
+INSERT = text(
+    "INSERT INTO sessions (id, owner, title, last_seq, said, created_at, updated_at) "
+    "VALUES (:id, 'ada', '', 0, 0, now(), now())"
+)
+OPENER = """
+import asyncio, sys
+from sophon.stores.sql_store import SqlStore
+
+async def main():
+    store = SqlStore(sys.argv[1])
+    print("ready", flush=True)
+    sys.stdin.readline()
+    await store.open()
+    await store.sessions.get_or_create(sys.argv[2], "ada")
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+def migrate_to(engine: Engine, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(schema_migration.__file__).parent / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    """An engine of the empty database, which takes the write lock as a host does."""
+    postgres.empty()
+    engine = create_engine_for(resolve_url(postgres.URL, Path()), "write", 30)
+    yield engine
+    engine.dispose()
+
+
+def read(engine: Engine, query: str) -> list[object]:
+    with engine.connect() as connection:
+        return list(connection.execute(text(query)).scalars())
+
+
+def register_host(engine: Engine, *, schema: str = OLDER, seconds: int = 3600, name: str = "host:old") -> None:
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO leases (name, holder, until, schema_version) "
+                "VALUES (:name, 'old', clock_timestamp() + make_interval(secs => :seconds), :schema)"
+            ),
+            {"name": name, "seconds": seconds, "schema": schema},
+        )
+
+
+@pytest.mark.parametrize("revision", ["0001", "0009", "0020", "0021", "0027", "0032", OLDER])
+async def test_an_earlier_schema_is_migrated_with_what_is_in_it(engine: Engine, revision: str) -> None:
+    migrate_to(engine, revision)
+    with engine.begin() as connection:
+        connection.execute(INSERT, {"id": "s"})
+    store = SqlStore(postgres.URL)
+    assert (await store.maintenance.read_schema()).stored == revision
+    await store.maintenance.migrate_schema()
+    assert (await store.maintenance.read_schema()).is_current
+    await store.open()
+    assert (await store.sessions.get("s")).owner == "ada"
+    assert (await store.runs.accept(Run("r", "s", "ada"))).created
+    await store.close()
+
+
+async def test_an_empty_database_gets_the_schema(engine: Engine) -> None:
+    store = SqlStore(postgres.URL)
+    assert (await store.maintenance.read_schema()).stored == ""
+    await store.maintenance.migrate_schema()
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+
+
+@pytest.mark.parametrize("revision", [None, OLDER])
+def test_of_processes_that_open_at_once_one_migrates_and_all_succeed(engine: Engine, revision: str | None) -> None:
+    if revision is not None:
+        migrate_to(engine, revision)
+    pipe = subprocess.PIPE
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", "-c", OPENER, postgres.URL, f"s{number}"],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=pipe,
+        )
+        for number in range(2)
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+    errors = [process.communicate(b"go\n")[1] for process in processes]
+    assert errors == [b"", b""]
+    assert read(engine, "SELECT id FROM sessions ORDER BY id") == ["s0", "s1"]
+
+
+async def test_nothing_is_lost_that_is_written_during_the_migration(engine: Engine) -> None:
+    migrate_to(engine, OLDER)
+    is_over, written, has_written = threading.Event(), list[str](), threading.Event()
+
+    def write() -> None:
+        while not is_over.is_set():
+            with engine.begin() as connection:
+                connection.execute(INSERT, {"id": f"s{len(written):05}"})
+            written.append(f"s{len(written):05}")
+            has_written.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert has_written.wait(30)
+        await SqlStore(postgres.URL).maintenance.migrate_schema()
+    finally:
+        is_over.set()
+        writer.join()
+    assert read(engine, "SELECT id FROM sessions ORDER BY id") == written
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+
+
+async def test_a_schema_that_live_hosts_of_another_version_use_is_not_migrated(engine: Engine) -> None:
+    migrate_to(engine, OLDER)
+    register_host(engine)
+    store = SqlStore(postgres.URL)
+    for attempt in (store.open, store.maintenance.migrate_schema):
+        with pytest.raises(StoreError, match=f"from {OLDER} to {REVISIONS[-1]}, and 1 hosts of another version"):
+            await attempt()
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [OLDER]
+    await store.maintenance.migrate_schema(force=True)
+    assert (await store.maintenance.read_schema()).is_current
+    await store.open()
+    await store.close()
+
+
+async def test_hosts_that_have_gone_and_leases_of_other_names_do_not_hinder(engine: Engine) -> None:
+    migrate_to(engine, OLDER)
+    register_host(engine, seconds=-1)
+    register_host(engine, name="leader:schedules")
+    await SqlStore(postgres.URL).maintenance.migrate_schema()
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+
+
+async def test_without_the_check_the_schema_changes_below_a_running_host(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    migrate_to(engine, OLDER)
+    register_host(engine)
+    monkeypatch.setattr(older_hosts, "HOST_PREFIX", "nobody:")
+    await SqlStore(postgres.URL).maintenance.migrate_schema()
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+
+
+async def test_a_host_whose_schema_was_replaced_writes_nothing_once_it_renews_a_lease(engine: Engine) -> None:
+    store = SqlStore(postgres.URL)
+    await store.open()
+    await store.leases.acquire("host:a", "a", 60)
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '9999'"))
+    for attempt in (store.leases.acquire("host:a", "a", 60), store.sessions.get_or_create("s", "ada")):
+        with pytest.raises(StoreError, match="was migrated to 9999 by another process"):
+            await attempt
+    await store.close()
+    assert read(engine, "SELECT id FROM sessions") == []
