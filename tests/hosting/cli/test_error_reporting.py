@@ -39,7 +39,12 @@ Command = Callable[..., Any]
         (["snapshots", "diff", "0"], 2, "invalid value for 'NUMBER': it must be at least 1; see"),
         (["chta"], 2, "there is no command 'chta'; did you mean chat or chain? (see sophon --help)\n"),
         (["sessions", "shwo"], 2, "there is no command 'shwo'; did you mean show? (see sophon sessions --help)\n"),
-        (["sessions"], 2, "missing command; commands: list, show, export, fork, rename, delete; see sophon sessions"),
+        (
+            ["sessions"],
+            2,
+            "missing command; commands: list, search, show, export, fork, rename, pin, archive, delete; "
+            "see sophon sessions",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(sophon: Command, arguments: list[str], code: int, says: str) -> None:
