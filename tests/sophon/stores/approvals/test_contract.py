@@ -76,8 +76,8 @@ async def test_the_events_of_the_decision_that_counts_are_stored_with_it(store: 
 
 async def test_a_decision_whose_events_cannot_be_stored_is_none(store: Store):
     await store.approvals.get_or_create(question(), NOON)
+    event = LoggedEvent("approval_resolved", {}, "run")
     with pytest.raises(NotFound):
-        event = LoggedEvent("approval_resolved", {}, "run")
         await store.approvals.decide(question().id, Decision.approve(), NOON, lambda: [event])
     assert (await store.approvals.get(question().id)).decision is None
 
