@@ -42,6 +42,7 @@ from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancellation
 from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.held_questions import HeldQuestions
@@ -158,6 +159,7 @@ class Host:
             frozenset(approvers) | {STORE_OPERATOR}, several_users, services.settings.approval.four_eyes
         )
         held = HeldQuestions()
+        decisions = DecisionWriter(store.approvals, self.event_bus, services.clock)
         self._gate = StoreApprovalGate(
             services.store,
             services.clock,
@@ -165,8 +167,9 @@ class Host:
             policy=policy,
             events=self.event_bus,
             held=held,
-            load_events=self.event_bus.load_run_events if self.queue.is_shared else None,
-            is_announced=lambda run, approval_id: self.event_bus.has_emitted(run, "approval_resolved", approval_id),
+            load_events=(
+                self.event_bus.load_run_events if self.queue.is_shared else self.event_bus.wait_until_published
+            ),
         )
         services.approvals, services.turn_log = (
             self._gate,
@@ -175,19 +178,18 @@ class Host:
         self.approvals = ApprovalService(
             services.store,
             self.queue,
+            decisions,
             clock=services.clock,
             settings=services.settings.approval,
             tools=services.toolbox,
             policy=services.operator_policy,
-            events=self.event_bus,
             held=held,
             health=health,
-            flush=self.event_bus.flush,
             signal=self.signals.send,
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(
-            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, health
+            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, decisions, health
         )
         self._cancellation = RunCancellation(services, self.queue, active_runs, self._terminator, self.signals.send)
         self._reconciler = RunReconciler(services, self.queue, active_runs, self._terminator, health, held)
