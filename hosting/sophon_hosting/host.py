@@ -231,6 +231,8 @@ class Host:
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
         self.is_running = False
         """True between `start` and `shutdown`."""
+        self.has_joined_queue = False
+        """Whether the queue was opened since the start; until then this process has begun no task."""
         self._background_tasks: list[asyncio.Task[None]] = []
         self._telemetry: TelemetryExporter | None = None
 
@@ -380,6 +382,7 @@ class Host:
             await self._join_queue()
         else:
             await self.queue.open()
+            self.has_joined_queue = True
             await RunRecovery(self.services, self.queue, self._terminator, self.event_bus).recover()
         self._background_tasks += [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
@@ -440,6 +443,7 @@ class Host:
         with self.queue_health.watch():
             await self.queue.open()
             await self._reconciler.reconcile()
+        self.has_joined_queue = True
 
     def _lead(self, duty: str, work: LeaderWork) -> asyncio.Task[None]:
         return asyncio.create_task(self.leadership.lead(duty, work))
