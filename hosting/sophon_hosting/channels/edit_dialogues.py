@@ -56,9 +56,7 @@ NOTHING_TO_CANCEL = "No editing is going on."
 CANCELLED_MESSAGE = (
     "The editing of {tool} is cancelled; the call still waits: /approve {code}, /edit {code} or /reject {code}"
 )
-TIMED_OUT_MESSAGE = (
-    "⌛ The editing of {tool} has ended, as nothing came in time; the call still waits: /edit {code}"
-)
+TIMED_OUT_MESSAGE = "⌛ The editing of {tool} has ended, as nothing came in time; the call still waits: /edit {code}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.chat_overrides import ChatOverrides
 from sophon.clock import Clock
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
@@ -24,6 +25,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
+from tests.channels.email.page_package import email_package as email_package
 
 LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 
@@ -141,6 +143,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             debounce_seconds: float = 0.0,
             transcriber: Transcriber | None = None,
             group_history: Mapping[str, int] = MappingProxyType({}),
+            chats: Mapping[str, ChatOverrides] = MappingProxyType({}),
             clock: Clock | None = None,
             tools: Sequence[Any] = (),
             **settings: Any,
@@ -159,7 +162,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 },
             )
             inbound = InboundOptions(debounce_seconds, group_history)
-            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy, inbound)], transcriber)
+            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy, inbound, chats)], transcriber)
             host = Host(
                 services,
                 add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),

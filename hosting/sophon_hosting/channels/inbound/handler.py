@@ -22,12 +22,14 @@ from sophon_channels.contract import (
     MessageReaction,
 )
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
+from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.identities import IdentityLinks
 from sophon_hosting.channels.inbound.acceptance import MessageAcceptor
 from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
-from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
+from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.commands import ChatCommandHandler
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.edits import EditHandler
 from sophon_hosting.channels.inbound.expected_texts import ANSWER_NOT_EDITED, ExpectedTexts
@@ -74,6 +76,7 @@ class InboundHandler:
         undelivered: UndeliveredAnswers,
         receipts: DeliveryReceiptHandler,
         options: InboundOptions,
+        profiles: ChatProfiles,
         reads_voice: bool = False,
     ) -> None:
         store, clock = host.services.store, host.services.clock
@@ -89,7 +92,7 @@ class InboundHandler:
             writer=writer,
         )
         self._commands = ChatCommandHandler(
-            host, chat_state, approval_prompts, writer, undelivered, self.edit_dialogues
+            host, chat_state, approval_prompts, writer, undelivered, profiles, self.edit_dialogues
         )
         self.identities = IdentityLinks(
             channel,
@@ -107,7 +110,7 @@ class InboundHandler:
             writer=writer,
             record_ignored=history.record,
         )
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history)
+        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history, profiles)
         self.media_groups = MediaGroupAssembler(
             channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
         )
