@@ -20,6 +20,9 @@ CHUNKS_PER_SECOND = 200
 SECONDS = 5
 MESSAGES = 2000
 OPENINGS = 5
+CPU_TIME = {"timeDomain": "threadTicks"}
+"""What the main thread itself took: other programs of the machine lengthen its tasks, too."""
+
 WORDS = "Every message travels **through** a chain of `middlewares`, and back again.\n\n"
 
 
@@ -112,7 +115,7 @@ async def streaming(browser: Browser, url: str) -> tuple[float, float]:
     box = page.get_by_role("textbox", name="Message")
     await box.fill("write")
     devtools = await page.context.new_cdp_session(page)
-    await devtools.send("Performance.enable")
+    await devtools.send("Performance.enable", CPU_TIME)
     await page.evaluate(
         """() => {
             window.slowest = 0;
@@ -123,14 +126,14 @@ async def streaming(browser: Browser, url: str) -> tuple[float, float]:
     )
     await box.press("Enter")
     await page.locator(".turn.running .markdown").wait_for()
-    before = await counters(devtools)
+    before, began = await counters(devtools), time.monotonic()
     for _ in range(SECONDS - 2):
         await page.keyboard.type("hello ", delay=150)
-    after = await counters(devtools)
+    after, elapsed = await counters(devtools), time.monotonic() - began
     slowest = await page.evaluate("() => window.slowest")
     await page.locator(".turn").last.locator(".turn-footer").wait_for()
     await page.close()
-    return (after["TaskDuration"] - before["TaskDuration"]) / (after["Timestamp"] - before["Timestamp"]), slowest
+    return (after["TaskDuration"] - before["TaskDuration"]) / elapsed, slowest
 
 
 async def counters(devtools: CDPSession) -> dict[str, float]:
@@ -156,7 +159,7 @@ async def opening_in_page(browser: Browser, url: str) -> tuple[float, float]:
         await page.wait_for_selector(".session")
         await page.wait_for_load_state("networkidle")
         devtools = await page.context.new_cdp_session(page)
-        await devtools.send("Performance.enable")
+        await devtools.send("Performance.enable", CPU_TIME)
         before = await counters(devtools)
         began = await page.evaluate(
             "() => { const now = performance.now(); location.hash = '#/session/long'; return now; }"

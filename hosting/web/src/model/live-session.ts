@@ -13,7 +13,7 @@ import { t } from "../text/translate";
 const PAGE_SIZE = 200;
 
 /** Least time between two renders of streamed text: nobody reads more, and each lays the turn out again. */
-const RENDER_INTERVAL_MS = 30;
+const RENDER_INTERVAL_MS = 45;
 
 /** A turn, and a counter that increments with every change, so that only this turn is rendered again. */
 export interface LiveTurn {

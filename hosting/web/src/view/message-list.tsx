@@ -102,7 +102,7 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
           {isNew && session.state.value !== "failed" && <Welcome />}
           {session.state.value === "failed" && connectionState.value === "open" && <p class="empty">{t("This conversation cannot be opened.")}</p>}
           {session.hasOlder.value && <OlderMessages session={session} scroller={scroller} reveals={reveals} />}
-          <div role="feed" aria-label={t("Conversation")} aria-busy={session.state.value === "loading"}>
+          <div role={turns.length + pending.length > 0 ? "feed" : "group"} aria-label={t("Conversation")} aria-busy={session.state.value === "loading"}>
             {turns.map((live, index) => (
               <TurnSlot key={live.turn.id} live={live} session={session} window={turnWindow} shownAtFirst={index >= renderedAtFirst} isLast={index === turns.length - 1} position={index + 1} count={count} />
             ))}
