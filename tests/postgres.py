@@ -29,6 +29,8 @@ URL = _database(f"sophon_{WORKER}")
 MIGRATED = _database(f"sophon_{WORKER}_migrated")
 """Of another one, with the schema of a store in it: `without_rows` leaves nothing but that."""
 
+_COPY = f"sophon_{WORKER}_copy"
+
 needs_postgres = pytest.mark.skipif(not SERVER, reason="SOPHON_TEST_POSTGRES names no PostgreSQL")
 
 
@@ -36,6 +38,13 @@ def empty() -> None:
     """Have nothing in the database at URL."""
     _make(URL)
     _run(URL, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+
+
+def copy() -> str:
+    """Make a copy of the database at URL, to which nobody may be connected; return the URL of the copy."""
+    _run(SERVER, f"DROP DATABASE IF EXISTS {_COPY} WITH (FORCE)")
+    _run(SERVER, f"CREATE DATABASE {_COPY} TEMPLATE {make_url(URL).database}")
+    return _database(_COPY)
 
 
 def without_rows() -> None:

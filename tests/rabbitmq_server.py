@@ -1,5 +1,6 @@
 """A RabbitMQ of a test's own, which it may stop and start again; and the one that all tests share."""
 
+import json
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import tempfile
 import time
 from functools import cache
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 LIMIT_SECONDS = 60
@@ -70,8 +72,27 @@ class RabbitMqServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
+        with (self._folder / "output").open("ab") as output:
+            self._process = subprocess.Popen(
+                [self._program], env=self._environment, stdout=output, stderr=output, start_new_session=True
+            )
+        limit = time.monotonic() + LIMIT_SECONDS
+        while not answers("127.0.0.1", self.port):
+            if time.monotonic() > limit or self._process.poll() is not None:
+                raise RuntimeError(f"{self._program} did not start: {(self._folder / 'output').read_text()[-2000:]}")
+            time.sleep(0.05)
+
+    def list_as_json(self, *command: str) -> list[dict[str, Any]]:
+        """Return what a listing command of rabbitmqctl prints, for example `list_queues name arguments`."""
+        program = Path(self._program).with_name("rabbitmqctl")
+        arguments = [str(program), "-q", "-n", self._environment["RABBITMQ_NODENAME"], *command, "--formatter", "json"]
+        answer = subprocess.run(arguments, env=self._environment, capture_output=True, check=True)
+        return cast("list[dict[str, Any]]", json.loads(answer.stdout))
+
+    @property
+    def _environment(self) -> dict[str, str]:
         folder = self._folder
-        environment = os.environ | {
+        return os.environ | {
             "HOME": str(folder),  # of the Erlang cookie
             "RABBITMQ_NODENAME": f"sophon{self.port}@localhost",
             "RABBITMQ_NODE_PORT": str(self.port),
@@ -88,20 +109,18 @@ class RabbitMqServer:
             "RABBITMQ_GENERATED_CONFIG_DIR": str(folder / "config"),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "+sbwt none -kernel inet_dist_use_interface {127,0,0,1}",
         }
-        with (folder / "output").open("ab") as output:
-            self._process = subprocess.Popen(
-                [self._program], env=environment, stdout=output, stderr=output, start_new_session=True
-            )
-        limit = time.monotonic() + LIMIT_SECONDS
-        while not answers("127.0.0.1", self.port):
-            if time.monotonic() > limit or self._process.poll() is not None:
-                raise RuntimeError(f"{self._program} did not start: {(folder / 'output').read_text()[-2000:]}")
-            time.sleep(0.05)
 
     def stop(self) -> None:
         """Kill it with all its processes, as a crash does."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(LIMIT_SECONDS)
+            self._process = None
+
+    def shut_down(self) -> None:
+        """Let it write all that it has, and end."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGTERM)
             self._process.wait(LIMIT_SECONDS)
             self._process = None
 

@@ -42,6 +42,7 @@ from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approvals import ApprovalService
 from sophon_hosting.runs.cancellation import CANCEL_TIMEOUT_SECONDS, RunCancellation
 from sophon_hosting.runs.checkpoints import insert_checkpoints
+from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.held_questions import HeldQuestions
@@ -158,6 +159,7 @@ class Host:
             frozenset(approvers) | {STORE_OPERATOR}, several_users, services.settings.approval.four_eyes
         )
         held = HeldQuestions()
+        decisions = DecisionWriter(store.approvals, self.event_bus, services.clock)
         self._gate = StoreApprovalGate(
             services.store,
             services.clock,
@@ -165,8 +167,9 @@ class Host:
             policy=policy,
             events=self.event_bus,
             held=held,
-            load_events=self.event_bus.load_run_events if self.queue.is_shared else None,
-            is_announced=lambda run, approval_id: self.event_bus.has_emitted(run, "approval_resolved", approval_id),
+            load_events=(
+                self.event_bus.load_run_events if self.queue.is_shared else self.event_bus.wait_until_published
+            ),
         )
         services.approvals, services.turn_log = (
             self._gate,
@@ -175,19 +178,18 @@ class Host:
         self.approvals = ApprovalService(
             services.store,
             self.queue,
+            decisions,
             clock=services.clock,
             settings=services.settings.approval,
             tools=services.toolbox,
             policy=services.operator_policy,
-            events=self.event_bus,
             held=held,
             health=health,
-            flush=self.event_bus.flush,
             signal=self.signals.send,
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(
-            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, health
+            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, decisions, health
         )
         self._cancellation = RunCancellation(services, self.queue, active_runs, self._terminator, self.signals.send)
         self._reconciler = RunReconciler(services, self.queue, active_runs, self._terminator, health, held)
@@ -229,6 +231,8 @@ class Host:
         """True from the beginning of `shutdown`: new messages would no longer be run by this process."""
         self.is_running = False
         """True between `start` and `shutdown`."""
+        self.has_joined_queue = False
+        """Whether the queue was opened since the start; until then this process has begun no task."""
         self._background_tasks: list[asyncio.Task[None]] = []
         self._telemetry: TelemetryExporter | None = None
 
@@ -378,6 +382,7 @@ class Host:
             await self._join_queue()
         else:
             await self.queue.open()
+            self.has_joined_queue = True
             await RunRecovery(self.services, self.queue, self._terminator, self.event_bus).recover()
         self._background_tasks += [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
@@ -438,6 +443,7 @@ class Host:
         with self.queue_health.watch():
             await self.queue.open()
             await self._reconciler.reconcile()
+        self.has_joined_queue = True
 
     def _lead(self, duty: str, work: LeaderWork) -> asyncio.Task[None]:
         return asyncio.create_task(self.leadership.lead(duty, work))

@@ -128,7 +128,7 @@ class InMemoryStore:
         )
         self.sessions.check_fence = self.journal.check_fence = self.runs.check_fence
         self.sessions.has_unfinished = self._has_unfinished
-        self.approvals = InMemoryApprovalStore(runs, self.runs.signal)
+        self.approvals = InMemoryApprovalStore(runs, self.runs.signal, self.events)
         self.sessions.on_delete(self.approvals.forget_session)
         self.sessions.is_needed = lambda session_id: (
             self.goals.needs_session(session_id)

@@ -11,7 +11,9 @@ from typing import Any
 from redis.asyncio import Redis
 
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from tests.bench.bare_rabbitmq import measure_bare_client
 from tests.hosting.queue.backends.backend import Options, ServerBackend
+from tests.hosting.queue.backends.rabbitmq import RabbitMqBackend
 from tests.hosting.queue.backends.redis_streams import RedisBackend
 
 SESSIONS = 100
@@ -19,6 +21,7 @@ SECONDS = 1.5
 RUNS = 3
 WORKERS = (1, 2, 4)
 DEPTHS = (100, 1000, 10_000)
+PUTS_AT_ONCE = 200
 Cycle = Callable[[int], Awaitable[None]]
 
 
@@ -37,6 +40,7 @@ async def bare_redis(url: str, work: Callable[[Cycle], Awaitable[float]]) -> flo
 
 BACKENDS: dict[str, tuple[type[ServerBackend], Callable[..., Awaitable[float]]]] = {
     "Redis": (RedisBackend, bare_redis),
+    "RabbitMQ": (RabbitMqBackend, measure_bare_client),
 }
 
 
@@ -92,8 +96,9 @@ async def _ours(backend: ServerBackend, depth: int, workers: int) -> float:
     queue = backend.build(name, Options(capacity=100_000))
     await queue.open()
     try:
-        for n in range(depth):
-            await queue.put(QueueEntry(f"w{n}", f"s{n % SESSIONS}", owner=f"o{n % 10}"))
+        entries = (QueueEntry(f"w{n}", f"s{n % SESSIONS}", owner=f"o{n % 10}") for n in range(depth))
+        while batch := list(itertools.islice(entries, PUTS_AT_ONCE)):
+            await asyncio.gather(*(queue.put(entry) for entry in batch))
         return await through_queue(queue, workers)
     finally:
         await queue.close()

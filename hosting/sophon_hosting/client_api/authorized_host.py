@@ -9,6 +9,7 @@ from sophon_hosting.client_api.areas.approvals import ApprovalOperations
 from sophon_hosting.client_api.areas.attachments import UserAttachments
 from sophon_hosting.client_api.areas.audit import AuditLog
 from sophon_hosting.client_api.areas.history import HistoryOperations
+from sophon_hosting.client_api.areas.imports import UserImports
 from sophon_hosting.client_api.areas.live_settings import HostSettings, SetupOperations
 from sophon_hosting.client_api.areas.mcp import McpServers
 from sophon_hosting.client_api.areas.messages import MessageOperations
@@ -62,6 +63,11 @@ class AuthorizedHost(
     def search(self) -> UserSearch:
         """Search in the user's messages."""
         return UserSearch(self)
+
+    @property
+    def imports(self) -> UserImports:
+        """Import of conversations into the user's sessions."""
+        return UserImports(self)
 
     @property
     def tools(self) -> UserTools:

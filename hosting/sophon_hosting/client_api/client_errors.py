@@ -86,6 +86,7 @@ HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "otr_full": 429,
     "replay_busy": 429,
     "too_many_messages": 429,
+    "import_running": 429,
     "too_many_uploads": 429,
     "internal": 500,
     "unavailable": 503,

@@ -352,6 +352,11 @@ class EventBus:
         sequencer = self._sequencers.get(run.session_id)
         return sequencer is not None and sequencer.deduplicator.has_emitted(run.id, name, *fields)
 
+    async def wait_until_published(self, run: Run) -> None:
+        """Wait until what a transaction of a run's session has stored, if one is going on, is published."""
+        async with self._acquire_sequencer(run.session_id):
+            pass
+
     def forget_run(self, session_id: str, task_id: str) -> None:
         """Forget which events of a run were emitted, because its next start may be another process's."""
         sequencer = self._sequencers.get(session_id)

@@ -368,6 +368,8 @@ class SessionSequencer:
     async def publish_stored(self, events: Sequence[Event], rows: Sequence[LoggedEvent], last: int) -> None:
         """Publish events that somebody else in this process has stored as `rows`; `last` is the seq of the last one."""
         self._assign_seqs(events, last)
+        for event in events:
+            self.deduplicator.register(event)
         await self._publish_missing(last, len(events))
         for event, row in zip(events, rows, strict=True):
             self.publish(event, row)

@@ -42,6 +42,6 @@ def _connect(module: str, transport: str, extra: str, url: str, prefix: str) -> 
     try:
         found = import_module(f"sophon_hosting.fanout.{module}")  # lazy: with its client library
     except ModuleNotFoundError as error:
-        missing = f"Hub.FanoutUrl: it needs the package {error.name}, which is not installed"
-        raise SettingsError([f"{missing}; install sophon-agents[{extra}]"]) from error
+        missing = f"Hub.FanoutUrl: it needs {error.name}, which is not installed"
+        raise SettingsError([f"{missing}; pip install 'sophon-agents[{extra}]'"]) from error
     return ConnectedFanout(getattr(found, transport)(url, prefix))

@@ -11,6 +11,7 @@ from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.login_throttle import LoginThrottle
+from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.host import Host
 from sophon_hosting.http.api.agents import agent_routes
 from sophon_hosting.http.api.approvals import approval_routes
@@ -20,6 +21,7 @@ from sophon_hosting.http.api.channels import channel_routes
 from sophon_hosting.http.api.goals import goal_routes
 from sophon_hosting.http.api.grants import grant_routes
 from sophon_hosting.http.api.host_info import host_info_routes
+from sophon_hosting.http.api.imports import IMPORTS, ImportSlots, import_routes
 from sophon_hosting.http.api.logs import log_routes
 from sophon_hosting.http.api.mcp import mcp_routes
 from sophon_hosting.http.api.memory import memory_routes
@@ -62,6 +64,7 @@ from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, is_page_built, web_page_routes
 
 API_ROUTES = (
+    import_routes,
     session_routes,
     search_routes,
     task_routes,
@@ -131,6 +134,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
             limit_body_time(
                 hub.request_timeout.total_seconds(),
                 max_upload_bytes=host.services.settings.attachments.max_bytes,
+                max_import_bytes=MAX_FILE_BYTES,
             ),
             delay_refused_webhooks(delay_failure),
             convert_errors(),
@@ -141,6 +145,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST], app[CLIENTS] = host, clients
     app[UPLOADS] = UploadSlots()
+    app[IMPORTS] = ImportSlots()
     for api_routes in API_ROUTES:
         app.add_routes(api_routes())
     if is_page_built(chosen.web_folder):

@@ -19,6 +19,9 @@ METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DEGRADED = "degraded:"
 """Beginning of the result of a check that failed without keeping the host from accepting messages."""
 
+NOT_JOINED = "not reached since the start"
+"""Result of the check of a queue that was not opened yet."""
+
 CHECK_TIMEOUT_SECONDS = 2.0
 """Timeout of each readiness check; probes usually give up after a few seconds."""
 
@@ -43,8 +46,8 @@ def health_routes(render_metrics: RenderMetrics | None, instance_id: str = "") -
 async def get_readiness(request: web.Request) -> web.Response:
     """Return 200 while the host accepts messages and starts turns, else 503; the body has the result of each check.
 
-    A shared queue that cannot be reached does not make the host unready: what it accepts is in the store, and no other
-    host could do better.
+    A shared queue that cannot be reached any more does not make the host unready: what it accepts is in the store, and
+    no other host could do better. One that was never reached does: its address may be wrong.
     """
     host = get_host(request)
     checks = {
@@ -65,6 +68,8 @@ async def _check_store(host: Host) -> str:
 
 
 async def _check_queue(host: Host) -> str:
+    if not host.has_joined_queue:
+        return NOT_JOINED
     try:
         async with host.services.clock.timeout(CHECK_TIMEOUT_SECONDS / 2):
             with host.queue_health.watch():

@@ -13,7 +13,7 @@ from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
-from sophon_hosting.http.connections.request_limits import UPLOAD_PATH, WEBHOOK_PATH
+from sophon_hosting.http.connections.request_limits import IMPORT_PATH, UPLOAD_PATH, WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
 from sophon_hosting.http.fetch_metadata import is_refused_fetch
 from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
@@ -166,7 +166,7 @@ def require_json() -> Middleware:
         if request.path.startswith(AUTHENTICATED_PATHS) and request.method not in SAFE_METHODS:
             if request.headers.get(hdrs.CONTENT_ENCODING, "identity").lower() != "identity":
                 raise InputError("the body is compressed; send it uncompressed")
-            if request.path == UPLOAD_PATH and request.method == hdrs.METH_POST:
+            if request.path in (UPLOAD_PATH, IMPORT_PATH) and request.method == hdrs.METH_POST:
                 if request.headers.get(hdrs.CONTENT_TYPE, "").lower() != BINARY_CONTENT_TYPE:
                     raise InputError(f"the content type of an upload must be {BINARY_CONTENT_TYPE}")
             elif request.can_read_body or hdrs.CONTENT_TYPE in request.headers:

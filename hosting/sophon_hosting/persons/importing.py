@@ -2,30 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any, Final, cast, get_args
+from datetime import timedelta
+from typing import Any, cast
 
 from sophon.errors import InputError
 from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import Goal
 from sophon.lazy_dataclass import dataclass
-from sophon.messages import Message
 from sophon.preferences import Preferences
-from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.schedules.contract import Schedule
-from sophon.stores.sessions.contract import RecordKind, SessionRecord
+from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn_options import parse_planning_mode
+from sophon_hosting.conversation_import.exported_session import parse_exported_record
+from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN
 from sophon_hosting.persons.export import FORMAT_VERSION
 from sophon_hosting.persons.forgetting import check_person
 from sophon_hosting.persons.imported_attachments import ImportedAttachment, import_attachments, parse_attachment
 from sophon_hosting.persons.imported_schedules import import_schedule, parse_schedule
-
-ROLES: Final = ("user", "assistant", "tool")
-UNKNOWN_ORIGIN: Final = Taint(1, is_private=True, is_untrusted=True)
-"""Label of an imported session: what its turns had read is not known here, so the worst is assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,23 +171,10 @@ def _parse_session(item: Mapping[str, Any]) -> _Session:
     session_id, title, model = summary["id"], summary["title"], summary.get("model")
     if not isinstance(session_id, str) or not session_id or not isinstance(title, str):
         raise ValueError("a session needs an id and a title, both texts")
-    records = [_parse_record(each) for each in item["records"]]
+    records = [parse_exported_record(each) for each in item["records"]]
     planning = parse_planning_mode(summary.get("planning"))
     family, source, forked_at = summary.get("family"), summary.get("forked_from"), summary.get("forked_at")
     if not (isinstance(family, str | None) and isinstance(source, str | None) and isinstance(forked_at, int | None)):
         raise ValueError("family and forked_from are ids, forked_at is a number")  # noqa: TRY004 - reported like the others
     pinned, archived = (summary.get(name) is True for name in ("pinned", "archived"))
     return _Session(session_id, title, model, records, planning, family, source, forked_at, pinned, archived)
-
-
-def _parse_record(item: Mapping[str, Any]) -> SessionRecord:
-    kind, message = item["kind"], item["message"]
-    if kind not in get_args(RecordKind):
-        raise ValueError(f"{kind!r} is no kind of record")
-    if message is not None and (message["role"] not in ROLES and kind != "compaction"):
-        raise ValueError(f"a message of the role {message['role']!r} is no part of a session")
-    at = datetime.fromisoformat(item["at"]) if item["at"] else None
-    if at is not None and at.tzinfo is None:
-        raise ValueError(f"the time {item['at']!r} has no zone")
-    parsed = None if message is None else Message.from_json(message)
-    return SessionRecord(kind, str(item["run_id"]), parsed, item.get("data") or {}, at=at)

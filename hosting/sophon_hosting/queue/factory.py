@@ -2,26 +2,42 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TypeAlias, cast
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from sophon.errors import SettingsError
+from sophon.lazy_dataclass import dataclass
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
 from sophon.settings import has_several_users
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.memory import MemoryQueue
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 QUEUES_GROUP = "sophon.queues"
 
 QueueFactory: TypeAlias = Callable[[Services, float], TaskQueue]
 """Builds a queue from the settings of services (`Queue`), and the part of its capacity that one owner may fill."""
 
-_FACTORIES: dict[str, tuple[str, str, str]] = {
-    "Redis": ("sophon_hosting.queue.redis_streams.queue", "build_redis_queue", "redis"),
-    "RabbitMq": ("sophon_hosting.queue.rabbitmq.queue", "build_rabbitmq_queue", "rabbitmq"),
-    "Postgres": ("sophon_hosting.queue.postgresql.queue", "build_postgres_queue", "postgres"),
+
+@dataclass(frozen=True, slots=True)
+class _Backend:
+    """Where a backend with a server is built, its client library, and the extra that installs that."""
+
+    module: str
+    function: str
+    library: str
+    extra: str
+
+
+_BACKENDS: dict[str, _Backend] = {
+    "Redis": _Backend("sophon_hosting.queue.redis_streams.queue", "build_redis_queue", "redis", "redis"),
+    "RabbitMq": _Backend("sophon_hosting.queue.rabbitmq.queue", "build_rabbitmq_queue", "aio_pika", "rabbitmq"),
+    "Postgres": _Backend("sophon_hosting.queue.postgresql.queue", "build_postgres_queue", "psycopg", "postgres"),
 }
-"""Module, function and extra of each backend with a server; its client library is imported only when it is used."""
+"""The backends with a server; the client library of each is imported only when it is used."""
 
 
 def build_queue(services: Services, *, is_shared: bool = False) -> TaskQueue:
@@ -51,26 +67,42 @@ def _owner_share(services: Services, is_shared: bool) -> float:
     return services.settings.queue.owner_share if is_shared or has_several_users(services.settings) else 1.0
 
 
+def check_backend(backend: str) -> None:
+    """Raise SettingsError for a backend that is not there, or whose library is not installed; imports none of them."""
+    built_in = _BACKENDS.get(backend)
+    if backend == "Memory":
+        return
+    if built_in is None:
+        _find_plugin(backend)
+    elif find_spec(built_in.library) is None:
+        raise _missing_library(backend, built_in)
+
+
 def _find_factory(backend: str) -> QueueFactory:
-    built_in = _FACTORIES.get(backend)
+    built_in = _BACKENDS.get(backend)
     if built_in is None:
         return _load_plugin(backend)
-    module, function, extra = built_in
     try:
-        return cast("QueueFactory", getattr(import_module(module), function))
-    except ModuleNotFoundError as error:
-        name = f"sophon-agents[{extra}]"
-        raise SettingsError(
-            [f"Queue.Backend: {backend} needs the package {error.name}, which is not installed; install {name}"]
-        ) from error
+        return cast("QueueFactory", getattr(import_module(built_in.module), built_in.function))
+    except ImportError as error:  # also of a library that is there and lacks what it needs, as psycopg without libpq
+        raise _missing_library(backend, built_in) from error
+
+
+def _missing_library(backend: str, built_in: _Backend) -> SettingsError:
+    package = f"pip install 'sophon-agents[{built_in.extra}]'"
+    return SettingsError([f"Queue.Backend: {backend} needs {built_in.library}, which is not installed; {package}"])
+
+
+def _find_plugin(backend: str) -> "EntryPoint":
+    plugins = find_entry_points(QUEUES_GROUP)
+    if backend not in plugins:
+        names = ", ".join(["Memory", *_BACKENDS, *sorted(plugins)])
+        raise SettingsError([f"Queue.Backend: there is no queue {backend!r}; there are {names}"])
+    return plugins[backend]
 
 
 def _load_plugin(backend: str) -> QueueFactory:
-    plugins = find_entry_points(QUEUES_GROUP)
-    if backend not in plugins:
-        names = ", ".join(["Memory", *_FACTORIES, *sorted(plugins)])
-        raise SettingsError([f"Queue.Backend: there is no queue {backend!r}; there are {names}"])
-    factory = load_entry_point(plugins[backend])
+    factory = load_entry_point(_find_plugin(backend))
     if not callable(factory):
         raise SettingsError([f"Queue.Backend: the entry point {backend!r} of {QUEUES_GROUP} is not a function"])
     return cast("QueueFactory", factory)

@@ -20,7 +20,7 @@ from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.approval_tasks import task_id_from_request
-from sophon_hosting.runs.approvals import build_resolution_event
+from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
 from sophon_middlewares.outer.session_events import SessionEvents, error_to_json
@@ -61,9 +61,10 @@ class RunTerminator:
         active_runs: ActiveRuns,
         outcome_writer: OutcomeWriter,
         event_bus: EventBus,
+        decisions: DecisionWriter,
         health: QueueHealth,
     ) -> None:
-        self._event_bus, self._health = event_bus, health
+        self._event_bus, self._decisions, self._health = event_bus, decisions, health
         self._unreleased: deque[tuple[str, str]] = deque(maxlen=MAX_UNRELEASED_LANES)
         """Sessions and tasks that have ended while the queue could not be reached."""
         self._services, self._queue, self._active_runs, self._outcome_writer = (
@@ -144,14 +145,9 @@ class RunTerminator:
 
     async def withdraw_approvals(self, run: Run) -> None:
         """Reject the open approvals of a run that has ended."""
-        store, now = self._services.store, self._services.clock.now()
-        for record in await store.approvals.list(session_id=run.session_id):
-            if task_id_from_request(record.request) != run.id:
-                continue
-            stored = await store.approvals.decide(record.request.id, Decision.reject(WITHDRAWAL_REASON), now)
-            self._services.events.emit(
-                build_resolution_event(record.request, stored.decision or Decision.reject(WITHDRAWAL_REASON))
-            )
+        for record in await self._services.store.approvals.list(session_id=run.session_id):
+            if task_id_from_request(record.request) == run.id:
+                await self._decisions.decide(record.request, Decision.reject(WITHDRAWAL_REASON))
 
     async def _terminate_inactive(
         self, run: Run, error: Exception | asyncio.CancelledError, *, unless_running: bool = False

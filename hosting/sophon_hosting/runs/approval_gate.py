@@ -28,14 +28,8 @@ HELD_CHECK_SECONDS = 5.0
 """Interval between two looks into the store for a decision that another process has written."""
 
 
-ANNOUNCEMENT_LOOKS, ANNOUNCEMENT_SECONDS = 4, 0.25
-"""How often, and how far apart, a process looks for the event of a decision that another one has stored."""
-
 LoadRunEvents: TypeAlias = Callable[[Run], Awaitable[None]]
-"""Reads which events of a run other processes have stored, so that they are not emitted again."""
-
-IsAnnounced: TypeAlias = Callable[[Run, str], bool]
-"""Return whether the decision of an approval is among the events that were read."""
+"""Notes which events of a run were stored elsewhere, so that they are not emitted again."""
 
 
 class StoreApprovalGate:
@@ -56,9 +50,8 @@ class StoreApprovalGate:
         events: EventSink | None = None,
         held: HeldQuestions | None = None,
         load_events: LoadRunEvents | None = None,
-        is_announced: IsAnnounced = lambda _run, _approval_id: True,
     ) -> None:
-        self._load_events, self._is_announced = load_events, is_announced
+        self._load_events = load_events
         self._held = HeldQuestions() if held is None else held
         self._store, self._clock, self._active_runs = store, clock, active_runs
         # Not `or`: an event bus without sessions has length 0.
@@ -81,7 +74,7 @@ class StoreApprovalGate:
         record = await store.approvals.get_or_create(request, self._clock.now())
         while record.decision is not None:
             if await self._counts(store, request, record.decision):
-                await self._load_announcement(active_run, record.request.id)
+                await self._load_announcement(active_run)
                 # What was not offered as it is now, as by an earlier version, is not approved in advance.
                 shown = record.request.grant_offer == request.grant_offer
                 return record.decision if shown else replace(record.decision, grant=None)
@@ -107,27 +100,20 @@ class StoreApprovalGate:
             with self._held.hold(request.id, active_run.task_id) as may_be_decided:
                 await active_run.store.approvals.get_or_create(request, self._clock.now())
                 await self._wait_for_decision(request, may_be_decided, seconds)
-            if self._load_events is not None and active_run.run is not None:
-                await self._load_events(active_run.run)
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.ensure_future(self._withdraw(request, CANCELLED)))
+            await asyncio.shield(asyncio.ensure_future(self._withdraw(active_run, request, CANCELLED)))
             raise
         finally:
             active_run.resume_timeout()
-        return await self._withdraw(request, NOBODY_ANSWERED)
+        return await self._withdraw(active_run, request, NOBODY_ANSWERED)
 
-    async def _load_announcement(self, active_run: ActiveRun | None, approval_id: str) -> None:
-        """Read that the process which stored a decision has announced it, so that this one does not.
+    async def _load_announcement(self, active_run: ActiveRun | None) -> None:
+        """Note the event that was stored with a decision (`DecisionWriter`), so that the turn does not emit it again.
 
-        It does so at once; one that was killed in between is waited for in vain.
+        One decided without a host, as by `sophon approvals`, has none: the turn announces it.
         """
-        if self._load_events is None or active_run is None or active_run.run is None:
-            return
-        for _ in range(ANNOUNCEMENT_LOOKS):
+        if self._load_events is not None and active_run is not None and active_run.run is not None:
             await self._load_events(active_run.run)
-            if self._is_announced(active_run.run, approval_id):
-                return
-            await self._clock.sleep(ANNOUNCEMENT_SECONDS)
 
     async def _wait_for_decision(self, request: ApprovalRequest, may_be_decided: asyncio.Event, seconds: float) -> None:
         end = self._clock.monotonic() + seconds
@@ -140,12 +126,14 @@ class StoreApprovalGate:
             if record is None or record.decision is not None:
                 return
 
-    async def _withdraw(self, request: ApprovalRequest, reason: str) -> Decision:
+    async def _withdraw(self, active_run: ActiveRun, request: ApprovalRequest, reason: str) -> Decision:
         """Return the decision on a question, which is a rejection if nobody has decided it."""
         try:
             record = await self._store.approvals.decide(request.id, Decision.reject(reason), self._clock.now())
         except NotFound:  # it was not stored, or its session was deleted
             return Decision.reject(reason)
+        if not record.was_decided_now:
+            await self._load_announcement(active_run)
         return record.decision or Decision.reject(reason)
 
     async def _counts(self, store: Store, request: ApprovalRequest, decision: Decision) -> bool:

@@ -1,7 +1,7 @@
 """Durable approvals: requests and decisions are stored; a decision enqueues a resume of the suspended run."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
@@ -10,18 +10,17 @@ from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.deadline import Deadline, next_check_seconds
 from sophon.errors import NotFound, QueueUnavailable, SophonError
-from sophon.events import ApprovalResolved, EventSink, NullEventSink
 from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
 from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.approval_tasks import task_id_from_request
+from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
 from sophon_middlewares.inner.approval import timeout_decision
@@ -38,9 +37,6 @@ REFRESH_SECONDS = 30.0
 EXPIRY_RETRY_SECONDS = 5.0
 """Delay before expired approvals are looked for again after an error."""
 
-
-Flush: TypeAlias = Callable[[str], Awaitable[None]]
-"""Stores the emitted events of a session."""
 
 SignalRun: TypeAlias = Callable[[str, str], None]
 """Tells the process that runs a run, by its id, that the store has something for it, and why; best effort."""
@@ -74,23 +70,21 @@ class ApprovalService:
         self,
         store: Store,
         queue: TaskQueue,
+        decisions: DecisionWriter,
         *,
         clock: Clock,
         settings: ApprovalSettings,
         tools: Toolbox,
         policy: OperatorPolicy = UNRESTRICTED,
-        events: EventSink | None = None,
         held: HeldQuestions | None = None,
         health: QueueHealth | None = None,
-        flush: Flush | None = None,
         signal: SignalRun = ignore_signal,
     ) -> None:
         self._held = HeldQuestions() if held is None else held
         self._health = QueueHealth(clock) if health is None else health
-        self._flush, self._signal = flush, signal
+        self._decisions, self._signal = decisions, signal
         self._store, self._queue, self._clock, self._settings = store, queue, clock, settings
         self._tools = tools
-        self._events = events if events is not None else NullEventSink()  # an empty event bus is falsy
         self._policy = policy
         self._deadlines: dict[str, Deadline] = {}
         """Expiry of the open requests by id, so that waiting for it reads nothing from the store."""
@@ -106,14 +100,13 @@ class ApprovalService:
         owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
         attributed = replace(decision, decided_by=decided_by)
         check_decider(self._policy, record, attributed, asker=owner)
-        now = self._clock.now()
-        self._check(record, decision, now)
-        stored = await self._store.approvals.decide(approval_id, attributed, now)
+        self._check(record, decision, self._clock.now())
+        stored = await self._decisions.decide(record.request, attributed)
         if not stored.was_decided_now:
             raise _already_decided(stored)
         self._deadlines.pop(approval_id, None)
         log.info("approval %s (%s): %s by %s", approval_id, record.request.tool, decision.verdict, decided_by)
-        await self._announce(record.request, attributed)
+        await self._resume(record.request)
         return stored
 
     async def expire_due(self) -> float | None:
@@ -122,7 +115,7 @@ class ApprovalService:
         A request expires at its time of the wall clock, and after a jump backward when its time is over. The first call
         reads the open requests from the store; a later one only those that expire. Where processes share a queue, each
         watches the requests of all, and reads them every `REFRESH_SECONDS`; only the one that stores the decision
-        announces it.
+        resumes the turn.
         """
         expiry_decision = timeout_decision(self._settings)
         if expiry_decision.verdict == "suspend":
@@ -176,9 +169,9 @@ class ApprovalService:
         """Decide a request by its expiry, unless somebody has decided it or it was deleted."""
         record = await self._store.approvals.find(approval_id)
         if record is not None and record.decision is None:
-            stored = await self._store.approvals.decide(approval_id, expiry_decision, self._clock.now())
+            stored = await self._decisions.decide(record.request, expiry_decision)
             if stored.was_decided_now:
-                await self._announce(record.request, expiry_decision)
+                await self._resume(record.request)
 
     def _check(self, record: ApprovalRecord, decision: Decision, now: datetime) -> None:
         request = record.request
@@ -203,32 +196,20 @@ class ApprovalService:
         if mismatch is not None:
             raise DecisionRefused("invalid_arguments", f"invalid arguments: {'; '.join(mismatch.problems)}")
 
-    async def _announce(self, request: ApprovalRequest, decision: Decision) -> None:
-        """Emit the event now, instead of when a worker resumes the run, and enqueue the resume."""
-        self._events.emit(build_resolution_event(request, decision))
+    async def _resume(self, request: ApprovalRequest) -> None:
+        """Enqueue the resume of the run that waits for a decision, or let the call that is held go on."""
         if self._held.notify(request.id):  # a running call waits for it: there is no turn to resume
             return
         run = await self._store.runs.find(task_id_from_request(request))
         if run is None:  # its session was deleted meanwhile
             return
-        if self._queue.is_shared:
-            await self._store_events(run)
-            if run.status == "running":
-                self._signal(run.id, "decision")  # a running call of another process may wait for it
+        if self._queue.is_shared and run.status == "running":
+            self._signal(run.id, "decision")  # a running call of another process may wait for it
         try:
             with self._health.watch():
                 await self._queue.put(build_queue_entry(run, "resume"))
         except QueueUnavailable:
             return  # the decision has signalled the run: the reconciler enqueues it
-
-    async def _store_events(self, run: Run) -> None:
-        """Store the event before another process resumes the turn, which would emit it again."""
-        if self._flush is None:
-            return
-        try:
-            await self._flush(run.session_id)
-        except SophonError as error:
-            log_failure(log, error, "the decision for run %s is announced later", run.id)
 
 
 def check_decider(policy: OperatorPolicy, record: ApprovalRecord, decision: Decision, *, asker: str) -> None:
@@ -268,20 +249,6 @@ def check_grant(request: ApprovalRequest, decision: Decision) -> None:
     """Raise DecisionRefused for an approval in advance that the request does not offer."""
     if decision.grant is not None and (decision.verdict != "approve" or not request.grant_offer):
         raise DecisionRefused("not_grantable", f"this call of {request.tool} can be approved only by itself")
-
-
-def build_resolution_event(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
-    """Return the `ApprovalResolved` event of a decision."""
-    return ApprovalResolved(
-        session_id=request.session_id,
-        task_id=task_id_from_request(request),
-        run_id=request.run_id,
-        approval_id=request.id,
-        decision=decision.verdict,
-        decided_by=decision.decided_by,
-        reason=decision.reason,
-        arguments=decision.arguments if decision.verdict == "edit" else None,
-    )
 
 
 def _already_decided(record: ApprovalRecord) -> DecisionRefused:

@@ -1,11 +1,13 @@
 """The approval store's contract: approval requests and their decisions."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.lazy_dataclass import dataclass
+from sophon.stores.events.contract import LoggedEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,7 @@ class ApprovalRecord:
     """An approval request and its decision; `decision` is None while it is open.
 
     `was_decided_now` is True only in the result of the `decide` that stored the decision: of several processes that
-    decide, one announces it.
+    decide, one announces it. `event_seq` is then the last seq of the session with the events of the decision.
     """
 
     request: ApprovalRequest
@@ -21,6 +23,16 @@ class ApprovalRecord:
     decision: Decision | None = None
     decided_at: datetime | None = None
     was_decided_now: bool = field(default=False, compare=False)
+    event_seq: int = field(default=0, compare=False)
+
+
+DecisionEvents: TypeAlias = Callable[[], Sequence[LoggedEvent]]
+"""Builds the events that are stored with a decision; called only for the decision that counts."""
+
+
+def no_decision_events() -> Sequence[LoggedEvent]:
+    """Store no events with a decision: the turn that it resumes announces it."""
+    return ()
 
 
 def turn_id_from_request(request: ApprovalRequest) -> str:
@@ -35,9 +47,12 @@ class ApprovalStore(Protocol):
         """Store a request and return its record; a known id returns the existing record, decision included."""
         ...
 
-    async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+    async def decide(
+        self, approval_id: str, decision: Decision, at: datetime, events: DecisionEvents = no_decision_events
+    ) -> ApprovalRecord:
         """Store the decision if there is none, and return the resulting record. Raises NotFound.
 
+        Its events are stored in the same transaction: whoever reads the decision finds them.
         The same write signals the run of the request (see `RunStore.list_pending`).
         """
         ...

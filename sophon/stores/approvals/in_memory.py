@@ -6,15 +6,24 @@ from datetime import datetime
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
-from sophon.stores.approvals.contract import ApprovalRecord, turn_id_from_request
+from sophon.stores.approvals.contract import (
+    ApprovalRecord,
+    DecisionEvents,
+    no_decision_events,
+    turn_id_from_request,
+)
+from sophon.stores.events.contract import EventLog
 from sophon.stores.runs.contract import Run
 
 
 class InMemoryApprovalStore:
-    """The approvals of an `InMemoryStore`; see `ApprovalStore`. `runs` holds the runs by id, `signal` signals one."""
+    """The approvals of an `InMemoryStore`; see `ApprovalStore`.
 
-    def __init__(self, runs: Mapping[str, Run], signal: Callable[[str], None]) -> None:
-        self._runs, self._signal = runs, signal
+    `runs` holds the runs by id, `signal` signals one, and `event_log` has the events of decisions.
+    """
+
+    def __init__(self, runs: Mapping[str, Run], signal: Callable[[str], None], event_log: EventLog) -> None:
+        self._runs, self._signal, self._event_log = runs, signal, event_log
         self._records: dict[str, ApprovalRecord] = {}
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
@@ -25,14 +34,19 @@ class InMemoryApprovalStore:
         """Add a request unless its id is known; return its record."""
         return self._records.setdefault(request.id, ApprovalRecord(request, at))
 
-    async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+    async def decide(
+        self, approval_id: str, decision: Decision, at: datetime, events: DecisionEvents = no_decision_events
+    ) -> ApprovalRecord:
         """See `ApprovalStore.decide`."""
         record = await self.get(approval_id)
-        if record.decision is None:
-            record = self._records[approval_id] = replace(record, decision=decision, decided_at=at)
-            self._signal(turn_id_from_request(record.request))
-            return replace(record, was_decided_now=True)
-        return record
+        if record.decision is not None:
+            return record
+        # The events first, because the log may refuse them; neither `await` waits for anything.
+        rows = events()
+        seq = await self._event_log.append(record.request.session_id, rows) if rows else 0
+        record = self._records[approval_id] = replace(record, decision=decision, decided_at=at)
+        self._signal(turn_id_from_request(record.request))
+        return replace(record, was_decided_now=True, event_seq=seq)
 
     async def get(self, approval_id: str) -> ApprovalRecord:
         """See `ApprovalStore.get`."""

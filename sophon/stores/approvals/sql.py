@@ -9,7 +9,13 @@ from sqlalchemy import Connection, Row, exists, select, update
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import NotFound
-from sophon.stores.approvals.contract import ApprovalRecord, turn_id_from_request
+from sophon.stores.approvals.contract import (
+    ApprovalRecord,
+    DecisionEvents,
+    no_decision_events,
+    turn_id_from_request,
+)
+from sophon.stores.events.sql import add_events
 from sophon.stores.runs.contract import UNFINISHED_STATUSES
 from sophon.stores.runs.sql_statements import UPDATE_SIGNAL
 from sophon.stores.sql.approval_requests import insert_request
@@ -28,9 +34,13 @@ class SqlApprovalStore:
         """See `ApprovalStore.get_or_create`."""
         return await self._database.write(partial(_get_or_create, request=request, at=at))
 
-    async def decide(self, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+    async def decide(
+        self, approval_id: str, decision: Decision, at: datetime, events: DecisionEvents = no_decision_events
+    ) -> ApprovalRecord:
         """See `ApprovalStore.decide`."""
-        return await self._database.write(partial(_decide, approval_id=approval_id, decision=decision, at=at))
+        return await self._database.write(
+            partial(_decide, approval_id=approval_id, decision=decision, at=at, events=events)
+        )
 
     async def get(self, approval_id: str) -> ApprovalRecord:
         """See `ApprovalStore.get`."""
@@ -63,14 +73,19 @@ def _get_or_create(connection: Connection, request: ApprovalRequest, at: datetim
     return _get(connection, request.id)
 
 
-def _decide(connection: Connection, approval_id: str, decision: Decision, at: datetime) -> ApprovalRecord:
+def _decide(
+    connection: Connection, approval_id: str, decision: Decision, at: datetime, events: DecisionEvents
+) -> ApprovalRecord:
     unanswered = (approvals.c.id == approval_id) & approvals.c.decision.is_(None)
     values = {"decision": decision.to_json(), "decided_at": at}
     is_first = connection.execute(update(approvals).where(unanswered).values(values)).rowcount
     record = _get(connection, approval_id)
-    if is_first:
-        connection.execute(UPDATE_SIGNAL, {"which": turn_id_from_request(record.request)})
-    return replace(record, was_decided_now=bool(is_first))
+    if not is_first:
+        return record
+    connection.execute(UPDATE_SIGNAL, {"which": turn_id_from_request(record.request)})
+    rows = events()
+    seq = add_events(connection, record.request.session_id, rows, at) if rows else 0
+    return replace(record, was_decided_now=True, event_seq=seq)
 
 
 def _get(connection: Connection, approval_id: str) -> ApprovalRecord:

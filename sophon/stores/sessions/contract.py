@@ -103,6 +103,22 @@ class SessionBranch:
 
 
 @dataclass(frozen=True, slots=True)
+class NewSession:
+    """A whole session from elsewhere, with times of its own; records without a time are of `updated_at`."""
+
+    id: str
+    owner: str
+    title: str
+    records: Sequence[SessionRecord]
+    created_at: datetime
+    updated_at: datetime
+    model: str | None = None
+    planning: str | None = None
+    pinned: bool = False
+    archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SessionPage:
     """Page of a session list; `total` counts all matches, `next_cursor` is None on the last page."""
 
@@ -136,6 +152,10 @@ class SessionStore(Protocol):
 
         Of two concurrent creators the first one's owner is kept, and both see it.
         """
+        ...
+
+    async def add(self, session: NewSession) -> bool:
+        """Store a whole session, its records numbered from 1; return False, changing nothing, if its id exists."""
         ...
 
     async def list_records(

@@ -13,7 +13,15 @@ from sophon.slotted_dataclass import new_dict, new_list
 from sophon.stores.message_search.in_memory import StoredMessage
 from sophon.stores.message_search.paging import Position
 from sophon.stores.run_fence import RunFence
-from sophon.stores.sessions.contract import Compaction, History, SessionKind, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import (
+    Compaction,
+    History,
+    NewSession,
+    SessionKind,
+    SessionPage,
+    SessionRecord,
+    SessionSummary,
+)
 from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
 from sophon.stores.sessions.records import (
@@ -116,6 +124,18 @@ class InMemorySessionStore:
             now = self._clock.now()
             session = self._sessions[session_id] = _Session(next(self._numbers), owner, now, now)
         return _summary(session_id, session)
+
+    async def add(self, session: NewSession) -> bool:
+        """See `SessionStore.add`."""
+        if session.id in self._sessions:
+            return False
+        records = assign_seqs(session.records, 0, session.updated_at, keeps_times=True)
+        new = _Session(next(self._numbers), session.owner, session.created_at, session.updated_at, title=session.title)
+        new.model, new.planning = session.model, session.planning
+        new.pinned, new.archived = session.pinned, session.archived
+        new.extend(records)
+        self._sessions[session.id] = new
+        return True
 
     async def list_records(
         self,

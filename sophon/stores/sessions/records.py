@@ -9,15 +9,21 @@ from sophon.messages import to_canonical_json
 from sophon.stores.sessions.contract import Compaction, SessionRecord
 
 
-def assign_seqs(records: Sequence[SessionRecord], last_seq: int, at: datetime) -> list[SessionRecord]:
-    """Return the store's own copies, numbered from `last_seq + 1`. Raises ValueError for an invalid record."""
+def assign_seqs(
+    records: Sequence[SessionRecord], last_seq: int, at: datetime, *, keeps_times: bool = False
+) -> list[SessionRecord]:
+    """Return the store's own copies, numbered from `last_seq + 1`. Raises ValueError for an invalid record.
+
+    All are of the time `at`; with `keeps_times` only those that have none.
+    """
     own: list[SessionRecord] = []
     for record in records:
         if record.message is None or record.kind == "compaction":
             _validate(record)
         last_seq += 1
         data = dict(record.data) if record.data else {}
-        own.append(SessionRecord(record.kind, record.run_id, record.message, data, last_seq, at))
+        own_at = (record.at or at) if keeps_times else at
+        own.append(SessionRecord(record.kind, record.run_id, record.message, data, last_seq, own_at))
     return own
 
 

@@ -44,7 +44,14 @@ from sophon.stores.message_search.sql_index import (
 )
 from sophon.stores.run_fence import RunFence
 from sophon.stores.schedules.sql import delete_session_schedules
-from sophon.stores.sessions.contract import History, SessionKind, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import (
+    History,
+    NewSession,
+    SessionKind,
+    SessionPage,
+    SessionRecord,
+    SessionSummary,
+)
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
@@ -147,6 +154,11 @@ class SqlSessionStore:
         if found is not None:
             return found
         return await self._database.write(partial(_ensure, session_id=session_id, owner=owner, now=self._clock.now()))
+
+    async def add(self, session: NewSession) -> bool:
+        """See `SessionStore.add`."""
+        records = assign_seqs(session.records, 0, session.updated_at, keeps_times=True)
+        return await self._database.write(partial(_add, session=session, new=records))
 
     async def list_records(
         self,
@@ -290,16 +302,26 @@ def add_records(
     number, last_seq, has_title = _advance_seq(connection, session_id, len(new), sum(visible), owner, new[0].at)
     if not has_title:
         _suggest_title(connection, session_id, first_text_of_user(new))
-    before = last_seq - len(new)
     writer = text_writer or TextWriter(connection, session_id)
-    keys = [to_key(number, before + record.seq) for record in new]
+    if any(visible):
+        owner = _owner_of(connection, session_id)
+    _insert_records(connection, to_key(number, last_seq - len(new)), new, owner, writer)
+    return last_seq
+
+
+def _insert_records(
+    connection: Connection, before: int, new: Sequence[SessionRecord], owner: str, writer: TextWriter
+) -> None:
+    """Insert numbered records after the key `before`, and their texts into the search index."""
+    visible = [is_conversational(record) for record in new]
+    keys = [before + record.seq for record in new]
     said = [
         IndexedText(key, record.message.content)
         for key, record, is_visible in zip(keys, new, visible, strict=True)
         if is_visible and record.message is not None
     ]
     if said:
-        add_messages(connection, _owner_of(connection, session_id), said)
+        add_messages(connection, owner, said)
     rows = [
         {
             "key": key,
@@ -313,7 +335,19 @@ def add_records(
         for key, record, is_visible in zip(keys, new, visible, strict=True)
     ]
     _INSERT_RECORDS.execute_many(connection, rows)
-    return last_seq
+
+
+def _add(connection: Connection, session: NewSession, new: Sequence[SessionRecord]) -> bool:
+    if connection.execute(_SELECT_SESSION, {"which": session.id}).one_or_none() is not None:
+        return False
+    facts = {name: getattr(session, name) for name in ("id", "owner", "title", "created_at", "updated_at")}
+    facts |= {name: getattr(session, name) for name in ("model", "planning", "pinned", "archived")}
+    facts |= {"last_seq": len(new), "said": sum(map(is_conversational, new))}
+    facts |= {"provisional_title": "" if session.title else provisional_title(first_text_of_user(new))}
+    number = _insert_session(connection, facts)
+    if new:
+        _insert_records(connection, to_key(number, 0), new, session.owner, TextWriter(connection, session.id))
+    return True
 
 
 def create_session(connection: Connection, session_id: str, owner: str, now: datetime, text: str = "") -> None:

@@ -91,9 +91,8 @@ def to_runtime_error(store: str, error: Exception) -> StoreError:
 def to_store_error(store: str, error: Exception) -> StoreError:
     """Return the StoreError for an error of SQLAlchemy, of a driver, or of the file system."""
     if isinstance(error, ModuleNotFoundError):
-        return StoreError(
-            store, f"the driver {error.name!r} is not installed; try `pip install '{error.name}[binary]'`"
-        )
+        package = "sophon-agents[postgres]" if error.name == "psycopg" else str(error.name)
+        return StoreError(store, f"the driver {error.name!r} is not installed; try `pip install '{package}'`")
     if isinstance(error, OSError):
         return StoreError(store, f"{error.strerror or error}: {error.filename!r}")
     text = str(error.orig if isinstance(error, DBAPIError) else error)

@@ -42,7 +42,7 @@ Command = Callable[..., Any]
         (
             ["sessions"],
             2,
-            "missing command; commands: list, search, show, export, fork, rename, pin, archive, delete; "
+            "missing command; commands: list, search, show, export, import, fork, rename, pin, archive, delete; "
             "see sophon sessions",
         ),
     ],

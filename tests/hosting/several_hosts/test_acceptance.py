@@ -8,6 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 from sophon.events import TaskCancelled
+from sophon_hosting.host import Host
 from sophon_hosting.http.health import get_readiness
 from sophon_hosting.http.json_io import HOST
 from sophon_hosting.observability.metrics import Metrics
@@ -74,14 +75,31 @@ async def test_a_session_that_gets_messages_all_the_time_is_busy_and_stays(group
     assert await group.store.sessions.find("s") is not None
 
 
-async def test_a_host_whose_broker_is_away_is_ready_and_says_so(group) -> None:
-    host = await group.join()
+async def ask_readiness(host: Host) -> tuple[int, dict[str, str]]:
+    """Return the status and the checks of `/readyz`."""
     application = web.Application()
     application[HOST] = host
-    group.broker.set_away(True)
     answer = await get_readiness(make_mocked_request("GET", "/readyz", app=application))
-    checks = json.loads(answer.body)["checks"]
-    assert (answer.status, checks["worker"], checks["store"]) == (200, "ok", "ok")
+    assert isinstance(answer.body, bytes)
+    return answer.status, json.loads(answer.body)["checks"]
+
+
+async def test_a_host_that_has_not_reached_its_broker_since_its_start_is_not_ready(group) -> None:
+    group.broker.set_away(True)
+    host = await group.join()
+    receipt = await group.send(host, "hello")
+    assert await ask_readiness(host) == (503, {"worker": "ok", "store": "ok", "queue": "not reached since the start"})
+    group.broker.set_away(False)
+    assert (await ask_readiness(host))[0] == 503  # it can be reached, and this host does not take from it yet
+    assert (await group.ended_later(receipt)).status == "completed"
+    assert await ask_readiness(host) == (200, {"worker": "ok", "store": "ok", "queue": "ok"})
+
+
+async def test_a_host_whose_broker_is_away_is_ready_and_says_so(group) -> None:
+    host = await group.join()
+    group.broker.set_away(True)
+    status, checks = await ask_readiness(host)
+    assert (status, checks["worker"], checks["store"]) == (200, "ok", "ok")
     assert checks["queue"].startswith("degraded:")
     metrics = Metrics().render(None).decode()
     assert "sophon_queue_available 0.0" in metrics

@@ -95,27 +95,24 @@ async def test_a_decision_that_comes_before_its_asker_knows_of_the_question_is_a
     assert (await group.names("s")).count("approval_resolved") == 1
 
 
-async def test_a_decision_whose_event_comes_late_is_announced_once(group, monkeypatch) -> None:
-    """The process that decides is slow between its decision and the event that tells of it."""
+async def test_a_decision_of_a_process_that_stalls_afterwards_is_announced_once(group, monkeypatch) -> None:
+    """The process stalls when its decision is stored, and goes on when the turn has ended elsewhere."""
     first, second = await group.join(), await group.join()
     await second.pause()
     receipt = await group.send(first, "Pay Bob")
     approval = await group.suspended(first, receipt)
-    may_tell, emit = asyncio.Event(), second.approvals._announce
+    approvals, goes_on = group.store.approvals, asyncio.Event()
+    decide = approvals.decide
 
-    async def announce_late(*arguments) -> None:
-        await may_tell.wait()
-        await emit(*arguments)
+    async def decide_and_stall(*arguments, **options):
+        record = await decide(*arguments, **options)
+        await goes_on.wait()
+        return record
 
-    monkeypatch.setattr(second.approvals, "_announce", announce_late)
+    monkeypatch.setattr(approvals, "decide", decide_and_stall)
     deciding = asyncio.create_task(second.approvals.decide(approval, Decision.approve(), "ada"))
-
-    async def is_resumed() -> bool:
-        return (await group.run(receipt)).starts == 2
-
-    await group.later(is_resumed)
-    may_tell.set()
-    await deciding
     run = await group.ended_later(receipt)
+    goes_on.set()
+    await deciding
     assert (run.status, group.paid) == ("completed", ["Bob"])
     assert (await group.names("s")).count("approval_resolved") == 1

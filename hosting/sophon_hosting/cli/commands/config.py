@@ -19,6 +19,7 @@ from sophon_hosting.cli.settings_warnings import (
     missing_lines,
     warning_lines,
 )
+from sophon_hosting.queue.factory import check_backend
 
 IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
@@ -65,20 +66,27 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
 
 
 def check_composition(options: GlobalOptions, settings: Settings) -> None:
-    """Check what the settings name: providers, modules, tools, the kind of store, the chain; opens none of them.
+    """Check what the settings name: providers, modules, tools, the kind of store, the chain, the queue; opens none.
 
     Raises SettingsError with every problem.
     """
+    problems: list[str] = []
     try:
         build_pipelines(create_services(options, settings))
-    except SettingsError:
-        raise
+    except SettingsError as error:
+        problems += error.problems
     except StoreError as error:
-        raise SettingsError([f"Store.Url: {error}"]) from error
+        problems.append(f"Store.Url: {error}")
     except NotFound as error:
-        raise SettingsError([f"Chain.Name: {error}"]) from error
+        problems.append(f"Chain.Name: {error}")
     except SophonError as error:
-        raise SettingsError([str(error)]) from error
+        problems.append(str(error))
+    try:
+        check_backend(settings.queue.backend)
+    except SettingsError as error:
+        problems += error.problems
+    if problems:
+        raise SettingsError(problems)
 
 
 @app.command()

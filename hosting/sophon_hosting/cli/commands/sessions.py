@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +15,14 @@ from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
-from sophon_hosting.cli.bootstrap import run_with_store
+from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.client_api.serialization import message_hit_to_json
+from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES, read_export
+from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
+from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
 
 MAX_SEQ = 2**53
@@ -108,6 +112,32 @@ def export(
         raise InputError(f"{output} cannot be written: {error.strerror}") from error
 
 
+@app.command("import")
+def import_file(
+    ctx: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An export of Sophon, ChatGPT or Claude: JSON or zip.")],
+    owner: Annotated[str, typer.Option("--user", metavar="USER", help="Whose they are from now on.")] = LOCAL_USER,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be imported, and store nothing.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Import conversations, each once. A host may run."""
+    conversations = read_export(_read_file(file))
+    settings, now = load_cli_settings(ctx.obj), SystemClock().now()
+    days = settings.retention.sessions
+    kept_since = None if days is None else now - timedelta(days=days)
+
+    async def run(store: Store) -> ImportReport:
+        return await ConversationImport(store, owner, now, kept_since=kept_since).store(
+            conversations, is_dry_run=dry_run
+        )
+
+    report = run_with_store(ctx.obj, run)
+    if as_json:
+        write_json(report.to_json())
+    else:
+        write_lines(_describe_import(report))
+
+
 @app.command()
 def fork(
     ctx: typer.Context,
@@ -153,6 +183,25 @@ def delete(
     confirm(question, yes=yes, otherwise="nothing was deleted")
     run_with_store(ctx.obj, lambda store: store.sessions.delete(session))
     write_lines([f"The session {session} was deleted."])
+
+
+def _read_file(file: Path) -> bytes:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise InputError(f"{file} is too large: at most {MAX_FILE_BYTES:,} bytes are imported at a time")
+    return content
+
+
+def _describe_import(report: ImportReport) -> Sequence[str]:
+    verb = "would be imported" if report.is_dry_run else "imported"
+    lines = [f"{len(report.imported)} {verb}, {len(report.skipped)} skipped."]
+    lines += [f"  {to_single_line(each.title)}: {each.reason}" for each in report.skipped[:MAX_LISTED]]
+    hidden = len(report.skipped) - MAX_LISTED
+    return [*lines, f"  and {hidden} more"] if hidden > 0 else lines
 
 
 async def _search(store: Store, owner: str, query: str, limit: int) -> MessageHits:

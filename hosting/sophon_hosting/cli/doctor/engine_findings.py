@@ -31,6 +31,10 @@ def name_server(url: str) -> str:
 
 def unreachable(check: str, url: str, error: BaseException, setting: str) -> DoctorFinding:
     """Return the finding of a server that refuses, or that nobody can reach, without the secrets of its URL."""
+    if isinstance(error, ImportError):
+        extra = {"redis": "redis", "aio_pika": "rabbitmq"}.get(error.name or "", "postgres")
+        text = f"{name_server(url)} is not asked: {error.name or 'its client library'} is not installed"
+        return DoctorFinding(check, text, "failed", f"pip install 'sophon-agents[{extra}]'")
     reason = describe_connection_error(error)
     text = f"{name_server(url)} cannot be used: {hide_secrets(reason, url)}"
     return DoctorFinding(check, text, "failed", f"start the server, or correct {setting}")

@@ -7,7 +7,6 @@ from typing import Literal
 from urllib.parse import quote
 
 from aiohttp import hdrs, web
-from aiohttp.http import HttpProcessingError
 
 from sophon.attachment_inspection import FileTooLarge
 from sophon.attachments import DEFAULT_NAME, clean_name
@@ -16,12 +15,10 @@ from sophon_hosting.client_api.areas.attachments import UserAttachments, attachm
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.http.connections.request_limits import UPLOAD_PATH
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+from sophon_hosting.http.uploads import CHUNK_BYTES, read_upload
 
 MAX_CONCURRENT_UPLOADS = 4
 """Uploads of one user at the same time: each is in memory as a whole before it is stored."""
-
-CHUNK_BYTES = 64 * 1024
-"""Bytes of a download that are written at a time."""
 
 DOWNLOAD_CONTENT_SECURITY_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 """For a browser that shows a file in spite of `Content-Disposition`: nothing in it runs."""
@@ -87,7 +84,8 @@ async def upload_attachment(request: web.Request) -> web.Response:
     files = _attachments_off_the_record(authorized_host) if query.mode == "otr" else authorized_host.attachments
     files.check_upload()
     with request.app[UPLOADS].reserve(authorized_host.user.id):
-        content = await _read_file(request, clean_name(query.name), files.settings.max_bytes)
+        limit = files.settings.max_bytes
+        content = await read_upload(request, limit, FileTooLarge(clean_name(query.name), limit))
         stored = await files.add(query.name, content)
     return json_response({"ok": True, "attachment": attachment_to_json(stored)}, 201)
 
@@ -161,18 +159,3 @@ def _attachments_off_the_record(authorized_host: AuthorizedHost) -> UserAttachme
     if authorized_host.off_the_record is None:
         raise InputError("this host has no conversations off the record")
     return authorized_host.off_the_record.attachments
-
-
-async def _read_file(request: web.Request, name: str, max_bytes: int) -> bytes:
-    """Return the body; a larger one is refused as soon as that is known, by its length or while it arrives."""
-    if (request.content_length or 0) > max_bytes:
-        raise FileTooLarge(name, max_bytes)
-    content = bytearray()
-    try:
-        while chunk := await request.content.read(CHUNK_BYTES):
-            content += chunk
-            if len(content) > max_bytes:
-                raise FileTooLarge(name, max_bytes)
-    except (ConnectionError, HttpProcessingError, web.RequestPayloadError):
-        raise InputError("the file is incomplete: the connection was closed") from None
-    return bytes(content)

@@ -24,6 +24,9 @@ WEBHOOK_BODY_SECONDS = 5.0
 UPLOAD_PATH = "/api/attachments"
 """Path to which files are posted."""
 
+IMPORT_PATH = "/api/sessions/import"
+"""Path to which conversations are posted."""
+
 UPLOAD_BYTES_PER_SECOND = 50_000
 """Lowest rate at which a file may arrive: a slow mobile connection."""
 
@@ -41,21 +44,27 @@ def mark_as_serving() -> Middleware:
 
 
 def limit_body_time(
-    seconds: float, *, webhook_seconds: float = WEBHOOK_BODY_SECONDS, max_upload_bytes: int = 0
+    seconds: float,
+    *,
+    webhook_seconds: float = WEBHOOK_BODY_SECONDS,
+    max_upload_bytes: int = 0,
+    max_import_bytes: int = 0,
 ) -> Middleware:
     """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout.
 
-    The body of a webhook has `webhook_seconds` if that is less, and an upload of at most `max_upload_bytes` the time
-    that its declared size needs at `UPLOAD_BYTES_PER_SECOND` besides.
+    The body of a webhook has `webhook_seconds` if that is less, and an upload of at most `max_upload_bytes` or
+    `max_import_bytes` the time that its declared size needs at `UPLOAD_BYTES_PER_SECOND` besides.
     """
+
+    largest = {UPLOAD_PATH: max_upload_bytes, IMPORT_PATH: max_import_bytes}
 
     @web.middleware
     async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
         if not request.content.is_eof():
             limit = min(seconds, webhook_seconds) if request.path.startswith(WEBHOOK_PATH) else seconds
-            if request.path == UPLOAD_PATH:
-                size = max_upload_bytes if request.content_length is None else request.content_length
-                limit += min(size, max_upload_bytes) / UPLOAD_BYTES_PER_SECOND
+            if request.path in largest:
+                size = largest[request.path] if request.content_length is None else request.content_length
+                limit += min(size, largest[request.path]) / UPLOAD_BYTES_PER_SECOND
             timer = asyncio.get_running_loop().call_later(limit, _expire, request.content, limit)
             request.content.on_eof(timer.cancel)
         return await handler(request)

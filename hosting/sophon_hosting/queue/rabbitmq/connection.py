@@ -194,7 +194,7 @@ class BrokerConnection:
         self._answering = asyncio.create_task(self._answer_forever(consuming))
         assert self._sending is not None
         await self._sending.basic_consume(self._topology.member(self._member_id), on_member_message, no_ack=True)
-        await consuming.basic_consume(self._topology.tasks, on_task)
+        await consuming.basic_consume(self._topology.tasks, on_task, arguments={**self._topology.consumer_arguments})
 
     async def _open_channel(self, *, is_watched: bool = True) -> RawChannel:
         """Open a channel; the connection ends with one that is watched."""

@@ -19,7 +19,7 @@ class Holdings:
         self._open[delivery.fencing_token] = delivery
 
     def drop(self, delivery: Delivery) -> None:
-        """Forget a delivery: it was given back, or is stale."""
+        """Forget a delivery: it was acknowledged or given back, or is stale."""
         self._open.pop(delivery.fencing_token, None)
 
     def drop_stale(self, tokens: list[int]) -> None:
@@ -28,13 +28,9 @@ class Holdings:
             self._open.pop(token, None)
 
     def end(self, delivery: Delivery) -> None:
-        """Note that the work of a delivery is done; until `settle` it is acknowledged with each greeting."""
+        """Note that a delivery is done and could not be acknowledged; the next greeting does it."""
         if self._open.pop(delivery.fencing_token, None) is not None:
             self._ended[delivery.fencing_token] = delivery
-
-    def settle(self, delivery: Delivery) -> None:
-        """Forget a delivery that was acknowledged."""
-        self._ended.pop(delivery.fencing_token, None)
 
     def settle_all(self) -> None:
         """Forget all that were acknowledged by a greeting."""

@@ -30,11 +30,10 @@ from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.holdings import Holdings
 from sophon_hosting.queue.rabbitmq.member import Member
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
-from sophon_hosting.queue.rabbitmq.topology import MAX_ENTRIES, Topology
+from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, MAX_ENTRIES, Topology
 
-REFRESH_SECONDS = 600.0
-"""Age at which a record is written again: a third of RabbitMQ's consumer time-out (30 min), after which it would close
-the channel of whoever has not acknowledged a message."""
+REFRESH_SECONDS = CONSUMER_TIMEOUT_SECONDS / 3
+"""Age at which a record is written again, so that none is unacknowledged for as long as the consumer time-out."""
 
 
 class RabbitMqQueue:
@@ -58,6 +57,7 @@ class RabbitMqQueue:
         lease_seconds: float = 30.0,
         refresh_seconds: float = REFRESH_SECONDS,
         max_length: int = MAX_ENTRIES,
+        consumer_timeout_seconds: float = CONSUMER_TIMEOUT_SECONDS,
         clock: Clock | None = None,
     ) -> None:
         if capacity < 1 or max_deliveries < 1:
@@ -68,7 +68,7 @@ class RabbitMqQueue:
         self._lease_seconds, self._refresh_seconds = lease_seconds, refresh_seconds
         self._clock = clock or SystemClock()
         self._holdings = Holdings()
-        topology = Topology(name, max_length)
+        topology = Topology(name, max_length, consumer_timeout_seconds)
         self._member = Member(
             url,
             label or describe_broker(url),
@@ -157,10 +157,14 @@ class RabbitMqQueue:
 
         If that raises QueueUnavailable, it is done when this process finds the broker again, if it is not too late.
         """
-        self._holdings.end(delivery)
+        # Until there is an answer it is open: a process that begins to schedule meanwhile is asked by this call.
         try:
             is_open = bool(await self._member.call("ack", delivery))
-            self._holdings.settle(delivery)
+        except BaseException:
+            self._holdings.end(delivery)
+            raise
+        else:
+            self._holdings.drop(delivery)
         finally:
             self._end_drains()
         return is_open

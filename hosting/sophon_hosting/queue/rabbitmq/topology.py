@@ -18,7 +18,12 @@ PREFETCH = 65_535
 
 DELIVERY_LIMIT = 1_000
 """`x-delivery-limit` of the entries; the default is 20 since RabbitMQ 4.0. Up to 4.2 each change of the scheduling
-process counts as a delivery of all that wait, so it is not `Queue.MaxDeliveries`, which the records count."""
+process counts as a delivery of all that wait, so it is not `Queue.MaxDeliveries`, which the records count. It is never
+negative: 4.x takes that for no limit, 3.x for none at all."""
+
+CONSUMER_TIMEOUT_SECONDS = 1_800.0
+"""`x-consumer-timeout` of the consumer of the entries, RabbitMQ's own default: from 3.12 on, a shorter one of a
+server or of a policy does not apply to it. Older servers ignore it."""
 
 MANY_DELIVERIES = DELIVERY_LIMIT // 10
 """Count at which a record is written again, which starts the broker's count anew."""
@@ -33,6 +38,7 @@ class Topology:
 
     name: str
     max_length: int = MAX_ENTRIES
+    consumer_timeout_seconds: float = CONSUMER_TIMEOUT_SECONDS
 
     @property
     def tasks(self) -> str:
@@ -73,3 +79,8 @@ class Topology:
             "x-delivery-limit": DEAD_DELIVERY_LIMIT,
             "x-max-length": MAX_DEAD_LETTERS,
         }
+
+    @property
+    def consumer_arguments(self) -> Mapping[str, int]:
+        """Arguments of the consumer of the entries."""
+        return {"x-consumer-timeout": round(self.consumer_timeout_seconds * 1000)}

@@ -13,6 +13,7 @@ import { storedToken } from "../wire/token-storage";
 import type { SessionSummary } from "../wire/protocol";
 import { Icon, type IconName } from "./icons";
 import { Dialog, IconButton } from "./controls";
+import { ImportDialog } from "./import-dialog";
 import { MessageHits } from "./message-hits";
 import { HOST_PAGES } from "./operator-nav";
 import { LanguageSelect } from "./language-select";
@@ -28,6 +29,7 @@ const THEME_LABELS: Record<Theme, () => string> = {
 
 export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Element {
   const items = sessions.value;
+  const [isImporting, setImporting] = useState(false);
   const asks = approvals.value.length;
   const isFirst = (session: SessionSummary): boolean => session.pinned && !session.archived;
   const pinned = (items ?? []).filter(isFirst);
@@ -69,6 +71,8 @@ export function Sidebar({ onGone: onClose }: { onGone: () => void }): JSX.Elemen
       <button type="button" class="quiet archive" aria-pressed={listsArchived.value} onClick={() => (listsArchived.value = !listsArchived.value)}>
         {listsArchived.value ? t("Back to all conversations") : t("Archive")}
       </button>
+      <button type="button" class="quiet archive" onClick={() => setImporting(true)}>{t("Import conversations")}</button>
+      {isImporting && <ImportDialog onClose={() => setImporting(false)} />}
       <ul class="nav-links">
         <NavLink to={{ page: "approvals" }} icon="inbox" label={t("Approvals")} count={asks} />
         <NavLink to={{ page: "memory" }} icon="memory" label={t("Memory")} />

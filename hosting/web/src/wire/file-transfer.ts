@@ -1,32 +1,45 @@
-// Upload and download of attachments (docs/attachments.md).
+// Upload and download of files: attachments (docs/attachments.md), and conversations to import (docs/importing.md).
 import { ApiError, download, errorFromResponse } from "./http-api";
-import type { Attachment } from "./protocol";
+import type { Attachment, ImportReport } from "./protocol";
 import { storedToken } from "./token-storage";
 import { t } from "../text/translate";
 
 /** Images that are shown small; anything else is a file to download. */
 const SHOWN_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-export interface UploadOptions {
-  isOffTheRecord: boolean;
+export interface PostOptions {
   signal: AbortSignal;
   onProgress: (share: number) => void;
 }
 
-/** Uploads a file. XMLHttpRequest, because fetch does not say how much was sent. */
-export function uploadFile(file: Blob, name: string, options: UploadOptions): Promise<Attachment> {
+export interface UploadOptions extends PostOptions {
+  isOffTheRecord: boolean;
+}
+
+/** Uploads a file for a message. */
+export async function uploadFile(file: Blob, name: string, options: UploadOptions): Promise<Attachment> {
+  const query = new URLSearchParams({ name, ...(options.isOffTheRecord ? { mode: "otr" } : {}) });
+  return (await postFile<{ attachment: Attachment }>(`/api/attachments?${query.toString()}`, file, options)).attachment;
+}
+
+/** Imports the conversations of a file. */
+export function importFile(file: Blob, options: PostOptions): Promise<ImportReport> {
+  return postFile<ImportReport>("/api/sessions/import", file, options);
+}
+
+/** Sends a file as a body. XMLHttpRequest, because fetch does not say how much was sent. */
+function postFile<T>(path: string, file: Blob, options: PostOptions): Promise<T> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    const query = new URLSearchParams({ name, ...(options.isOffTheRecord ? { mode: "otr" } : {}) });
-    request.open("POST", `/api/attachments?${query.toString()}`);
+    request.open("POST", path);
     const token = storedToken();
     if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
     request.setRequestHeader("Content-Type", "application/octet-stream");
     request.responseType = "json";
     request.upload.onprogress = (event) => options.onProgress(event.total > 0 ? event.loaded / event.total : 0);
     request.onload = () => {
-      const answer = (request.response ?? {}) as { attachment?: Attachment };
-      if (request.status === 201 && answer.attachment !== undefined) resolve(answer.attachment);
+      const answer: unknown = request.response ?? {};
+      if (request.status >= 200 && request.status < 300) resolve(answer as T);
       else reject(errorFromResponse(answer as Parameters<typeof errorFromResponse>[0], request.status));
     };
     request.onerror = request.onabort = () => reject(new ApiError("unreachable", t("The host does not respond.")));

@@ -199,6 +199,14 @@ export type EventName = keyof Payloads;
 /** An event; `event` discriminates the type of `data`. */
 export type WireEvent = { [Name in EventName]: { event: Name; data: Payloads[Name] & EventIds } }[EventName];
 
+/** Answer to an import: counts, and the first 200 conversations of each kind by name. */
+export interface ImportReport {
+  imported: number;
+  skipped: number;
+  sessions: { session_id: string; title: string }[];
+  not_imported: { title: string; reason: string }[];
+}
+
 export interface SessionSummary {
   session_id: string;
   title: string;
@@ -467,6 +475,9 @@ export interface SkillInfo {
   description: string;
   enabled: boolean;
   tokens: number;
+  /** Whether a person may call it with `/name`; what may follow is hinted. */
+  callable: boolean;
+  argument_hint: string;
 }
 
 export interface McpServerInfo {

@@ -77,16 +77,16 @@ def _shared_url() -> str:
 @contextmanager
 def _run_proxied_server() -> Generator[OwnServer]:
     server = ProxiedServer(_shared_url())
-    _run_beside(delete_queues(_shared_url(), "own"))  # what a test that was killed has left
+    run_beside(delete_queues(_shared_url(), "own"))  # what a test that was killed has left
     server.start()
     try:
         yield server
     finally:
         server.close()
-        _run_beside(delete_queues(_shared_url(), "own"))
+        run_beside(delete_queues(_shared_url(), "own"))
 
 
-def _run_beside(work: Coroutine[Any, Any, None]) -> None:
+def run_beside(work: Coroutine[Any, Any, None]) -> None:
     """Run it to its end in a thread; the loop of the test waits."""
     thread = threading.Thread(target=asyncio.run, args=(work,))
     thread.start()

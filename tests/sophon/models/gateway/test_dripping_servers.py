@@ -115,8 +115,8 @@ async def test_three_dripping_streams_do_not_keep_a_fourth_message_waiting(serve
         await asyncio.wait_for(dripped.wait(), 30)
         receipt = await host.accept(RunRequest(text="the fourth", session_id="s4", owner="ada", stream=True))
         await asyncio.wait_for(answered.wait(), 30)
-        # Two attempts of ten minutes, each up to a quarter late; Budget.Turn.ActiveTime is half an hour.
-        assert clock.monotonic() < 1600
+        # Two attempts of ten minutes; Budget.Turn.ActiveTime (half an hour) is what would end them otherwise.
+        assert clock.monotonic() < 1800
         assert (await services.store.runs.get(receipt.task_id)).status == "completed"
     finally:
         await host.shutdown(grace_seconds=0)

@@ -10,6 +10,7 @@ from sophon.errors import NotFound
 from sophon.messages import ToolCall
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent
 from sophon.tools.tool import Risk
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -61,6 +62,24 @@ async def test_of_fifty_decisions_at_once_one_wins(store: Store):
     kept = await store.approvals.get(question().id)
     assert kept.decision in decisions
     assert all(answer == kept for answer in answers)
+
+
+async def test_the_events_of_the_decision_that_counts_are_stored_with_it(store: Store):
+    await store.sessions.get_or_create("s", "ada")
+    await store.approvals.get_or_create(question(), NOON)
+    events = [LoggedEvent("approval_resolved", {"n": number}, "run") for number in range(2)]
+    first = await store.approvals.decide(question().id, Decision.approve(), NOON, lambda: events[:1])
+    second = await store.approvals.decide(question().id, Decision.approve(), NOON, lambda: events[1:])
+    assert [each.was_decided_now for each in (first, second)] == [True, False]
+    assert [(each.seq, each.data) for each in await store.events.list_after("s", 0)] == [(first.event_seq, {"n": 0})]
+
+
+async def test_a_decision_whose_events_cannot_be_stored_is_none(store: Store):
+    await store.approvals.get_or_create(question(), NOON)
+    event = LoggedEvent("approval_resolved", {}, "run")
+    with pytest.raises(NotFound):
+        await store.approvals.decide(question().id, Decision.approve(), NOON, lambda: [event])
+    assert (await store.approvals.get(question().id)).decision is None
 
 
 async def test_unknown_approvals_are_not_found(store: Store):

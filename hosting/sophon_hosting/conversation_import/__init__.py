@@ -1,0 +1,1 @@
+"""Import of conversations: exports of Sophon, ChatGPT and Claude."""

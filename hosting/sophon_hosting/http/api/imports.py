@@ -1,0 +1,63 @@
+"""`/api/sessions/import`: conversations of a file become sessions of the user."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from aiohttp import web
+
+from sophon_hosting.client_api.areas.imports import ImportRunning
+from sophon_hosting.client_api.client_errors import TooLarge
+from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
+from sophon_hosting.http.connections.request_limits import IMPORT_PATH
+from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+from sophon_hosting.http.uploads import read_upload
+
+
+class ImportSlots:
+    """One import of a user at a time, and one file of all users that is parsed: its values are in memory as a whole."""
+
+    def __init__(self) -> None:
+        self._users: set[str] = set()
+        self.parsing = asyncio.Lock()
+
+    @contextmanager
+    def reserve(self, user_id: str) -> Generator[None]:
+        """Hold the slot of a user while a file is read and stored. Raises ImportRunning."""
+        if user_id in self._users:
+            raise ImportRunning
+        self._users.add(user_id)
+        try:
+            yield
+        finally:
+            self._users.remove(user_id)
+
+
+IMPORTS = web.AppKey("imports", ImportSlots)
+
+
+class ImportQuery(RequestQuery):
+    """Query of an import; with `dry_run` nothing is stored."""
+
+    dry_run: bool = False
+
+
+def import_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [web.post(IMPORT_PATH, import_sessions)]
+
+
+async def import_sessions(request: web.Request) -> web.Response:
+    """Store the conversations of the body, a file, and say which were not. Raises InputError, TooLarge, ImportRunning.
+
+    Each conversation is stored as a whole or not at all; those of an import that ended early are skipped by the next.
+    """
+    query, authorized_host = parse_query(request, ImportQuery), get_authorized_host(request)
+    authorized_host.imports.check_import()
+    slots = request.app[IMPORTS]
+    with slots.reserve(authorized_host.user.id):
+        size = max(request.content_length or 0, MAX_FILE_BYTES + 1)
+        content = await read_upload(request, MAX_FILE_BYTES, TooLarge("the file", size, MAX_FILE_BYTES, "bytes"))
+        async with slots.parsing:
+            report = await authorized_host.imports.import_file(content, is_dry_run=query.dry_run)
+    return json_response({"ok": True, **report.to_json()})

@@ -1,0 +1,52 @@
+"""Decision writer: stores a decision about an approval together with the event that reports it."""
+
+from collections.abc import Callable, Sequence
+
+from sophon.approvals import ApprovalRequest, Decision
+from sophon.clock import Clock
+from sophon.events import ApprovalResolved, Event
+from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
+from sophon.stores.events.contract import LoggedEvent
+from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.runs.approval_tasks import task_id_from_request
+
+
+class DecisionWriter:
+    """Writes decisions. One transaction stores a decision and its `approval_resolved`, so that a process which stalls
+    or dies in between neither loses the event nor lets the one that resumes the turn write it again.
+    """
+
+    def __init__(self, approvals: ApprovalStore, event_bus: EventBus, clock: Clock) -> None:
+        self._approvals, self._event_bus, self._clock = approvals, event_bus, clock
+
+    async def decide(self, request: ApprovalRequest, decision: Decision) -> ApprovalRecord:
+        """Store the decision unless there is one, and publish its event. Raises NotFound, StoreError."""
+        record: ApprovalRecord | None = None
+
+        async def write(build_rows: Callable[[Sequence[Event]], Sequence[LoggedEvent]]) -> int:
+            nonlocal record
+            record = await self._approvals.decide(
+                request.id,
+                decision,
+                self._clock.now(),
+                lambda: build_rows([build_resolution_event(request, decision)]),
+            )
+            return record.event_seq
+
+        await self._event_bus.commit_events(request.session_id, write)
+        assert record is not None
+        return record
+
+
+def build_resolution_event(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:
+    """Return the `ApprovalResolved` event of a decision."""
+    return ApprovalResolved(
+        session_id=request.session_id,
+        task_id=task_id_from_request(request),
+        run_id=request.run_id,
+        approval_id=request.id,
+        decision=decision.verdict,
+        decided_by=decision.decided_by,
+        reason=decision.reason,
+        arguments=decision.arguments if decision.verdict == "edit" else None,
+    )
