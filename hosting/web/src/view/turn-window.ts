@@ -6,7 +6,7 @@ import { isFinished } from "../model/turn-reducer";
 const MARGIN = "100% 0px";
 
 /** What a person opened or writes in a turn is lost with its elements: it keeps the turn. */
-const KEPT_STATE = "textarea, details[open], [aria-expanded=true], input:not([disabled])";
+const KEPT_STATE = ["textarea", "details[open]", "[aria-expanded=true]", "input:not([disabled])"].join();
 
 interface Slot {
   live: LiveTurn;
