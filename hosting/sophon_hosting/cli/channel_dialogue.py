@@ -122,7 +122,5 @@ def check_public_url(options: GlobalOptions, url: str | None) -> None:
 
 def describe(results: Sequence[SelfTestResult]) -> list[str]:
     """Return a line for each result of a channel's self-test."""
-    return [
-        redact(f"  {'ok' if each.ok else 'to do'}: {each.summary}{f'; {each.fix}' if each.fix else ''}")
-        for each in results
-    ]
+    texts = [f"{each.summary}; {each.fix}" if each.fix else each.summary for each in results]
+    return [redact(f"  {'ok' if each.ok else 'to do'}: {text}") for each, text in zip(results, texts, strict=True)]

@@ -24,6 +24,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
+from tests.channels.email.page_package import email_package as email_package
 
 LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 

@@ -1,4 +1,4 @@
-"""`sophon channels add telegram` and `whatsapp`: ask for what a channel needs, try it with the platform, and save it."""
+"""`sophon channels add telegram` and `whatsapp`: ask for what a channel needs, try it, and save it."""
 
 import asyncio
 import os
@@ -20,6 +20,7 @@ from sophon_hosting.cli.channel_dialogue import (
     check_ids,
     check_public_url,
     describe,
+    resolve_reference,
     save_channel,
 )
 from sophon_hosting.cli.console.output import write_lines
@@ -114,7 +115,7 @@ def whatsapp(
         app_secret,
         lambda text: asyncio.run(_try_app_secret(number, access, text, base)),
     )
-    word = answers.ask_secret("x", verify_token, _check_word) if verify_token else secrets.token_urlsafe(24)
+    word = _check_word(resolve_reference(verify_token)) if verify_token else secrets.token_urlsafe(24)
     ids = answers.ask("Your WhatsApp number, digits with country code (empty: by pairing): ", approvers, check_ids)
     hidden = {"AccessToken": access, "AppSecret": secret, "VerifyToken": word}
     saved = {"PhoneNumberId": number, **base, **_rights(ids)}
