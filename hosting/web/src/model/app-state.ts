@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { download, getJson, ApiError, sendJson } from "../wire/http-api";
 import { loadLargeFields } from "../wire/large-texts";
 import { SocketConnection } from "../wire/socket";
-import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
+import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, SkillInfo, ToolInfo, WireEvent } from "../wire/protocol";
 import { forgetToken, storeToken } from "../wire/token-storage";
 import { BranchRequests } from "./branches";
 import { canContinue, continuationMessage } from "./continuation";
@@ -36,6 +36,8 @@ export const sessionActivity = signal<ReadonlyMap<string, "running" | "waiting">
 export const chain = signal<ChainInfo | null>(null);
 export const providers = signal<readonly ProviderInfo[]>([]);
 export const tools = signal<ReadonlyMap<string, ToolInfo>>(new Map());
+/** The skills that a person may call from the message field. */
+export const callableSkills = signal<readonly SkillInfo[]>([]);
 /** A message about an error or a finished action, shown for some seconds. */
 export const notice = signal<(ErrorText & { isError: boolean }) | null>(null);
 /** Whether the dialog with the keyboard shortcuts is open. */
@@ -330,11 +332,13 @@ export async function refreshSessions(): Promise<void> {
 
 export async function refreshHost(): Promise<void> {
   try {
-    const [running, models, known] = await Promise.all([
+    const [running, models, known, skills] = await Promise.all([
       getJson<ChainInfo>("/api/chain"),
       getJson<{ items: ProviderInfo[] }>("/api/models"),
       getJson<{ items: ToolInfo[] }>("/api/tools"),
+      getJson<{ items: SkillInfo[] }>("/api/skills"),
     ]);
+    callableSkills.value = skills.items.filter((each) => each.callable && each.enabled);
     chain.value = running;
     providers.value = models.items;
     tools.value = new Map(known.items.map((tool) => [tool.name, tool]));
