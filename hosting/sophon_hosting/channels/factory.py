@@ -46,6 +46,7 @@ def _create_telegram(services: Services, environment: Mapping[str, str]) -> list
     if not settings.enabled:
         return []
     from sophon_channels.telegram.channel import TelegramChannel  # lazy: only where it is enabled
+    from sophon_channels.telegram.reactions import ALLOWED_REACTIONS
     from sophon_channels.telegram.webhook import WEBHOOK_PATH
 
     policy = AccessPolicy(
@@ -58,7 +59,10 @@ def _create_telegram(services: Services, environment: Mapping[str, str]) -> list
     public_url = services.settings.public_url
     webhook_url = f"{public_url.rstrip('/')}{WEBHOOK_PATH}" if public_url and settings.mode == "Webhook" else None
     channel = TelegramChannel(settings, environment, services.clock, webhook_url=webhook_url)
-    inbound = InboundOptions(settings.debounce_seconds, settings.group_history)
+    if settings.ack_reaction and settings.ack_reaction not in ALLOWED_REACTIONS:
+        allowed = " ".join(sorted(ALLOWED_REACTIONS))
+        raise SettingsError([f"Channels.Telegram.AckReaction: Telegram allows one of {allowed}"])
+    inbound = InboundOptions(settings.debounce_seconds, settings.group_history, settings.ack_reaction)
     return [ConfiguredChannel(channel, policy, inbound, _read_chats("Telegram", settings.chats))]
 
 
@@ -73,7 +77,7 @@ def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list
         ConfiguredChannel(
             WhatsAppChannel(settings, environment, services.clock),
             policy,
-            InboundOptions(settings.debounce_seconds),
+            InboundOptions(settings.debounce_seconds, ack_reaction=settings.ack_reaction),
             _read_chats("WhatsApp", settings.chats),
         )
     ]
