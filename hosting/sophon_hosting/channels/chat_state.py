@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sophon.chat_overrides import ChatOverrides
 from sophon.clock import Clock
 from sophon.principals import channel_chat_principal, channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
@@ -15,7 +16,7 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
-LINK_KIND, HEARD_KIND = "link", "heard"
+LINK_KIND, HEARD_KIND, OVERRIDES_KIND = "link", "heard", "overrides"
 """Kinds of the stored notes."""
 
 ACCEPTED_AS = "accepted_as"
@@ -164,6 +165,15 @@ class ChatState:
         if existing is None or self._may_use(existing, location, await self.data_owner(location, person)):
             return session_id
         return (await self.ensure_session(session_id, location, person)).id
+
+    async def find_overrides(self, key: str) -> ChatOverrides | None:
+        """Return what was changed for a chat or topic by commands; None if nothing ever was."""
+        note = await self._get(OVERRIDES_KIND, key)
+        return None if note is None else ChatOverrides.from_json(note.value)
+
+    async def store_overrides(self, location: ChatLocation, overrides: ChatOverrides) -> None:
+        """Store what is changed for a chat or topic by commands; what was stored for a former id is covered."""
+        await self._put(OVERRIDES_KIND, location.key, overrides.to_json())
 
     async def chat_ids(self, chat: str) -> list[str]:
         """Return the present and former ids of a chat, newest first; at most ten."""

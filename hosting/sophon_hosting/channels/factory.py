@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import cast
 
-from sophon.errors import SophonError
+from sophon.chat_overrides import ChatOverrides
+from sophon.errors import InputError, SettingsError, SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.principals import is_channel_name
 from sophon.services import Services
+from sophon.settings.sections.chats import ChatSettings
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
@@ -20,11 +22,14 @@ ENTRY_POINT_GROUP = "sophon.channels"
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredChannel:
-    """A channel with its access policy and the options of its inbound side."""
+    """A channel with its access policy, the options of its inbound side, and what is different in single chats: by the
+    key of the chat or topic (`ChatLocation.key`), or `*` for all.
+    """
 
     channel: Channel
     policy: AccessPolicy = field(default_factory=AccessPolicy)
     inbound: InboundOptions = field(default_factory=InboundOptions)
+    chats: Mapping[str, ChatOverrides] = field(default_factory=lambda: {})
 
 
 def create_channels(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
@@ -53,7 +58,8 @@ def _create_telegram(services: Services, environment: Mapping[str, str]) -> list
     public_url = services.settings.public_url
     webhook_url = f"{public_url.rstrip('/')}{WEBHOOK_PATH}" if public_url and settings.mode == "Webhook" else None
     channel = TelegramChannel(settings, environment, services.clock, webhook_url=webhook_url)
-    return [ConfiguredChannel(channel, policy, InboundOptions(settings.debounce_seconds, settings.group_history))]
+    inbound = InboundOptions(settings.debounce_seconds, settings.group_history)
+    return [ConfiguredChannel(channel, policy, inbound, _read_chats("Telegram", settings.chats))]
 
 
 def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:
@@ -65,9 +71,22 @@ def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list
     policy = AccessPolicy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
     return [
         ConfiguredChannel(
-            WhatsAppChannel(settings, environment, services.clock), policy, InboundOptions(settings.debounce_seconds)
+            WhatsAppChannel(settings, environment, services.clock),
+            policy,
+            InboundOptions(settings.debounce_seconds),
+            _read_chats("WhatsApp", settings.chats),
         )
     ]
+
+
+def _read_chats(section: str, chats: Mapping[str, ChatSettings]) -> dict[str, ChatOverrides]:
+    found: dict[str, ChatOverrides] = {}
+    for key, settings in chats.items():
+        try:
+            found[key] = ChatOverrides.from_json(settings.to_overrides())
+        except InputError as error:
+            raise SettingsError([f"Channels.{section}.Chats.{key}: {error}"]) from None
+    return found
 
 
 def _create_installed(services: Services, environment: Mapping[str, str]) -> list[ConfiguredChannel]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from sophon.lazy_pattern import lazy_pattern
+from sophon.settings.sections.chats import ChatSettings, find_chat_conflicts
 from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
@@ -33,6 +34,7 @@ GroupPolicySetting = Annotated[Literal["MentionOnly", "All", "AllowList", "Disab
 
 _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may decide approvals besides the user of the session."
+_CHATS = "What is different in a chat: `*` for all, by the id of a chat or person, `id/topic` for a topic."
 _DEBOUNCE_SECONDS = "Texts of a person that follow each other within so many seconds are one message; 0: never."
 _DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
 
@@ -266,6 +268,11 @@ class TelegramSettings(SettingsSection):
         description="From and to, as HH:MM; may pass midnight. Messages, approvals too, are delivered without a sound.",
     )
     quiet_time_zone: TimeZoneName = Field(default="UTC", description="Time zone of QuietHours, such as Europe/Vienna.")
+    chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each key of Chats that names none."""
+        yield from find_chat_conflicts(self.chats)
 
 
 class WhatsAppSettings(SettingsSection):
@@ -283,6 +290,11 @@ class WhatsAppSettings(SettingsSection):
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
     debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
+    chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each key of Chats that names none."""
+        yield from find_chat_conflicts(self.chats)
 
 
 class TranscriptionSettings(SettingsSection):

@@ -21,11 +21,13 @@ from sophon_channels.contract import (
     MessageReaction,
 )
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
+from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.identities import IdentityLinks
 from sophon_hosting.channels.inbound.acceptance import MessageAcceptor
 from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
-from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
+from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.commands import ChatCommandHandler
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.edits import EditHandler
 from sophon_hosting.channels.inbound.group_history import GroupHistory
@@ -71,12 +73,13 @@ class InboundHandler:
         undelivered: UndeliveredAnswers,
         receipts: DeliveryReceiptHandler,
         options: InboundOptions,
+        profiles: ChatProfiles,
         reads_voice: bool = False,
     ) -> None:
         store, clock = host.services.store, host.services.clock
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
         self._writer, self._approval_prompts, self._undelivered = writer, approval_prompts, undelivered
-        self._commands = ChatCommandHandler(host, chat_state, approval_prompts, writer, undelivered)
+        self._commands = ChatCommandHandler(host, chat_state, approval_prompts, writer, undelivered, profiles)
         self.identities = IdentityLinks(
             channel,
             store,
@@ -93,7 +96,7 @@ class InboundHandler:
             writer=writer,
             record_ignored=history.record,
         )
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history)
+        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history, profiles)
         self.media_groups = MediaGroupAssembler(
             channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
         )
