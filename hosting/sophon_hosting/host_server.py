@@ -221,7 +221,7 @@ class HostServer:
             self.metrics.allow_models([model.info.id for provider in providers for model in provider.models])
             self._warm_up_task = asyncio.create_task(self._warm_up())
 
-        self.shared_settings = share_settings(live, self.host)
+        self.shared_settings = share_settings(live, self.services, self.membership, self.host.fanout)
         setup.on_replaced.append(use_providers)
 
     async def start(self, address: ListenAddress) -> None:

@@ -68,7 +68,10 @@ class WorkerServer:
             fanout=build_fanout(services.settings, environment),
             membership=self.membership,
         )
-        self.shared_settings = None if loaded is None else share_settings(LiveSettings([services], loaded), host)
+        self.shared_settings = None
+        if loaded is not None:
+            live = LiveSettings([services], loaded)
+            self.shared_settings = share_settings(live, services, self.membership, host.fanout)
         self.post_turn = PostTurnRunner(services, host.event_bus)
         self.mcp = host.mcp = create_mcp_supervisor(services, environment)
         self.scheduler = create_scheduler(host, self.channels.configured)

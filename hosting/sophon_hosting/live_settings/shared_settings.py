@@ -12,11 +12,12 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
+from sophon.services import Services
 from sophon.settings.changeable import split_changeable
 from sophon.settings.saved_settings import remove_value, set_value
 from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
 from sophon_hosting.fanout.contract import HintsLost, HostFanout, HostMessage, Wake
-from sophon_hosting.host import Host
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.live_settings.live_settings import LiveSettings
 
 log = logging.getLogger("sophon")
@@ -99,9 +100,11 @@ def merge_changes(saved: Mapping[str, Any], rows: Sequence[ChannelStateEntry]) -
     return values
 
 
-def share_settings(live: LiveSettings, host: Host) -> SharedSettings | None:
-    """Return what shares the settings of a host in a group; None for a process that has its store alone."""
-    if not host.membership.is_shared:
+def share_settings(
+    live: LiveSettings, services: Services, membership: GroupMembership, fanout: HostFanout
+) -> SharedSettings | None:
+    """Return what shares the settings of a process of a group; None for one that has its store alone."""
+    if not membership.is_shared:
         return None
-    live.on_applied.append(host.membership.note_settings)
-    return SharedSettings(live, host.services.store.channel_state, host.fanout, host.services.clock)
+    live.on_applied.append(membership.note_settings)
+    return SharedSettings(live, services.store.channel_state, fanout, services.clock)
