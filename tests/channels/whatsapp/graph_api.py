@@ -7,6 +7,7 @@ test expects to be empty.
 import asyncio
 import base64
 import hashlib
+import hmac
 from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -262,6 +263,9 @@ class GraphApi:
         if (refusal := await self._refused(request)) is not None:
             return refusal
         wanted = request.match_info["id"]
+        proof = hmac.new(SECRET.encode(), TOKEN.encode(), "sha256").hexdigest()
+        if request.query.get("appsecret_proof", proof) != proof:
+            return _error(400, 100)
         if wanted == NUMBER_ID and self.knows_number:
             return web.json_response(
                 {"display_phone_number": "+1 555 000 1111", "verified_name": "Sophon", "id": wanted}

@@ -187,6 +187,21 @@ class HttpHostClient:
         """Replace the preferences of the user of the token, and return what the host has stored."""
         return self._parse_preferences(self._request("PUT", "/api/preferences", preferences.to_json()))
 
+    def find_last_task(self, session_id: str) -> str | None:
+        """Return the id of the newest task of a session; None without one."""
+        found = self.list_tasks(session_id=session_id, limit=1)
+        return str(found[0]["task_id"]) if found else None
+
+    def upload_file(self, name: str, content: bytes) -> JsonRow:
+        """Store a file for a message, and return what the host knows of it."""
+        query = {"name": name}
+        answer = self._request("POST", "/api/attachments", query=query, content=content)
+        return cast(JsonRow, answer["attachment"])
+
+    def list_callable_skills(self) -> Sequence[JsonRow]:
+        """Return the skills that a person may call by `/name`."""
+        return [each for each in self._get_items("/api/skills", {}) if each["enabled"] and each.get("callable")]
+
     def forget_person(self, person: str) -> JsonRow:
         """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
         return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
@@ -236,15 +251,18 @@ class HttpHostClient:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         *,
+        content: bytes | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> JsonRow:
+        headers = self._headers if content is None else {**self._headers, "Content-Type": "application/octet-stream"}
         try:
             response = httpx.request(
                 method,
                 self._url + path,
                 json=body,
+                content=content,
                 params=query,
-                headers=self._headers,
+                headers=headers,
                 timeout=timeout_seconds,
                 trust_env=False,
             )
