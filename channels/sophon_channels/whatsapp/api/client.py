@@ -1,5 +1,6 @@
 """Cloud API client over httpx: the only I/O of the WhatsApp channel."""
 
+import hmac
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO
@@ -88,7 +89,22 @@ class WhatsAppClient:
 
     async def get_phone_number(self) -> JsonObject:
         """Return the number's data at Meta. Raises `WhatsAppApiError`."""
-        return await self._call("GET", f"{self._number_id}?fields=display_phone_number,verified_name,quality_rating")
+        fields = "display_phone_number,verified_name,quality_rating,webhook_configuration"
+        return await self._call("GET", f"{self._number_id}?fields={fields}")
+
+    async def set_webhook(self, url: str, verify_token: str) -> None:
+        """Set the number's own webhook, which goes before that of its app; Meta verifies the URL first. Raises
+        `WhatsAppApiError`.
+        """
+        configuration = {"override_callback_uri": url, "verify_token": verify_token}
+        await self._call("POST", self._number_id, {"webhook_configuration": configuration})
+
+    async def check_app_secret(self, app_secret: str) -> None:
+        """Read the number with a proof that is made of the app secret; Meta refuses a wrong one. Raises
+        `WhatsAppApiError`.
+        """
+        proof = hmac.new(app_secret.encode(), self._token.encode(), "sha256").hexdigest()
+        await self._call("GET", f"{self._number_id}?fields=id&appsecret_proof={proof}")
 
     async def get_media(self, media_id: str) -> JsonObject:
         """Return the download URL of a file, valid for some minutes, and its size. Raises `WhatsAppApiError`."""

@@ -362,7 +362,7 @@ export async function refreshApprovals(): Promise<void> {
 function getOrCreateSession(id: string): LiveSession {
   let session = liveSessions.get(id);
   if (session === undefined) {
-    session = new LiveSession(id, () => (operatorSocket?.connected ? [chatSocket!, operatorSocket] : [chatSocket!]), handleSessionEvent);
+    session = new LiveSession(id, () => (operatorSocket?.connected ? [chatSocket!, operatorSocket] : [chatSocket!]), { onEvent: handleSessionEvent, onOpen: handleOpened });
     liveSessions.set(id, session);
   }
   return session;
@@ -370,7 +370,11 @@ function getOrCreateSession(id: string): LiveSession {
 
 function connectSockets(user: CurrentUser): void {
   chatSocket ??= new SocketConnection("/", {
-    onEvent: (event) => liveSessions.get(event.data.session_id)?.receive(event, chatSocket!),
+    onEvent: (event) => {
+      const open = liveSessions.get(event.data.session_id);
+      if (open === undefined) updateActivity(event); // what is shown of a conversation that is not open here
+      else open.receive(event, chatSocket!);
+    },
     onConnect: () => {
       connectionState.value = "open";
       rejoinOpenSessions();
@@ -400,6 +404,16 @@ function connectSockets(user: CurrentUser): void {
       onDisconnect: () => undefined,
     });
   }
+}
+
+/** Takes over the state of a session that was opened. */
+function handleOpened(session: LiveSession): void {
+  const unfinished = session.unfinishedTurns();
+  for (const { turn } of session.turns.value) sendQueue.removeDelivered(turn.id);
+  const isWaiting = unfinished.some(({ turn }) => turn.state === "waiting");
+  setActivity(session.id, isWaiting ? "waiting" : unfinished.length > 0 ? "running" : null);
+  if (isWaiting) void refreshApprovals();
+  usageVersion.value++;
 }
 
 /** Handles an event of a session that is open on this page. */
