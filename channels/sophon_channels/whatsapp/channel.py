@@ -1,5 +1,6 @@
 """WhatsApp channel: one phone number of the Cloud API, with a webhook."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -39,6 +40,7 @@ from sophon_channels.whatsapp.credentials import find_credential_problems, resol
 from sophon_channels.whatsapp.parsing import parse_webhook
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
 from sophon_channels.whatsapp.webhook import WEBHOOK_PATH, WhatsAppWebhook
+from sophon_channels.whatsapp.webhook_registration import WebhookRegistration, check_webhook
 
 log = logging.getLogger("sophon")
 
@@ -51,10 +53,24 @@ TYPING_INTERVAL_SECONDS = 20.0
 
 
 class WhatsAppChannel:
-    """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number."""
+    """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number.
 
-    def __init__(self, settings: WhatsAppSettings, environment: Mapping[str, str], clock: Clock) -> None:
+    `webhook_url` is the public URL of `/webhooks/whatsapp`, which is registered with Meta; without it that is done
+    elsewhere.
+    """
+
+    def __init__(
+        self,
+        settings: WhatsAppSettings,
+        environment: Mapping[str, str],
+        clock: Clock,
+        *,
+        webhook_url: str | None = None,
+    ) -> None:
         self._settings, self._environment, self._clock = settings, environment, clock
+        self._webhook_url = webhook_url
+        self._registration: WebhookRegistration | None = None
+        self._registering: asyncio.Task[None] | None = None
         self._health = ChannelHealth()
         self._rate_limiter = WhatsAppRateLimiter(clock)
         self._deduplicator = StatusDeduplicator()
@@ -99,8 +115,20 @@ class WhatsAppChannel:
             await client.get_phone_number()
         except WhatsAppApiError as api_error:
             self._record_failure(api_error)
+        if self._webhook_url is not None:
+            token = resolve_credentials(self._settings, self._environment).verify_token
+            self._registration = WebhookRegistration(client, self._clock, self._webhook_url, token)
+            self._registering = asyncio.create_task(self._registration.run(self._show_registration))
+
+    def _show_registration(self) -> None:
+        if self._health.state == "running":
+            self._health.detail = self._registration.problem if self._registration is not None else ""
 
     async def stop(self) -> None:
+        registering, self._registering, self._registration = self._registering, None, None
+        if registering is not None:
+            registering.cancel()
+            await asyncio.gather(registering, return_exceptions=True)
         client, self._client, self._inbox = self._client, None, None
         if client is not None:
             await client.close()
@@ -202,6 +230,7 @@ class WhatsAppChannel:
             SelfTestResult(
                 True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"
             ),
+            *check_webhook(info, self._webhook_url),
         ]
 
     async def _handle_payload(self, payload: object) -> None:
@@ -224,6 +253,7 @@ class WhatsAppChannel:
         if self._client is not None:
             self._health.state, self._health.detail = "running", ""
             self._health.is_credential_rejected = False
+            self._show_registration()
 
     def _record_failure(self, error: WhatsAppApiError) -> None:
         """Record the failure; a repeated one is not logged."""

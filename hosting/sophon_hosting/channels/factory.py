@@ -67,11 +67,14 @@ def _create_whatsapp(services: Services, environment: Mapping[str, str]) -> list
     if not settings.enabled:
         return []
     from sophon_channels.whatsapp.channel import WhatsAppChannel  # lazy: only where it is enabled
+    from sophon_channels.whatsapp.webhook import WEBHOOK_PATH
 
     policy = AccessPolicy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
+    public_url = services.settings.public_url
+    webhook_url = f"{public_url.rstrip('/')}{WEBHOOK_PATH}" if public_url else None
     return [
         ConfiguredChannel(
-            WhatsAppChannel(settings, environment, services.clock),
+            WhatsAppChannel(settings, environment, services.clock, webhook_url=webhook_url),
             policy,
             InboundOptions(settings.debounce_seconds),
             _read_chats("WhatsApp", settings.chats),

@@ -89,7 +89,15 @@ class WhatsAppClient:
 
     async def get_phone_number(self) -> JsonObject:
         """Return the number's data at Meta. Raises `WhatsAppApiError`."""
-        return await self._call("GET", f"{self._number_id}?fields=display_phone_number,verified_name,quality_rating")
+        fields = "display_phone_number,verified_name,quality_rating,webhook_configuration"
+        return await self._call("GET", f"{self._number_id}?fields={fields}")
+
+    async def set_webhook(self, url: str, verify_token: str) -> None:
+        """Set the number's own webhook, which goes before that of its app; Meta verifies the URL first. Raises
+        `WhatsAppApiError`.
+        """
+        configuration = {"override_callback_uri": url, "verify_token": verify_token}
+        await self._call("POST", self._number_id, {"webhook_configuration": configuration})
 
     async def check_app_secret(self, app_secret: str) -> None:
         """Read the number with a proof that is made of the app secret; Meta refuses a wrong one. Raises

@@ -88,6 +88,10 @@ class HostClient(Protocol):
         """Pause, resume or cancel a goal and return it."""
         ...
 
+    def delete_goal(self, goal_id: str) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in."""
+        ...
+
     def list_sub_agents(self) -> Sequence[JsonRow]:
         """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
         ...

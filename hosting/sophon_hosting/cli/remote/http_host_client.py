@@ -127,6 +127,10 @@ class HttpHostClient:
         """Pause, resume or cancel a goal and return it."""
         return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
 
+    def delete_goal(self, goal_id: str) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in."""
+        self._request("DELETE", f"/api/goals/{_path_segment(goal_id)}")
+
     def list_sub_agents(self) -> Sequence[JsonRow]:
         """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
         return cast(Sequence[JsonRow], self._request("GET", "/api/agents", query=self._everything)["running"])

@@ -22,7 +22,7 @@ from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
-from sophon_hosting.cli.remote.stored_goals import find_goal_owner
+from sophon_hosting.cli.remote.stored_goals import delete_stored_goal, find_goal_owner
 from sophon_hosting.cli.remote.stored_schedules import (
     add_stored_schedule,
     change_stored_schedule,
@@ -262,6 +262,15 @@ class StoreHostClient:
         row = self._run(write)
         write_notice(DEFERRED_GOAL_NOTICE)
         return row
+
+    def delete_goal(self, goal_id: str) -> None:
+        """Delete a goal with the sessions that it works in. Raises NotFound."""
+
+        async def write(store: Store) -> None:
+            goal = await self._goal_commands(store).find(goal_id, None)
+            await delete_stored_goal(store, goal)
+
+        self._run(write)
 
     def _goal_commands(self, store: Store) -> GoalCommands:
         return GoalCommands(store, SystemClock(), self._settings.goals, StoredEvents())
