@@ -36,6 +36,7 @@ const catalogue: Catalogue = {
   "Agents": "Agenten",
   "Delete this goal?": "Dieses Ziel löschen?",
   "Delete: {name}": "Löschen: {name}",
+  "Download for OpenTelemetry": "Für OpenTelemetry herunterladen",
   "File": "Datei",
   "Import conversations": "Unterhaltungen importieren",
   "Sending the file…": "Die Datei wird gesendet…",
