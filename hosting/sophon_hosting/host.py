@@ -12,7 +12,7 @@ from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import CompositionError, NotFound, QueueUnavailable
 from sophon.failure_log import log_failure
-from sophon.goals.goal import WORK_SESSION_PREFIX
+from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -358,6 +358,10 @@ class Host:
         cancelled.
         """
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
+
+    async def delete_goal(self, goal: Goal) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in. Raises Busy, as `delete_session` does."""
+        await asyncio.shield(asyncio.ensure_future(self._deletion.delete_goal(goal)))
 
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
         """Delete the session if nothing was added to it since a time and nothing is to happen in it.
