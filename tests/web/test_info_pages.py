@@ -56,6 +56,21 @@ async def test_a_time_that_is_none_is_said_to_be_wrong_and_nothing_is_lost(host,
     look.complaints.clear()  # the browser notes the 400
 
 
+async def test_a_goal_is_deleted_after_a_question(host, look) -> None:
+    served = await host(Goals={"Enabled": True})
+    page = await look(f"{served.url}/#/goals")
+    await page.get_by_label("Goal", exact=True).fill("Birds")
+    await page.get_by_role("button", name="Begin").click()
+    await page.get_by_role("button", name="Delete: Birds").click()
+    dialog = page.get_by_role("dialog", name="Delete this goal?")
+    await dialog.get_by_role("button", name="Cancel").click()
+    await expect(dialog).to_have_count(0)
+    await page.get_by_role("button", name="Delete: Birds").click()
+    await dialog.get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("No goals.")).to_be_visible()
+    assert await served.site.services.store.goals.list() == []
+
+
 async def test_a_goal_is_begun_and_its_progress_shown(host, look) -> None:
     page = await look(f"{(await host(Goals={'Enabled': True})).url}/#/goals")
     await expect(page.get_by_text("No goals.")).to_be_visible()

@@ -17,10 +17,14 @@ from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
 LINK_KIND, HEARD_KIND, OVERRIDES_KIND = "link", "heard", "overrides"
+DIALOGUE_KIND = "dialogue"
 """Kinds of the stored notes."""
 
 ACCEPTED_AS = "accepted_as"
 """Key, in the note of a processed message, of the external id under which its text was accepted, if another."""
+
+TAKEN = "taken"
+"""Key, in that note, of whether the message was a text that the host waited for."""
 
 PROCESSED_RETENTION_DAYS = 14
 """Retention of processed events: longer than any platform retries (WhatsApp: 7 days). Source: reference/channels.md."""
@@ -77,6 +81,15 @@ class ChatState:
         """Record that the text of a message is processed, and was accepted under another external id."""
         await self._put(PROCESSED_KIND, external_id, {ACCEPTED_AS: accepted_as})
 
+    async def mark_taken(self, external_id: str) -> None:
+        """Record that a message is processed, and was a text that the host waited for."""
+        await self._put(PROCESSED_KIND, external_id, {TAKEN: True})
+
+    async def was_taken(self, external_id: str) -> bool:
+        """Return whether a message was a text that the host waited for."""
+        note = await self._get(PROCESSED_KIND, external_id)
+        return note is not None and bool(note.value.get(TAKEN))
+
     async def mark_all_processed(self, external_ids: Collection[str]) -> None:
         """Record that the events are processed, in one write."""
         await self._store.channel_state.put_many(
@@ -88,9 +101,15 @@ class ChatState:
 
     async def expire_old(self) -> None:
         """Delete expired records of processed events, approval prompts, previews and group history."""
-        for kind in (PROCESSED_KIND, "asked", "code", "preview"):
+        for kind in (PROCESSED_KIND, "asked", "code", "preview", DIALOGUE_KIND):
             await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
         await self._store.channel_state.expire(HEARD_KIND, self._clock.now() - HEARD_RETENTION)
+
+    async def note_question(self, chat_key: str) -> None:
+        """Record that a question was asked in a chat: a text that follows may be its answer."""
+        await self._store.channel_state.add(
+            ChannelStateEntry(self._channel.name, self._channel.account, DIALOGUE_KIND, question_key(chat_key))
+        )
 
     async def is_paired(self, person: Person) -> bool:
         """Return whether the person's pairing code was approved, under any of the ids known for the person."""
@@ -220,6 +239,11 @@ class ChatState:
         await self._store.channel_state.put(
             ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
         )
+
+
+def question_key(chat_key: str) -> str:
+    """Return the key of the note that a question was asked in a chat; no person's id has a space."""
+    return f"question {chat_key}"
 
 
 def format_utc_time(at: datetime | None) -> str:

@@ -265,6 +265,7 @@ class ConnectedChannel:
             if not self.is_leader:
                 continue
             await self._try_periodic(self.approval_prompts.send_missing)
+            await self._try_periodic(self.inbound.edit_dialogues.expire_due)
             if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
                 last_expiry = self._clock.monotonic()
                 await self._try_periodic(self.chat_state.expire_old)

@@ -1,7 +1,7 @@
 """A host with a channel that exists in memory only."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -11,6 +11,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.chat_overrides import ChatOverrides
+from sophon.clock import Clock
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel
@@ -143,13 +144,16 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             transcriber: Transcriber | None = None,
             group_history: Mapping[str, int] = MappingProxyType({}),
             chats: Mapping[str, ChatOverrides] = MappingProxyType({}),
+            clock: Clock | None = None,
+            tools: Sequence[Any] = (),
             **settings: Any,
         ) -> Running:
             channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
             services = Services(
                 models=brain.model(),
-                tools=[brain.tool(), brain.critical_tool()],
+                tools=[brain.tool(), brain.critical_tool(), *tools],
                 store=store,
+                **({"clock": clock} if clock is not None else {}),
                 settings={
                     "Planning": {"Mode": "Never"},
                     "AgentExecution": {"MaxConcurrentTasks": 1, "Titles": False},

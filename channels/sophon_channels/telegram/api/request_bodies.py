@@ -33,6 +33,8 @@ BOT_COMMANDS = (
     ("usage", "Show tokens and cost of this conversation"),
     ("last", "Send undelivered answers again, or the last one"),
     ("approve", "Approve a call: /approve ID"),
+    ("edit", "Change the arguments of a call: /edit ID"),
+    ("cancel", "End the editing of a call"),
     ("reject", "Reject a call: /reject ID REASON"),
     ("answer", "Answer a question: /answer ID TEXT"),
     ("pending", "List the approvals that wait for a decision"),

@@ -17,6 +17,7 @@ from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
 from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.edit_dialogues import EditDialogues
 from sophon_hosting.channels.inbound.answer_again import AnswerAgain
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.override_commands import OverrideCommands
@@ -30,6 +31,8 @@ log = logging.getLogger("sophon")
 
 MAX_RUNS_SEARCHED = 20
 """Number of runs in which /last looks for an answer, newest first."""
+GRANT_WORDS = ("chat", "session")
+"""Words behind the id with which /approve also approves later calls of the conversation."""
 OFF_THE_RECORD_ELSEWHERE = (
     "Not in a chat: the platform keeps its messages, and this host stores each answer until it is delivered. On the "
     'host\'s web page, "Talk off the record" begins a conversation of which nothing is stored.'
@@ -50,8 +53,10 @@ class ChatCommandHandler:
         writer: OutboundWriter,
         undelivered: UndeliveredAnswers,
         profiles: ChatProfiles,
+        dialogues: EditDialogues,
     ) -> None:
         self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
+        self._dialogues = dialogues
         self._writer, self._undelivered = writer, undelivered
         self._store = host.services.store
         self._retry = AnswerAgain(host, chat_state, profiles)
@@ -70,6 +75,8 @@ class ChatCommandHandler:
             "pending": self._list_pending,
             "approve": self._approve,
             "reject": self._reject,
+            "edit": self._edit,
+            "cancel": self._cancel_editing,
             "answer": self._answer,
             "otr": self._explain_off_the_record,
             "help": self._show_help,
@@ -190,8 +197,21 @@ class ChatCommandHandler:
         return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
 
     async def _approve(self, request: ChatCommandRequest) -> str:
-        code, _, _ = request.command.arguments.partition(" ")
-        return await self._decide(request, code, Decision.approve())
+        code, _, scope = request.command.arguments.partition(" ")
+        scope = scope.strip().casefold()
+        if scope not in ("", *GRANT_WORDS):
+            return f"/approve {code} approves this call, /approve {code} chat also later ones like it."
+        return await self._decide(request, code, Decision.approve(grant="session" if scope else None))
+
+    async def _edit(self, request: ChatCommandRequest) -> str:
+        code, _, text = request.command.arguments.partition(" ")
+        if not code:
+            return "Which one? /edit ID; /pending shows the ids."
+        message = request.message
+        return await self._dialogues.begin(code, message.person, message.location, message.external_id, text.strip())
+
+    async def _cancel_editing(self, request: ChatCommandRequest) -> str:
+        return await self._dialogues.cancel(request.message.person, request.message.location)
 
     async def _reject(self, request: ChatCommandRequest) -> str:
         code, _, reason = request.command.arguments.partition(" ")

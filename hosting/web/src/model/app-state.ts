@@ -370,7 +370,11 @@ function getOrCreateSession(id: string): LiveSession {
 
 function connectSockets(user: CurrentUser): void {
   chatSocket ??= new SocketConnection("/", {
-    onEvent: (event) => liveSessions.get(event.data.session_id)?.receive(event, chatSocket!),
+    onEvent: (event) => {
+      const open = liveSessions.get(event.data.session_id);
+      if (open === undefined) updateActivity(event); // what is shown of a conversation that is not open here
+      else open.receive(event, chatSocket!);
+    },
     onConnect: () => {
       connectionState.value = "open";
       rejoinOpenSessions();

@@ -89,9 +89,10 @@ function Details({ task }: { task: string }): JSX.Element | null {
     <>
       <p>
         <a href={routeUrl({ page: "session", id: loaded.session_id })}>{t("Open the conversation")}</a> · <a href={routeUrl({ page: "traces", id: task })}>{t("Link to this trace")}</a> ·{" "}
-        <button type="button" class="quiet" onClick={() => void saveTrace(task)}>
+        <button type="button" class="quiet" onClick={() => void saveTrace(task, "json")}>
           {t("Download as JSON")}
         </button>
+        <button type="button" class="quiet" onClick={() => void saveTrace(task, "otlp")}>{t("Download for OpenTelemetry")}</button>
       </p>
       <p class="hint">{t("task {run_id}, by {principal} over {channel}", { run_id: task, principal: toOneLine(loaded.principal, 60) || t("nobody"), channel: toOneLine(loaded.channel, 30) })}</p>
       {failure !== null && <p role="alert" lang={failure.lang}>{toOneLine(failure.text, 300)}</p>}
@@ -127,6 +128,7 @@ function useRefresh(runs: boolean, refresh: () => void): void {
   }, [runs]);
 }
 
-async function saveTrace(task: string): Promise<void> {
-  await reportErrors(async () => saveFile(await download(`/api/traces/${encodeURIComponent(task)}`), `trace-${task}.json`));
+async function saveTrace(task: string, format: "json" | "otlp"): Promise<void> {
+  const name = format === "otlp" ? `trace-${task}.otlp.json` : `trace-${task}.json`;
+  await reportErrors(async () => saveFile(await download(`/api/traces/${encodeURIComponent(task)}?format=${format}`), name));
 }
