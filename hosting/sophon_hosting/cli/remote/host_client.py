@@ -46,6 +46,10 @@ class HostClient(Protocol):
         """Return the trace of a task; None if it has none."""
         ...
 
+    def export_trace(self, task_id: str) -> JsonRow:
+        """Return the trace of a task as JSON of OTLP."""
+        ...
+
     def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
         """Replay a turn of the user's own without effects, and return both side by side."""
         ...

@@ -74,6 +74,10 @@ class HttpHostClient:
                 raise
             return None
 
+    def export_trace(self, task_id: str) -> JsonRow:
+        """Return the trace of a task as JSON of OTLP."""
+        return self._request("GET", f"/api/traces/{_path_segment(task_id)}", query={"format": "otlp"})
+
     def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
         """Replay a turn of the user's own without effects, and return both side by side."""
         body = {name: value for name, value in (("chain", chain), ("model", model)) if value is not None}
