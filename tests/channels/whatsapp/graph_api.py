@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from aiohttp import web
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
@@ -217,11 +217,15 @@ class GraphApi:
         self.asked = asyncio.Event()
         self.news = asyncio.Event()
         self.knows_number = True
+        self.webhooks: dict[str, str] = {}
+        """Of the number (`phone_number`) and its app (`application`)."""
+        self.configured = 0
         app = web.Application(client_max_size=128 * MEGABYTE)
         app.add_routes(
             [
                 web.post(f"/{NUMBER_ID}/messages", self._message),
                 web.post(f"/{NUMBER_ID}/media", self._upload),
+                web.post(f"/{NUMBER_ID}", self._configure),
                 web.get("/files/{id}", self._file),
                 web.get("/{id}", self._object),
             ]
@@ -283,6 +287,23 @@ class GraphApi:
         self.uploads[media_id] = (file.filename, file.content_type, file.file.read())
         return web.json_response({"id": media_id})
 
+    async def _configure(self, request: web.Request) -> web.StreamResponse:
+        """Set the webhook of the number, if it answers the verification request as Meta's documentation asks."""
+        if (refusal := await self._refused(request)) is not None:
+            return refusal
+        body = await request.json()
+        wanted = body["webhook_configuration"]
+        if set(body) != {"webhook_configuration"} or set(wanted) != {"override_callback_uri", "verify_token"}:
+            self.problems.append(f"a configuration of {sorted(wanted)}")
+        query = {"hub.mode": "subscribe", "hub.challenge": "1158201444", "hub.verify_token": wanted["verify_token"]}
+        async with ClientSession() as http, http.get(wanted["override_callback_uri"], params=query) as answer:
+            if answer.status != 200 or await answer.text() != query["hub.challenge"]:
+                return _error(400, 2200)
+        self.configured += 1
+        self.webhooks["phone_number"] = wanted["override_callback_uri"]
+        self.news.set()
+        return web.json_response({"success": True})
+
     async def _object(self, request: web.Request) -> web.StreamResponse:
         if (refusal := await self._refused(request)) is not None:
             return refusal
@@ -293,6 +314,7 @@ class GraphApi:
         if wanted == NUMBER_ID and self.knows_number:
             return web.json_response(
                 {"display_phone_number": "+1 555 000 1111", "verified_name": "Sophon", "id": wanted}
+                | ({"webhook_configuration": self.webhooks} if self.webhooks else {})
             )
         if wanted in self.files:
             content = self.files[wanted]

@@ -136,7 +136,7 @@ async def test_a_reaction_acknowledges_a_message_on_telegram(api: BotApi, open_s
 
 
 async def test_a_reaction_that_telegram_has_not_is_a_mistake_in_the_settings(api: BotApi, open_site: Any) -> None:
-    with pytest.raises(SettingsError, match="AckReaction: Telegram allows one of"):
+    with pytest.raises(SettingsError, match="AckReaction of the channel telegram: Telegram allows one of"):
         await open_site(Telegram={**telegram(api), "AckReaction": "🦖"})
 
 

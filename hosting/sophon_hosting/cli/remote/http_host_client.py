@@ -74,6 +74,10 @@ class HttpHostClient:
                 raise
             return None
 
+    def export_trace(self, task_id: str) -> JsonRow:
+        """Return the trace of a task as JSON of OTLP."""
+        return self._request("GET", f"/api/traces/{_path_segment(task_id)}", query={"format": "otlp"})
+
     def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
         """Replay a turn of the user's own without effects, and return both side by side."""
         body = {name: value for name, value in (("chain", chain), ("model", model)) if value is not None}
@@ -126,6 +130,10 @@ class HttpHostClient:
     def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
         """Pause, resume or cancel a goal and return it."""
         return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
+
+    def delete_goal(self, goal_id: str) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in."""
+        self._request("DELETE", f"/api/goals/{_path_segment(goal_id)}")
 
     def list_sub_agents(self) -> Sequence[JsonRow]:
         """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""

@@ -370,7 +370,11 @@ function getOrCreateSession(id: string): LiveSession {
 
 function connectSockets(user: CurrentUser): void {
   chatSocket ??= new SocketConnection("/", {
-    onEvent: (event) => liveSessions.get(event.data.session_id)?.receive(event, chatSocket!),
+    onEvent: (event) => {
+      const open = liveSessions.get(event.data.session_id);
+      if (open === undefined) updateActivity(event); // what is shown of a conversation that is not open here
+      else open.receive(event, chatSocket!);
+    },
     onConnect: () => {
       connectionState.value = "open";
       rejoinOpenSessions();
@@ -525,6 +529,12 @@ effect(() => {
   if (route.value.page !== "session") return;
   if (session.state.peek() === "new") void joinSession(session);
   else if (session.state.peek() === "open" && session.summary.peek() !== null) void session.loadSummary().catch(() => undefined); // further branches
+});
+
+// What went wrong on another page is no longer of interest; what navigation itself reports comes after it.
+effect(() => {
+  void route.value;
+  if (notice.peek()?.isError) notice.value = null;
 });
 
 effect(() => {
