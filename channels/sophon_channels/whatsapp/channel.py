@@ -30,6 +30,8 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text
 from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.proxy import resolve_proxy
+from sophon_channels.webhook_body import WEBHOOKS
 from sophon_channels.whatsapp import rendering
 from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND, download_attachment
@@ -39,7 +41,7 @@ from sophon_channels.whatsapp.api.uploads import find_file_problem, upload_file_
 from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
 from sophon_channels.whatsapp.parsing import parse_webhook
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
-from sophon_channels.whatsapp.webhook import WEBHOOK_PATH, WhatsAppWebhook
+from sophon_channels.whatsapp.webhook import WhatsAppWebhook
 from sophon_channels.whatsapp.webhook_registration import WebhookRegistration, check_webhook
 
 log = logging.getLogger("sophon")
@@ -55,8 +57,8 @@ TYPING_INTERVAL_SECONDS = 20.0
 class WhatsAppChannel:
     """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number.
 
-    `webhook_url` is the public URL of `/webhooks/whatsapp`, which is registered with Meta; without it that is done
-    elsewhere.
+    Several numbers have different names, and webhooks at `/webhooks/NAME`; `webhook_url` is the public URL of that,
+    which is registered with Meta; without it that is done elsewhere.
     """
 
     def __init__(
@@ -65,8 +67,10 @@ class WhatsAppChannel:
         environment: Mapping[str, str],
         clock: Clock,
         *,
+        name: str = "whatsapp",
         webhook_url: str | None = None,
     ) -> None:
+        self._name = name
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
         self._registration: WebhookRegistration | None = None
@@ -80,7 +84,7 @@ class WhatsAppChannel:
 
     @property
     def name(self) -> str:
-        return "whatsapp"
+        return self._name
 
     @property
     def account(self) -> str:
@@ -141,8 +145,9 @@ class WhatsAppChannel:
             secret, verify_token = resolve_webhook_secrets(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        webhook = WhatsAppWebhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None)
-        return web.get(WEBHOOK_PATH, webhook.handle_verification), web.post(WEBHOOK_PATH, webhook.handle)
+        path = f"{WEBHOOKS}{self._name}"
+        webhook = WhatsAppWebhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None, path)
+        return web.get(path, webhook.handle_verification), web.post(path, webhook.handle)
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         return rendering.render_payloads(message)
@@ -230,7 +235,7 @@ class WhatsAppChannel:
             SelfTestResult(
                 True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"
             ),
-            *check_webhook(info, self._webhook_url),
+            *check_webhook(info, self._webhook_url, f"{WEBHOOKS}{self._name}"),
         ]
 
     async def _handle_payload(self, payload: object) -> None:
@@ -246,7 +251,11 @@ class WhatsAppChannel:
         credentials = resolve_credentials(self._settings, self._environment)
         base_url = self._settings.api_base
         return WhatsAppClient(
-            credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock
+            credentials.number_id,
+            credentials.token,
+            str(base_url) if base_url else None,
+            self._clock,
+            resolve_proxy(self._settings.proxy, self._environment, "WhatsApp"),
         )
 
     def _record_success(self) -> None:

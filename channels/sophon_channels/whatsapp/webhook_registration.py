@@ -56,7 +56,7 @@ def find_number_webhook(info: JsonObject) -> str:
     return get_text(get_object(info, "webhook_configuration"), "phone_number")
 
 
-def check_webhook(info: JsonObject, url: str | None) -> Iterator[SelfTestResult]:
+def check_webhook(info: JsonObject, url: str | None, path: str = WEBHOOK_PATH) -> Iterator[SelfTestResult]:
     """Check the webhook in a number's data; `url` is what it should be, None if only Meta knows."""
     configuration = get_object(info, "webhook_configuration")
     names = ("phone_number", "whatsapp_business_account", "application")
@@ -66,9 +66,7 @@ def check_webhook(info: JsonObject, url: str | None) -> Iterator[SelfTestResult]
     elif url is not None and used != url:
         where = f"at {urlsplit(used).hostname}" if used else "not set"
         yield SelfTestResult(False, f"the webhook is {where}", f"it should be {url}: start the host, which sets it")
-    elif used and urlsplit(used).path != WEBHOOK_PATH and url is None:
-        yield SelfTestResult(
-            False, f"the path of the webhook is not {WEBHOOK_PATH}", "correct it at Meta, or the proxy"
-        )
+    elif used and urlsplit(used).path != path and url is None:
+        yield SelfTestResult(False, f"the path of the webhook is not {path}", "correct it at Meta, or the proxy")
     elif used:
         yield SelfTestResult(True, f"the webhook is at {urlsplit(used).hostname}")

@@ -75,6 +75,7 @@ class BotApi:
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Name, media type and content of what came with the calls."""
     confirmed: int = 0
+    token: str = TOKEN
     base: str = ""
 
     def __post_init__(self) -> None:
@@ -118,8 +119,8 @@ class BotApi:
         # Four seconds: before any clock runs, and not in every test process that only collects the tests.
         import_module("aiogram")
         app = web.Application(client_max_size=64 * MEGABYTE)
-        app.router.add_post(f"/bot{TOKEN}/{{method}}", self._handle)
-        app.router.add_get(f"/file/bot{TOKEN}/{{path:.+}}", self._give)
+        app.router.add_post(f"/bot{self.token}/{{method}}", self._handle)
+        app.router.add_get(f"/file/bot{self.token}/{{path:.+}}", self._give)
         app.router.add_post("/bot{token}/{method}", self._unknown)
         server = TestServer(app, handler_cancellation=True)
         await server.start_server()

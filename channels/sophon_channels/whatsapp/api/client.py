@@ -33,11 +33,13 @@ MAX_DESCRIPTION_LENGTH = 500
 class WhatsAppClient:
     """Cloud API client of one phone number. `base_url` is another base URL of the Graph API, with its version."""
 
-    def __init__(self, number_id: str, token: str, base_url: str | None, clock: Clock) -> None:
+    def __init__(
+        self, number_id: str, token: str, base_url: str | None, clock: Clock, proxy: str | None = None
+    ) -> None:
         self._number_id, self._token, self._clock = number_id, token, clock
         self._base = (base_url or DEFAULT_BASE_URL).rstrip("/")
         timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_SECONDS)
-        self._http = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout)
+        self._http = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout, proxy=proxy)
 
     async def send_message(
         self, recipient: str, message: Mapping[str, Any], reply_to_message_id: str | None = None
@@ -151,7 +153,7 @@ class WhatsAppClient:
         try:
             async with self._clock.timeout(seconds):
                 yield
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
             raise WhatsAppApiError(f"no connection ({type(error).__name__})", may_have_arrived=False) from None
         except TimeoutError:
             raise WhatsAppApiError(f"no response within {seconds:.0f} s") from None
