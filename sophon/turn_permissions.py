@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.lazy_dataclass import dataclass
@@ -117,7 +118,7 @@ def find_routing_permissions(ctx: Context, *, uses_tiers: bool) -> RoutingPermis
 
 
 def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
-    """Return those of the tools that the principal may use, within what the agent and loaded skills allow.
+    """Return those of the tools that the principal may use, within what the chat, the agent and loaded skills allow.
 
     While the guard Authorization is off, the principal may use all of them.
     """
@@ -126,6 +127,9 @@ def filter_permitted(ctx: Context, tools: Iterable[Tool]) -> Sequence[Tool]:
         from sophon.turn_agent import filter_by_agents  # lazy: most hosts have no agents
 
         tools = filter_by_agents(ctx, tools)
+    overrides = find_chat_overrides(ctx)
+    if overrides.restricts_tools:
+        tools = overrides.filter_tools(tools)
     allowed = find_allowed_tools(ctx)
     if allowed is not None:
         tools = [tool for tool in tools if tool.name in allowed]

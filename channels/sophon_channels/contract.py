@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from aiohttp import web
 
@@ -83,6 +83,7 @@ class InboundMessage:
     `is_mention`: the message mentions the bot, replies to it, or is a command to it. `quoted_text` is the text of the
     message that it replies to, `quoted_author` who wrote that; `is_quote_foreign` is False only for a quotation of the
     sender or of the bot. `quoted_message_id` is the platform's id of that message, if the platform states no text.
+    `reply_to_message_id` is that id whether or not it states the text.
     `media_group_id` is the platform's id of a media group whose parts arrive as separate messages. `is_late`: the
     message was delivered long after it was written. `is_forwarded`: somebody else wrote it, `forwarded_from` states
     who. `shared` is text that came with it. `unreadable` names content that cannot be read ("stories"), "" if there is
@@ -108,6 +109,7 @@ class InboundMessage:
     shared: tuple[SharedText, ...] = ()
     unreadable: str = ""
     is_edited: bool = False
+    reply_to_message_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,11 +283,15 @@ async def before_no_request() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button below a message. `data` comes back as `ButtonPress.data`: at most 64 bytes of ASCII."""
+    """A button below a message. `data` comes back as `ButtonPress.data`: at most 64 bytes of ASCII.
+
+    `is_optional`: a command does the same, so that a platform may leave it out that has no room for all buttons.
+    """
 
     label: str
     data: str
     is_dangerous: bool = False
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +336,15 @@ class ChannelHealth:
     last_received_at: datetime | None = None
     is_credential_rejected: bool = False
     counts: dict[str, int] = field(default_factory=lambda: {})
+
+
+@runtime_checkable
+class ReactingChannel(Protocol):
+    """A channel that can react to a message with an emoji; other channels lack the method."""
+
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        """React to a message, as far as the rate limits allow now; errors of the platform are not raised."""
+        ...
 
 
 class EntrySender(Protocol):

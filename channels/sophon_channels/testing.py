@@ -190,11 +190,12 @@ class SyntheticChannel:
         person: Person = DEFAULT_PERSON,
         location: ChatLocation = DEFAULT_LOCATION,
         external_id: str = "",
+        sent_at: datetime | None = None,
         **fields: Any,
     ) -> InboundMessage:
-        """Deliver a message; return it, so that it can be delivered again."""
+        """Deliver a message; return it, so that it can be delivered again. `sent_at` is by default long ago."""
         number = str(next(self._ids))
-        at = datetime(2026, 1, 1, tzinfo=UTC)
+        at = sent_at or datetime(2026, 1, 1, tzinfo=UTC)
         message = InboundMessage(external_id or f"w{number}", person, location, text, number, at, **fields)
         await self.deliver(message)
         return message

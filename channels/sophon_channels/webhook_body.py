@@ -7,6 +7,9 @@ from sophon.rate_limited_log import RateLimitedLog
 MAX_UNVERIFIED_BYTES = 48 * 1024 * 1024
 """Bytes of bodies that one reader holds at a time; requests beyond it are refused, and are sent again later."""
 
+WEBHOOKS = "/webhooks/"
+"""Beginning of the path of each webhook; the name of its channel follows."""
+
 
 class WebhookBodyReader:
     """Reader of the bodies of one webhook, each at most `max_bytes` long.

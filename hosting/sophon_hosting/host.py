@@ -12,7 +12,7 @@ from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import CompositionError, NotFound, QueueUnavailable
 from sophon.failure_log import log_failure
-from sophon.goals.goal import WORK_SESSION_PREFIX
+from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
@@ -55,6 +55,7 @@ from sophon_hosting.runs.run_signals import RunSignals
 from sophon_hosting.runs.session_deletion import SessionDeletion
 from sophon_hosting.runs.traces import ApprovalTaps, build_live_trace
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
+from sophon_hosting.session_changes import SessionChanges
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_hosting.snapshot_copies import SnapshotCopies
 from sophon_hosting.store_monitor import StoreMonitor
@@ -144,6 +145,8 @@ class Host:
         self.event_bus.before_deletion(self.tool_errors.forget_session)
         self.signals = RunSignals(self.fanout, self._notice_signal)
         """Tells other processes that the store has something for a run, and receives that from them."""
+        self.session_changes = SessionChanges(store.sessions, self.event_bus, self.fanout)
+        """Renamed, pinned and archived sessions."""
         self._deletion = SessionDeletion(services, self.event_bus, active_runs, self.queue, self.cancel)
         self._accepted_runs = AcceptedRuns(services.clock)
         self._acceptance = MessageAcceptance(
@@ -356,6 +359,10 @@ class Host:
         """
         await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
 
+    async def delete_goal(self, goal: Goal) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in. Raises Busy, as `delete_session` does."""
+        await asyncio.shield(asyncio.ensure_future(self._deletion.delete_goal(goal)))
+
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
         """Delete the session if nothing was added to it since a time and nothing is to happen in it.
 
@@ -375,6 +382,7 @@ class Host:
         await self.fanout.open()
         self.event_bus.start()
         self.signals.start()
+        self.session_changes.start()
         await self._outcome_writer.record_kept_usage()
         self._background_tasks = []
         store, clock = self.services.store, self.services.clock
@@ -457,6 +465,7 @@ class Host:
         self.begin_shutdown()
         await self._worker.shutdown(grace_seconds)
         await self.signals.stop()
+        await self.session_changes.stop()
         for background_task in self._background_tasks:
             background_task.cancel()
             with suppress(asyncio.CancelledError):

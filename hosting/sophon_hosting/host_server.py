@@ -15,7 +15,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.provider import Provider
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
-from sophon.settings import Settings, has_several_users
+from sophon.settings import has_several_users
 from sophon.settings.loader import LoadedSettings
 from sophon.stores.factory import MEMORY_SCHEME
 from sophon_hosting.chain_factory import build_pipelines
@@ -38,6 +38,7 @@ from sophon_hosting.instance_id import compute_instance_id
 from sophon_hosting.leadership.membership import GroupMembership, check_role, is_group
 from sophon_hosting.live_settings.live_settings import LiveSettings
 from sophon_hosting.live_settings.provider_setup import ProviderSetup
+from sophon_hosting.live_settings.shared_settings import SharedSettings, share_settings
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.observability.log_buffer import LogBuffer
 from sophon_hosting.observability.metrics import Metrics
@@ -166,6 +167,7 @@ class HostServer:
         )
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
+        self.shared_settings: SharedSettings | None = None
         if loaded is not None:
             self._add_live_settings(loaded, environment)
         self.log_buffer = self.host.log_buffer = LogBuffer(LogRedactor(collect_secrets(services.settings, environment)))
@@ -214,19 +216,12 @@ class HostServer:
     def _add_live_settings(self, loaded: LoadedSettings, environment: Mapping[str, str]) -> None:
         live = self.host.live_settings = LiveSettings([self.services, self.off_the_record.services], loaded)
         setup = self.host.provider_setup = ProviderSetup(live, self.services, environment)
-        level = loaded.settings.logging.level
-
-        def apply_level(settings: Settings) -> None:
-            nonlocal level
-            if settings.logging.level != level:
-                level = settings.logging.level
-                logging.getLogger().setLevel(level.upper())
 
         def use_providers(providers: Sequence[Provider]) -> None:
             self.metrics.allow_models([model.info.id for provider in providers for model in provider.models])
             self._warm_up_task = asyncio.create_task(self._warm_up())
 
-        live.on_applied.append(apply_level)
+        self.shared_settings = share_settings(live, self.services, self.membership, self.host.fanout)
         setup.on_replaced.append(use_providers)
 
     async def start(self, address: ListenAddress) -> None:
@@ -238,6 +233,8 @@ class HostServer:
         await self.membership.check_group()
         await self.channels.load()
         await self.host.start()
+        if self.shared_settings is not None:
+            await self.shared_settings.start()
         await self.off_the_record.start()
         self.post_turn.start()
         if self.goals is not None:
@@ -265,6 +262,8 @@ class HostServer:
         another process of the group.
         """
         self.host.begin_shutdown()
+        if self.shared_settings is not None:
+            await self.shared_settings.stop()
         for task in (self._warm_up_task, self._tools_task):
             if task is not None:
                 task.cancel()

@@ -1,5 +1,8 @@
-"""Audience of a run: who reads the answer, and whose long-term memory and files the turn may use."""
+"""Audience of a run: who reads the answer, whose long-term memory and files it may use, what holds in its chat."""
 
+from typing import Any
+
+from sophon.chat_overrides import NO_OVERRIDES, ChatOverrides
 from sophon.lazy_dataclass import dataclass
 from sophon.principals import channel_chat_principal
 from sophon.stores.runs.contract import Run
@@ -11,6 +14,22 @@ class RunAudience:
 
     data_owner: str
     group: bool = False
+
+
+OVERRIDES = "overrides"
+"""Key, in `Run.origin`, of the overrides of its chat, as they were when the message was accepted."""
+
+
+def overrides_to_origin(overrides: ChatOverrides) -> dict[str, Any]:
+    """Return the part of a run's origin that states the overrides of its chat; empty without any."""
+    stored = overrides.to_json()
+    return {OVERRIDES: stored} if stored else {}
+
+
+def overrides_of_run(run: Run) -> ChatOverrides:
+    """Return the overrides of the chat of a run; `NO_OVERRIDES` itself without any."""
+    stored = run.origin.get(OVERRIDES)
+    return ChatOverrides.from_json(stored) if stored else NO_OVERRIDES
 
 
 def audience_of_run(run: Run) -> RunAudience:

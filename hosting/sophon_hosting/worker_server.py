@@ -9,6 +9,7 @@ from aiohttp import web
 
 from sophon.services import Services
 from sophon.settings import has_several_users
+from sophon.settings.loader import LoadedSettings
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
@@ -20,6 +21,8 @@ from sophon_hosting.host_server import ListenAddress, create_goal_engine
 from sophon_hosting.http.health import health_routes
 from sophon_hosting.http.json_io import HOST
 from sophon_hosting.leadership.membership import GroupMembership, is_group
+from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.live_settings.shared_settings import share_settings
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
@@ -36,10 +39,13 @@ from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
 class WorkerServer:
     """Worker: a host with its schedules, goals and post-turn jobs, and in a group the channels and webhooks.
 
-    Alone it connects no channels and works on no goals: it finishes what is in the store.
+    Alone it connects no channels and works on no goals: it finishes what is in the store. With `loaded`, the settings
+    with their sources, it uses what operators change at another process.
     """
 
-    def __init__(self, services: Services, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, services: Services, environment: Mapping[str, str], *, loaded: LoadedSettings | None = None
+    ) -> None:
         self.services = services
         self.channels = ChannelSupervisor(
             services,
@@ -62,6 +68,10 @@ class WorkerServer:
             fanout=build_fanout(services.settings, environment),
             membership=self.membership,
         )
+        self.shared_settings = None
+        if loaded is not None:
+            live = LiveSettings([services], loaded)
+            self.shared_settings = share_settings(live, services, self.membership, host.fanout)
         self.post_turn = PostTurnRunner(services, host.event_bus)
         self.mcp = host.mcp = create_mcp_supervisor(services, environment)
         self.scheduler = create_scheduler(host, self.channels.configured)
@@ -88,6 +98,8 @@ class WorkerServer:
         if health_address is not None:
             await self._serve_health(health_address)
         await self.host.start()
+        if self.shared_settings is not None:
+            await self.shared_settings.start()
         self.post_turn.start()
         self.channels.start()
         for part in (self.goals, self.webhooks, self.mcp, self.scheduler, self.heartbeat):
@@ -99,6 +111,8 @@ class WorkerServer:
         start.
         """
         self.host.begin_shutdown()
+        if self.shared_settings is not None:
+            await self.shared_settings.stop()
         try:
             for part in (self.scheduler, self.heartbeat, self.goals):
                 if part is not None:

@@ -31,18 +31,20 @@ def route_to_agent(
     chats: Sequence[str],
     agents: Mapping[str, AgentDefinition],
     settings: Mapping[str, str],
+    chosen: str | None = None,
 ) -> AgentRoute | None:
     """Return which agent answers a message, None for the one without a file.
 
-    The most specific rule decides: `@NAME` at the beginning of the text, the chat (`Agents.Channels`, then the
-    definitions), a pattern, the channel (as the chat). Of several definitions the first by name is taken; an agent that
-    does not exist is passed over. `chats` are the names of the chat: its principal and its session.
+    The most specific rule decides: `@NAME` at the beginning of the text, the chat (`chosen` there, then
+    `Agents.Channels`, then the definitions), a pattern, the channel (as the chat). Of several definitions the first by
+    name is taken; an agent that does not exist is passed over. `chats` are the names of the chat: its principal and its
+    session.
     """
     known = {MAIN_AGENT, *agents}
     mention = _MENTION.match(text)
     if mention is not None and mention[1].lower() in known:
         return AgentRoute(mention[1].lower(), "mention")
-    found = _find_by_place(chats, agents, settings, known)
+    found = chosen if chosen in known else _find_by_place(chats, agents, settings, known)
     if found is not None:
         return AgentRoute(found, "chat")
     beginning = text[:MAX_CONTENT_CHARACTERS]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import NotFound, ToolError
@@ -60,6 +61,8 @@ async def memory_write(
     clock, agent = ctx.services.clock, _find_agent(ctx)
     if agent is not None and agent.memory == "agent" and reach == "owner":
         reach = "agent"
+    if not find_chat_overrides(ctx).remembers_for_all:
+        reach = "session"
     entry = MemoryEntry(
         id=clock.new_id(),
         text=text.strip(),
@@ -99,7 +102,7 @@ async def memory_search(
     )
     folder = ctx.root.get(WORKSPACE_FOLDER)
     chunks: Sequence[FileChunk] = ()
-    if folder is not None:
+    if folder is not None and find_chat_overrides(ctx).remembers_for_all:
         chunks = await ctx.services.workspace(folder).search(query, owner=ctx.data_owner, limit=limit)
     if not (found or chunks):
         return f"Nothing that matches {query!r} has been remembered." if query.strip() else "The memory is empty."
@@ -203,7 +206,11 @@ async def _find(ctx: Context, entry_id: str) -> MemoryEntry:
 
 def _find_reader(ctx: Context) -> MemoryReader:
     agent = _find_agent(ctx)
-    return MemoryReader(ctx.session_id, MAIN_AGENT if agent is None else agent.name)
+    return MemoryReader(
+        ctx.session_id,
+        MAIN_AGENT if agent is None else agent.name,
+        only_session=not find_chat_overrides(ctx).remembers_for_all,
+    )
 
 
 def _find_agent(ctx: Context) -> "TurnAgent | None":

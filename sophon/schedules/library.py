@@ -25,8 +25,8 @@ ID_CHARACTERS: Final = 12
 MAX_TRIES: Final = 5
 """How often a change is made again that another process has overtaken."""
 
-_OWN_ORIGIN: Final = ("chat", "kind", "data_owner", "place", "account")
-"""Keys of a run's origin that say where its answer goes; the others belong to its message."""
+_OWN_ORIGIN: Final = ("chat", "kind", "data_owner", "place", "account", "overrides")
+"""Keys of a run's origin that say where its answer goes, and what holds there; the others belong to its message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sophon.settings.dangerous_guards import find_in_guards
 from sophon.settings.dangerous_permissions import find_dangerous_permissions
 from sophon.settings.host_files import find_database_file
 from sophon.settings.root import Settings
+from sophon.settings.sections.host import ChannelsSettings, TelegramSettings, WhatsAppSettings
 from sophon.settings.user_ids import find_look_alikes
 
 SENSITIVE_FOLDERS = ("/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/usr", "/var")
@@ -109,16 +110,23 @@ def _describe_unasked_critical(settings: Settings) -> str:
 def has_several_users(settings: Settings) -> bool:
     """Return whether others than one user may write to the host: two users, or a channel of the settings."""
     channels = settings.channels
-    return len(settings.hub.users) > 1 or channels.telegram.enabled or channels.whatsapp.enabled
+    return len(settings.hub.users) > 1 or any(each.enabled for each in _list_channels(channels).values())
+
+
+def _list_channels(channels: ChannelsSettings) -> Mapping[str, TelegramSettings | WhatsAppSettings]:
+    """Return the settings of all channels of the settings by their paths below `Sophon`."""
+    return {
+        "Channels.Telegram": channels.telegram,
+        "Channels.WhatsApp": channels.whatsapp,
+        **{f"Channels.TelegramBots.{name}": each for name, each in channels.telegram_bots.items()},
+        **{f"Channels.WhatsAppNumbers.{name}": each for name, each in channels.whatsapp_numbers.items()},
+    }
 
 
 def _count_operators(settings: Settings) -> int:
-    hub, telegram, whatsapp = settings.hub, settings.channels.telegram, settings.channels.whatsapp
-    return (
-        (sum(user.operator for user in hub.users) if hub.users else 1)
-        + (len(set(telegram.approvers)) if telegram.enabled else 0)
-        + (len(set(whatsapp.approvers)) if whatsapp.enabled else 0)
-    )
+    hub, channels = settings.hub, _list_channels(settings.channels).values()
+    of_channels = sum(len(set(each.approvers)) for each in channels if each.enabled)
+    return (sum(user.operator for user in hub.users) if hub.users else 1) + of_channels
 
 
 def _find_in_files_root(
@@ -246,32 +254,28 @@ def _find_in_issuers(settings: Settings) -> Iterator[DangerousSetting]:
 def _find_in_channels(settings: Settings) -> Iterator[DangerousSetting]:
     unasked = settings.approval.auto_approve_up_to in ("High", "Critical") or settings.approval.ask_from == "Critical"
     and_risky = ", calls of High risk included, without anybody being asked" if unasked else ""
-    telegram, whatsapp = settings.channels.telegram, settings.channels.whatsapp
-    for name, channel in (("Telegram", telegram), ("WhatsApp", whatsapp)):
+    for path, channel in _list_channels(settings.channels).items():
         if channel.enabled and channel.direct_policy == "Open":
             yield DangerousSetting(
                 "open_channel",
-                f"Channels.{name}.DirectPolicy Open",
+                f"{path}.DirectPolicy Open",
                 f"everybody who finds the account uses your models and tools at your cost{and_risky}",
                 "set it to Pairing",
             )
-    if telegram.enabled and telegram.group_policy == "All":
-        everybody = telegram.direct_policy == "Open"
-        yield DangerousSetting(
-            "open_groups",
-            "Channels.Telegram.GroupPolicy All",
-            f"every message of {'every group' if everybody else 'an allowed person or group'} starts a turn{and_risky}",
-            "set it to MentionOnly",
-        )
+        if channel.enabled and isinstance(channel, TelegramSettings) and channel.group_policy == "All":
+            whose = "every group" if channel.direct_policy == "Open" else "an allowed person or group"
+            yield DangerousSetting(
+                "open_groups",
+                f"{path}.GroupPolicy All",
+                f"every message of {whose} starts a turn{and_risky}",
+                "set it to MentionOnly",
+            )
 
 
 def _find_in_urls(settings: Settings) -> Iterator[DangerousSetting]:
-    telegram, whatsapp = settings.channels.telegram, settings.channels.whatsapp
     urls = [(f"Providers[{each.id}].BaseUrl", each.base_url if each.keys else None) for each in settings.providers]
-    urls += [
-        ("Channels.Telegram.ApiBase", telegram.api_base if telegram.enabled else None),
-        ("Channels.WhatsApp.ApiBase", whatsapp.api_base if whatsapp.enabled else None),
-    ]
+    channels = _list_channels(settings.channels).items()
+    urls += [(f"{path}.ApiBase", each.api_base if each.enabled else None) for path, each in channels]
     for path, url in urls:
         parts = urlsplit(url or "")
         if parts.scheme == "http" and not _is_loopback(parts.hostname or ""):

@@ -26,10 +26,22 @@ SKILL_FILE: Final = "SKILL.md"
 MAX_DESCRIPTION_CHARACTERS: Final = 1024
 MAX_COMPATIBILITY_CHARACTERS: Final = 500
 MAX_PRIORITY: Final = 1000
+MAX_HINT_CHARACTERS: Final = 80
 
 DESCRIPTION_PURPOSE: Final = "it tells the model when to use the skill"
 _KEYS: Final = frozenset(
-    {"name", "description", "license", "compatibility", "metadata", "allowed-tools", "requires", "priority"}
+    {
+        "name",
+        "description",
+        "license",
+        "compatibility",
+        "metadata",
+        "allowed-tools",
+        "requires",
+        "priority",
+        "user-invocable",
+        "argument-hint",
+    }
 )
 
 
@@ -43,7 +55,8 @@ class SkillPackage:
 
     `instructions` is the text below the front matter. `requires` are names of other skills that are loaded with it,
     `priority` is its weight when not all skills fit into the prompt. `allowed_tools` are the tools to which a turn is
-    restricted once the skill is loaded, None for no restriction. `manifest` describes the tools that it brings.
+    restricted once the skill is loaded, None for no restriction. `manifest` describes the tools that it brings. A
+    person may call one that `is_callable` with `/name`; `argument_hint` says what may follow.
     """
 
     name: str
@@ -55,6 +68,8 @@ class SkillPackage:
     allowed_tools: tuple[str, ...] | None = None
     license: str = ""
     manifest: ToolManifest | None = None
+    is_callable: bool = False
+    argument_hint: str = ""
 
 
 def read_skill_package(folder: Path) -> tuple[SkillPackage | None, list[SkillProblem]]:
@@ -112,6 +127,8 @@ def _parse_skill(text: str, path: Path, problems: list[SkillProblem]) -> SkillPa
         priority=fields.read_priority(),
         allowed_tools=fields.read_names("allowed-tools"),
         license=fields.read_text("license", MAX_DESCRIPTION_CHARACTERS),
+        is_callable=fields.read_callable(),
+        argument_hint=" ".join(fields.read_text("argument-hint", MAX_HINT_CHARACTERS).split()),
     )
     fields.read_text("compatibility", MAX_COMPATIBILITY_CHARACTERS)
     problems += fields.problems
@@ -142,6 +159,12 @@ class _Fields(FrontMatterFields):
 
     def read_description(self) -> str:
         return self.read_text("description", MAX_DESCRIPTION_CHARACTERS, required_because=DESCRIPTION_PURPOSE)
+
+    def read_callable(self) -> bool:
+        value = self.find("user-invocable")
+        if value is not None and not isinstance(value, bool):
+            self.note("user-invocable", "user-invocable must be true or false")
+        return value is True
 
     def read_priority(self) -> float:
         priority = self.read_number("priority", 0, MAX_PRIORITY)

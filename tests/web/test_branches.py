@@ -6,6 +6,7 @@ from typing import Any
 from playwright.async_api import Page, expect
 
 from sophon import ModelRequest, ModelResponse
+from sophon.skills import SkillCatalog
 from sophon.testing import FunctionModel
 from tests.web.driving import Brain, session_of, turn, write
 from tests.web.test_looks import findings
@@ -152,6 +153,25 @@ async def test_a_stopped_answer_is_continued(host, look) -> None:
     await page.get_by_role("button", name="Continue the answer").click()
     await expect(said(page, 1)).to_contain_text("> The first half.")
     await expect(page.get_by_role("button", name="Continue the answer")).to_have_count(0)
+
+
+async def test_a_skill_that_people_may_call_is_in_the_menu_and_sent_as_a_message(host, look, tmp_path) -> None:
+    served = await host()
+    for name, header in (("tax-forms", "user-invocable: true\nargument-hint: '[year]'"), ("tables", "")):
+        (tmp_path / "skills" / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: About {name}.\n{header}\n---\nDo it."
+        (tmp_path / "skills" / name / "SKILL.md").write_text(text)
+    served.site.services.skills = SkillCatalog([tmp_path / "skills"])
+    page = await look(served.url)
+    await field(page).fill("/ta")
+    await expect(page.get_by_role("listbox").get_by_role("option")).to_have_text(
+        ["/tax-forms  [year] · About tax-forms."]
+    )
+    await field(page).press("Enter")
+    await expect(field(page)).to_have_value("/tax-forms ")
+    await field(page).press_sequentially("2025")
+    await field(page).press("Enter")
+    await expect(page.locator(".turn .said")).to_contain_text("/tax-forms 2025")
 
 
 async def test_commands_are_chosen_by_the_keyboard(host, look) -> None:

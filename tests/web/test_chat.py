@@ -7,7 +7,6 @@ import re
 from playwright.async_api import expect
 
 from sophon.models.offline import OfflineModel
-from sophon_hosting.host import RunRequest
 from tests.web.driving import ESSAY, Weather, turn, write
 
 
@@ -178,33 +177,6 @@ async def test_the_same_conversation_in_two_tabs_is_the_same(host, look) -> None
         await expect(turn(page).get_by_text("The first half. The second half.")).to_be_visible()
     await write(second, "hello")
     await expect(turn(first, 1).get_by_text("You said: hello")).to_be_visible()
-
-
-async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_first(host, look) -> None:
-    served = await host(Queue={"Capacity": 1000}, AgentExecution={"MaxConcurrentTasks": 3, "Titles": False})
-    for number in range(1000):
-        await served.site.host.accept(RunRequest(f"message {number}", session_id="long", owner="local"))
-        if number % 100 == 99:
-            await served.over("long", number + 1)
-    page = await look(f"{served.url}/#/session/long")
-    await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
-    shown = await page.locator(".turn").count()
-    assert 50 <= shown < 600
-    await page.locator(".thread").hover()
-    await page.mouse.wheel(0, -1_000_000)
-    await page.wait_for_function("count => document.querySelectorAll('.turn').length > count", arg=shown)
-    # It loads by itself while the button is in view, so the button may go at any moment.
-    for _ in range(20):
-        shown = await page.evaluate(
-            "() => { document.querySelector('.older')?.click(); return document.querySelectorAll('.turn').length; }"
-        )
-        if shown == 1000:
-            break
-        await page.wait_for_function("count => document.querySelectorAll('.turn').length > count", arg=shown)
-    await expect(page.locator(".older")).to_have_count(0)
-    assert await page.locator(".turn").count() == 1000
-    texts = await page.locator(".said p").all_text_contents()
-    assert texts == [f"message {number}" for number in range(1000)]
 
 
 async def test_a_reply_of_200_kilobytes_is_shown_whole(host, look) -> None:

@@ -1,10 +1,12 @@
 """The pages beside the conversations: memory, schedules, goals, agents and traces, each in use."""
 
+import asyncio
 import os
 
 from playwright.async_api import expect
 
-from tests.web.driving import turn, write
+from tests.web.driving import TEA, Weather, turn, write
+from tests.web.test_language import english_texts
 from tests.web.test_looks import findings
 
 
@@ -52,6 +54,21 @@ async def test_a_time_that_is_none_is_said_to_be_wrong_and_nothing_is_lost(host,
     await expect(page.get_by_role("alert")).to_contain_text("sometimes")
     await expect(page.get_by_label("What to do")).to_have_value("water the plants")
     look.complaints.clear()  # the browser notes the 400
+
+
+async def test_a_goal_is_deleted_after_a_question(host, look) -> None:
+    served = await host(Goals={"Enabled": True})
+    page = await look(f"{served.url}/#/goals")
+    await page.get_by_label("Goal", exact=True).fill("Birds")
+    await page.get_by_role("button", name="Begin").click()
+    await page.get_by_role("button", name="Delete: Birds").click()
+    dialog = page.get_by_role("dialog", name="Delete this goal?")
+    await dialog.get_by_role("button", name="Cancel").click()
+    await expect(dialog).to_have_count(0)
+    await page.get_by_role("button", name="Delete: Birds").click()
+    await dialog.get_by_role("button", name="Delete").click()
+    await expect(page.get_by_text("No goals.")).to_be_visible()
+    assert await served.site.services.store.goals.list() == []
 
 
 async def test_a_goal_is_begun_and_its_progress_shown(host, look) -> None:
@@ -119,3 +136,38 @@ async def test_a_page_without_anything_says_how_to_begin(host, look) -> None:
     for title in ("No agents.", "No skills.", "No MCP servers."):
         await expect(page.get_by_text(title)).to_be_visible()
     assert await findings(page) == []
+
+
+async def test_a_trace_grows_while_its_turn_runs_and_says_when_it_has_ended(host, look) -> None:
+    weather = Weather()
+    served = await host(tools=(weather.tool(),))
+    page = await look(served.url)
+    await write(page, "weather")
+    await asyncio.wait_for(weather.both.wait(), 30)
+    await page.goto(f"{served.url}/#/traces")
+    trace = page.locator(".rows > li")
+    await expect(trace).to_contain_text("running")
+    await trace.locator("summary").first.click()
+    calls = page.locator(".trace-rows .tool-call", has_text="weather")
+    await expect(calls).to_have_count(2)
+    await expect(calls.first).to_contain_text("running")
+    await expect(page.locator(".trace-rows .tool-call", has_text="brain")).to_have_count(1)
+    weather.done.set()
+    await expect(calls.first).to_contain_text("completed")
+    await expect(page.locator(".trace-rows .tool-call", has_text="brain")).to_have_count(2)
+    await expect(trace.locator("summary").first).to_contain_text("completed")
+
+
+async def test_a_trace_is_read_in_german(host, look) -> None:
+    served = await host(Planning={"Mode": "Auto"})
+    page = await look(served.url, locale="de-DE")
+    await page.locator("#composer").fill(TEA)
+    await page.locator("#composer").press("Enter")
+    await page.get_by_role("button", name="Genehmigen").click()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await page.goto(f"{served.url}/#/traces")
+    await page.locator(".rows > li summary").first.click()
+    rows = page.locator(".trace-rows")
+    await expect(rows.first).to_contain_text("Plan: genehmigt")
+    await expect(rows.first).to_contain_text("Schritt eines Plans · Der Anbieter lehnt die Anfrage ab.")
+    assert [text for text in await english_texts(page) if TEA[:20] not in text] == []  # the title is the reader's

@@ -28,6 +28,7 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import JsonObject
 from sophon_channels.outbound_file import find_size_problem
+from sophon_channels.proxy import resolve_proxy
 from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.telegram import credentials, rendering, self_test
 from sophon_channels.telegram.api.client import TelegramClient
@@ -37,7 +38,8 @@ from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.api.uploads import MAX_UPLOAD_BYTES
 from sophon_channels.telegram.runner import TelegramRunner
 from sophon_channels.telegram.sender import TelegramSender
-from sophon_channels.telegram.webhook import WEBHOOK_PATH, TelegramWebhook
+from sophon_channels.telegram.webhook import TelegramWebhook
+from sophon_channels.webhook_body import WEBHOOKS
 
 NOT_RUNNING_RETRY_AFTER = timedelta(seconds=1)
 """How long the host waits before it sends again; a host sends only after the start has ended."""
@@ -46,8 +48,9 @@ NOT_RUNNING_RETRY_AFTER = timedelta(seconds=1)
 class TelegramChannel:
     """`Channel` for one Telegram bot. `start` and `run_self_test` import aiogram, not this module.
 
-    `webhook_url` is the public URL of `/webhooks/telegram`, for the mode Webhook; without it the webhook must be
-    registered with Telegram elsewhere. `account` is the bot's numeric id, taken from its token.
+    Several bots have different names, and webhooks at `/webhooks/NAME`; `webhook_url` is the public URL of that, for
+    the mode Webhook; without it the webhook must be registered with Telegram elsewhere. `account` is the bot's numeric
+    id, taken from its token.
     """
 
     def __init__(
@@ -56,8 +59,10 @@ class TelegramChannel:
         environment: Mapping[str, str],
         clock: Clock,
         *,
+        name: str = "telegram",
         webhook_url: str | None = None,
     ) -> None:
+        self._name = name
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
         window = settings.quiet_hours
@@ -70,7 +75,7 @@ class TelegramChannel:
 
     @property
     def name(self) -> str:
-        return "telegram"
+        return self._name
 
     @property
     def account(self) -> str:
@@ -106,7 +111,7 @@ class TelegramChannel:
         self._sender = TelegramSender(client, self._clock, self._health)
         self._runner = TelegramRunner(client, self._clock, self._health, inbox, webhook=webhook)
         await self._initialize_runner(self._runner)
-        self._task = asyncio.create_task(self._runner.run(), name="telegram")
+        self._task = asyncio.create_task(self._runner.run(), name=self._name)
 
     async def stop(self) -> None:
         task, transport = self._task, self._transport
@@ -127,7 +132,8 @@ class TelegramChannel:
             secret = credentials.resolve_webhook_secret(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        return (web.post(WEBHOOK_PATH, TelegramWebhook(secret, self._handle_updates, self._is_ready).handle),)
+        path = f"{WEBHOOKS}{self._name}"
+        return (web.post(path, TelegramWebhook(secret, self._handle_updates, self._is_ready, path).handle),)
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         return rendering.render_payloads(message)
@@ -149,6 +155,10 @@ class TelegramChannel:
     async def send_typing(self, location: ChatLocation, message_id: str) -> None:
         if self._sender is not None:
             await self._sender.send_typing(location)
+
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        if self._sender is not None:
+            await self._sender.send_reaction(location, message_id, emoji)
 
     async def update_preview(
         self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
@@ -181,7 +191,8 @@ class TelegramChannel:
             await transport.close()
 
     async def _run_checks(self, client: TelegramClient) -> list[SelfTestResult]:
-        expected = self_test.ExpectedSetup(self._settings.mode, self._settings.group_policy, self._webhook_url)
+        mode, policy, path = self._settings.mode, self._settings.group_policy, f"{WEBHOOKS}{self._name}"
+        expected = self_test.ExpectedSetup(mode, policy, self._webhook_url, path)
         try:
             results = list(self_test.check_bot(await client.get_me(), expected))
             return [*results, *self_test.check_webhook(await client.get_webhook_info(), expected)]
@@ -196,8 +207,9 @@ class TelegramChannel:
     async def _connect(self) -> BotApiTransport:
         token = credentials.resolve_bot_token(self._settings, self._environment)
         base = self._settings.api_base
+        proxy = resolve_proxy(self._settings.proxy, self._environment, "Telegram")
         return await self._clock.run_in_thread(
-            partial(BotApiTransport, token, str(base) if base else None, self._clock)
+            partial(BotApiTransport, token, str(base) if base else None, self._clock, proxy)
         )
 
     async def _initialize_runner(self, runner: TelegramRunner) -> None:

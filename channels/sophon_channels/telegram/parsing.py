@@ -91,6 +91,7 @@ def _parse_message(
         forwarded_from=describe_forward(message),
         shared=shared,
         unreadable=unreadable,
+        reply_to_message_id=quotation.message_id,
     )
 
 

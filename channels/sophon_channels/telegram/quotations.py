@@ -10,11 +10,14 @@ from sophon_channels.text.single_line import to_single_line
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Text to which a message replies. `is_foreign`: neither the bot nor the sender of the message wrote it."""
+    """Text to which a message replies. `is_foreign`: neither the bot nor the sender of the message wrote it.
+    `message_id` is the id of the message in this chat, "" if it is in another.
+    """
 
     text: str = ""
     author: str = ""
     is_foreign: bool = True
+    message_id: str = ""
 
 
 def parse_quotation(message: JsonObject, bot: BotIdentity) -> Quotation:
@@ -36,6 +39,7 @@ def parse_quotation(message: JsonObject, bot: BotIdentity) -> Quotation:
         text=chosen or text,
         author=describe_forward(replied_to) if passed_on else _author_name(author, replied_to),
         is_foreign=passed_on or not is_known or chosen not in text or bool(get_object(replied_to, "sender_chat")),
+        message_id=str(get_int(replied_to, "message_id") or ""),
     )
 
 

@@ -25,6 +25,7 @@ class ExpectedSetup:
     mode: Literal["Polling", "Webhook"]
     group_policy: Literal["MentionOnly", "All", "AllowList", "Disabled"]
     webhook_url: str | None = None
+    path: str = WEBHOOK_PATH
 
 
 def result_from_error(error: TelegramApiError, origin: str) -> SelfTestResult:
@@ -83,14 +84,14 @@ def _check_webhook_delivery(info: JsonObject, url: str, expected: ExpectedSetup)
         yield SelfTestResult(
             False,
             "no webhook is set",
-            f"start the host with its public URL, or set the webhook to https://…{WEBHOOK_PATH}",
+            f"start the host with its public URL, or set the webhook to https://…{expected.path}",
         )
         return
     if expected.webhook_url is not None and url != expected.webhook_url:
         yield SelfTestResult(
             False, f"the webhook is set to {urlsplit(url).hostname}", f"it should be {expected.webhook_url}"
         )
-    yield from _check_url(expected.webhook_url or url)
+    yield from _check_url(expected.webhook_url or url, expected.path)
     if error := get_text(info, "last_error_message"):
         yield SelfTestResult(False, f"Telegram could not deliver: {error}", "check certificate, proxy and secret")
     if not set(ALLOWED_UPDATES) <= set(get_texts(info, "allowed_updates") or ALLOWED_UPDATES):
@@ -99,7 +100,7 @@ def _check_webhook_delivery(info: JsonObject, url: str, expected: ExpectedSetup)
         )
 
 
-def _check_url(url: str) -> Iterator[SelfTestResult]:
+def _check_url(url: str, path: str) -> Iterator[SelfTestResult]:
     parts = urlsplit(url)
     try:
         port = parts.port or 443
@@ -111,9 +112,7 @@ def _check_url(url: str) -> Iterator[SelfTestResult]:
         )
     elif port not in WEBHOOK_PORTS:
         yield SelfTestResult(False, f"Telegram does not deliver to port {port}", "use 443, 80, 88 or 8443")
-    elif parts.path != WEBHOOK_PATH:
-        yield SelfTestResult(
-            False, f"the path of the webhook URL is not {WEBHOOK_PATH}", "correct the URL, or the proxy"
-        )
+    elif parts.path != path:
+        yield SelfTestResult(False, f"the path of the webhook URL is not {path}", "correct the URL, or the proxy")
     else:
         yield SelfTestResult(True, f"the webhook is at {parts.hostname}")

@@ -34,9 +34,11 @@ def is_valid_secret(value: str) -> bool:
 class TelegramWebhook:
     """aiohttp handler for updates. Answers 200 only for a stored update: Telegram repeats all others."""
 
-    def __init__(self, secret: str, handle_updates: UpdateHandler, is_ready: Callable[[], bool]) -> None:
-        self._refusals = RateLimitedLog(log)
-        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, WEBHOOK_PATH, self._refusals)
+    def __init__(
+        self, secret: str, handle_updates: UpdateHandler, is_ready: Callable[[], bool], path: str = WEBHOOK_PATH
+    ) -> None:
+        self._refusals, self._path = RateLimitedLog(log), path
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, path, self._refusals)
         self._secret, self._handle_updates, self._is_ready = secret.encode(), handle_updates, is_ready
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -44,7 +46,7 @@ class TelegramWebhook:
         # Bytes: compare_digest raises TypeError for a str that is not ASCII.
         given = request.headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, self._secret):
-            self._refusals.warning("secret", "rejected a request to %s with a wrong secret", WEBHOOK_PATH)
+            self._refusals.warning("secret", "rejected a request to %s with a wrong secret", self._path)
             return build_closing_response(401)
         body = await self._bodies.read(request)
         if isinstance(body, web.Response):

@@ -1,5 +1,6 @@
 """WhatsApp channel: one phone number of the Cloud API, with a webhook."""
 
+import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -29,6 +30,8 @@ from sophon_channels.contract import (
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text
 from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.proxy import resolve_proxy
+from sophon_channels.webhook_body import WEBHOOKS
 from sophon_channels.whatsapp import rendering
 from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND, download_attachment
@@ -38,7 +41,8 @@ from sophon_channels.whatsapp.api.uploads import find_file_problem, upload_file_
 from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
 from sophon_channels.whatsapp.parsing import parse_webhook
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
-from sophon_channels.whatsapp.webhook import WEBHOOK_PATH, WhatsAppWebhook
+from sophon_channels.whatsapp.webhook import WhatsAppWebhook
+from sophon_channels.whatsapp.webhook_registration import WebhookRegistration, check_webhook
 
 log = logging.getLogger("sophon")
 
@@ -51,10 +55,26 @@ TYPING_INTERVAL_SECONDS = 20.0
 
 
 class WhatsAppChannel:
-    """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number."""
+    """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number.
 
-    def __init__(self, settings: WhatsAppSettings, environment: Mapping[str, str], clock: Clock) -> None:
+    Several numbers have different names, and webhooks at `/webhooks/NAME`; `webhook_url` is the public URL of that,
+    which is registered with Meta; without it that is done elsewhere.
+    """
+
+    def __init__(
+        self,
+        settings: WhatsAppSettings,
+        environment: Mapping[str, str],
+        clock: Clock,
+        *,
+        name: str = "whatsapp",
+        webhook_url: str | None = None,
+    ) -> None:
+        self._name = name
         self._settings, self._environment, self._clock = settings, environment, clock
+        self._webhook_url = webhook_url
+        self._registration: WebhookRegistration | None = None
+        self._registering: asyncio.Task[None] | None = None
         self._health = ChannelHealth()
         self._rate_limiter = WhatsAppRateLimiter(clock)
         self._deduplicator = StatusDeduplicator()
@@ -64,7 +84,7 @@ class WhatsAppChannel:
 
     @property
     def name(self) -> str:
-        return "whatsapp"
+        return self._name
 
     @property
     def account(self) -> str:
@@ -99,8 +119,20 @@ class WhatsAppChannel:
             await client.get_phone_number()
         except WhatsAppApiError as api_error:
             self._record_failure(api_error)
+        if self._webhook_url is not None:
+            token = resolve_credentials(self._settings, self._environment).verify_token
+            self._registration = WebhookRegistration(client, self._clock, self._webhook_url, token)
+            self._registering = asyncio.create_task(self._registration.run(self._show_registration))
+
+    def _show_registration(self) -> None:
+        if self._health.state == "running":
+            self._health.detail = self._registration.problem if self._registration is not None else ""
 
     async def stop(self) -> None:
+        registering, self._registering, self._registration = self._registering, None, None
+        if registering is not None:
+            registering.cancel()
+            await asyncio.gather(registering, return_exceptions=True)
         client, self._client, self._inbox = self._client, None, None
         if client is not None:
             await client.close()
@@ -113,8 +145,9 @@ class WhatsAppChannel:
             secret, verify_token = resolve_webhook_secrets(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        webhook = WhatsAppWebhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None)
-        return web.get(WEBHOOK_PATH, webhook.handle_verification), web.post(WEBHOOK_PATH, webhook.handle)
+        path = f"{WEBHOOKS}{self._name}"
+        webhook = WhatsAppWebhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None, path)
+        return web.get(path, webhook.handle_verification), web.post(path, webhook.handle)
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         return rendering.render_payloads(message)
@@ -170,6 +203,18 @@ class WhatsAppChannel:
         else:
             self._record_success()
 
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        """React to a message; it counts as a message to the person, so it is left out if the next one would wait."""
+        if self._client is None or self._rate_limiter.acquire_message(location.chat)[0] > NO_DELAY:
+            return
+        reaction = {"type": "reaction", "reaction": {"message_id": message_id, "emoji": emoji}}
+        try:
+            await self._client.send_message(location.chat, reaction)
+        except WhatsAppApiError as error:
+            if error.is_credential_error:
+                self._record_failure(error)
+            log.info("WhatsApp: %s", error)
+
     async def update_preview(
         self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
     ) -> str | None:
@@ -202,6 +247,7 @@ class WhatsAppChannel:
             SelfTestResult(
                 True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"
             ),
+            *check_webhook(info, self._webhook_url, f"{WEBHOOKS}{self._name}"),
         ]
 
     async def _handle_payload(self, payload: object) -> None:
@@ -217,13 +263,18 @@ class WhatsAppChannel:
         credentials = resolve_credentials(self._settings, self._environment)
         base_url = self._settings.api_base
         return WhatsAppClient(
-            credentials.number_id, credentials.token, str(base_url) if base_url else None, self._clock
+            credentials.number_id,
+            credentials.token,
+            str(base_url) if base_url else None,
+            self._clock,
+            resolve_proxy(self._settings.proxy, self._environment, "WhatsApp"),
         )
 
     def _record_success(self) -> None:
         if self._client is not None:
             self._health.state, self._health.detail = "running", ""
             self._health.is_credential_rejected = False
+            self._show_registration()
 
     def _record_failure(self, error: WhatsAppApiError) -> None:
         """Record the failure; a repeated one is not logged."""

@@ -106,6 +106,7 @@ def _parse_message(message: JsonObject, contacts: Mapping[str, JsonObject], now:
         is_late=now - sent_at > LATE_THRESHOLD,
         is_forwarded=_is_forwarded(context),
         quoted_message_id=get_text(context, "id"),
+        reply_to_message_id=get_text(context, "id"),
         shared=content.shared,
         unreadable=content.unreadable,
     )

@@ -78,7 +78,14 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
 
 
 def _build_choices(buttons: Sequence[Button]) -> dict[str, Any]:
-    """Return the reply buttons, or the rows of a list if there are too many or one has a long title."""
+    """Return the reply buttons, or the rows of a list if there are too many or one has a long title.
+
+    Optional buttons beyond the third are left out: a list costs the person a tap more for the others too.
+    """
+    required = sum(not button.is_optional for button in buttons)
+    room = max(MAX_BUTTONS - required, 0) if required <= MAX_BUTTONS else MAX_ROWS - required
+    kept = [button for button in buttons if button.is_optional][: max(room, 0)]
+    buttons = [button for button in buttons if not button.is_optional or button in kept]
     is_list = len(buttons) > MAX_BUTTONS or any(
         utf16_length(sanitize_text(button.label).strip()) > MAX_TITLE_LENGTH for button in buttons
     )

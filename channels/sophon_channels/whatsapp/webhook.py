@@ -26,10 +26,15 @@ class WhatsAppWebhook:
     """aiohttp handlers. Answer 200 only for stored events: Meta delivers all others again, for 7 days."""
 
     def __init__(
-        self, secret: str, verify_token: str, handle_payload: PayloadHandler, is_ready: Callable[[], bool]
+        self,
+        secret: str,
+        verify_token: str,
+        handle_payload: PayloadHandler,
+        is_ready: Callable[[], bool],
+        path: str = WEBHOOK_PATH,
     ) -> None:
-        self._refusals = RateLimitedLog(log)
-        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, WEBHOOK_PATH, self._refusals)
+        self._refusals, self._path = RateLimitedLog(log), path
+        self._bodies = WebhookBodyReader(MAX_BODY_BYTES, path, self._refusals)
         self._secret, self._verify_token = secret, verify_token.encode()
         self._handle_payload, self._is_ready = handle_payload, is_ready
 
@@ -38,7 +43,7 @@ class WhatsAppWebhook:
         given = request.query.get("hub.verify_token", "").encode("utf-8", "surrogatepass")
         matches = hmac.compare_digest(given, self._verify_token)
         if request.query.get("hub.mode") != "subscribe" or not matches:
-            self._refusals.warning("token", "rejected a verification request to %s with a wrong token", WEBHOOK_PATH)
+            self._refusals.warning("token", "rejected a verification request to %s with a wrong token", self._path)
             return web.Response(status=403)
         return web.Response(text=request.query.get("hub.challenge", ""))
 
@@ -62,7 +67,7 @@ class WhatsAppWebhook:
         return await self._store(payload)
 
     def _refuse_signature(self) -> web.Response:
-        self._refusals.warning("signature", "rejected a request to %s with a wrong signature", WEBHOOK_PATH)
+        self._refusals.warning("signature", "rejected a request to %s with a wrong signature", self._path)
         return build_closing_response(401)
 
     async def _store(self, payload: object) -> web.Response:

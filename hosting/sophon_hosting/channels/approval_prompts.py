@@ -1,14 +1,16 @@
 """Approval prompts: sent to the chat that a turn came from, once; decided by button or command, then marked."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.builtin_tools.questions import MAX_CHOICE_CHARACTERS, choose_answer, list_choices
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
+from sophon.lazy_dataclass import dataclass
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.outbound_entry import OutboundEntry
@@ -28,6 +30,7 @@ from sophon_hosting.channels.approval_text import (
     format_answer_commands,
     format_edit,
     format_heading,
+    format_more_commands,
     format_prompt,
     format_refusal,
     to_visible_line,
@@ -54,6 +57,27 @@ EXPIRY_ACTOR = "expiry"
 """`decided_by` of an approval that expired."""
 VERDICT_LABELS = {"approve": "Approved", "edit": "Approved, with changes,", "reject": "Rejected", "answer": "Answered"}
 VERDICT_MARKS = {"approve": "✅", "edit": "✅", "reject": "❌", "answer": "✅"}
+
+VERSION_PREFIX = "edited:"
+"""Prefix of the name of the message that shows an edited version of a call."""
+VERSION_TIMED_OUT_MESSAGE = "this version is not valid any more; press Edit again"
+"""Answer to the approval of an edited call that was shown too long ago, or not completely."""
+EDIT_WITHOUT_GRANT_MESSAGE = "a call with edited arguments is approved by itself: leave out the word behind the id"
+"""Answer to the approval in advance of an edited call."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodedApproval:
+    """What a code in a chat stands for: an approval, or with `arguments` an edited version of its call, which may be
+    approved before `until` and was shown in `parts` messages.
+    """
+
+    code: str
+    approval_id: str
+    arguments: Mapping[str, Any] | None
+    until: datetime
+    parts: int
+
 
 PreviewCompleter: TypeAlias = Callable[[Run], Awaitable[OutboundMessage | None]]
 """Returns the message that makes a run's preview whole, None if nothing is to be done."""
@@ -100,17 +124,21 @@ class ApprovalPrompts:
         commands = f"/approve {code} or /reject {code}" if can_approve else f"/reject {code}"
         if is_question:
             commands = format_answer_commands(record.request, code)
+        can_allow, can_edit = can_approve and bool(record.request.grant_offer), can_approve and record.request.editable
+        commands += format_more_commands(record.request, code, can_allow=can_allow, can_edit=can_edit)
         outgoing = OutboundMessage(
             format_prompt(record.request, f"{self._expiry_text(record)}{commands}"),
             buttons=self._question_buttons(record.request, code)
             if is_question
-            else build_approval_buttons(code, can_approve=can_approve),
+            else build_approval_buttons(code, can_approve=can_approve, can_allow=can_allow, can_edit=can_edit),
             reply_to_message_id=str(run.origin.get("reply_to", "")) or None,
         )
         entries = await self._writer.write(
             chat, f"ask:{approval_id}", outgoing, "question", recipient=recipient_of_run(run)
         )
         await self._put(PROMPT_KIND, approval_id, {"code": code, "chat": chat, "parts": len(entries)})
+        if is_question:
+            await self._chat_state.note_question(chat)
         await self._show_decision_if_any(approval_id)  # it may have been decided before the prompt was stored
 
     def _question_buttons(self, request: ApprovalRequest, code: str) -> tuple[Button, ...]:
@@ -168,18 +196,15 @@ class ApprovalPrompts:
 
     async def decide(self, code: str, decision: Decision, person: Person, location: ChatLocation) -> str:
         """Decide by the code of a prompt in this chat; return the text for the person."""
-        note = await self._find_by_code(code, location)
-        if note is None:
+        found = await self.find(code, person, location)
+        if found is None:
             return UNKNOWN_APPROVAL_MESSAGE
-        approval_id = str(note.value["approval"])
-        if not await self._is_for_person(approval_id, location, person):
-            return UNKNOWN_APPROVAL_MESSAGE
-        if decision.verdict == "approve" and not await self._was_shown_completely(approval_id):
-            return format_refusal(approval_id)
-        if decision.verdict == "answer":
-            decision = await self._choose_answer(approval_id, decision)
+        approval_id = found.approval_id
+        checked = await self._check(found, decision)
+        if isinstance(checked, str):
+            return checked
         try:
-            record = await self._host.approvals.decide(approval_id, decision, self._chat_state.user_id(person))
+            record = await self._host.approvals.decide(approval_id, checked, self._chat_state.user_id(person))
         except DecisionRefused as refused:
             if refused.code == "already_decided":
                 return "already " + _lowercase_verdict(
@@ -192,6 +217,58 @@ class ApprovalPrompts:
             return str(error)
         return await self.format_outcome(record)
 
+    async def _check(self, found: CodedApproval, decision: Decision) -> Decision | str:
+        """Return the decision that a code makes of this one, or why it cannot be made in the chat."""
+        if decision.verdict == "answer":
+            return await self._choose_answer(found.approval_id, decision)
+        if decision.verdict != "approve":
+            return decision
+        if found.arguments is None:
+            return decision if await self.was_shown_completely(found.approval_id) else format_refusal(found.approval_id)
+        if self._host.services.clock.now() >= found.until or not await self._has_arrived(found):
+            return VERSION_TIMED_OUT_MESSAGE
+        return EDIT_WITHOUT_GRANT_MESSAGE if decision.grant is not None else Decision.edit(found.arguments)
+
+    async def find(self, code: str, person: Person, location: ChatLocation) -> CodedApproval | None:
+        """Return what a code of this chat stands for, None if there is none or it was not addressed to the person."""
+        note = await self._find_by_code(code, location)
+        if note is None or not await self._is_for_person(str(note.value["approval"]), location, person):
+            return None
+        until = str(note.value.get("until") or "")
+        return CodedApproval(
+            normalize_code(code),
+            str(note.value["approval"]),
+            note.value.get("arguments"),
+            datetime.fromisoformat(until) if until else datetime.max.replace(tzinfo=UTC),
+            int(note.value.get("parts", 0)),
+        )
+
+    async def store_version(
+        self, approval_id: str, code: str, chat: str, arguments: Mapping[str, Any], until: datetime, parts: int
+    ) -> None:
+        """Store an edited version of a call, under a code of its own, so that what is approved is what was shown."""
+        value = {"arguments": dict(arguments), "until": until.isoformat(), "parts": parts}
+        await self._put(CODE_KIND, code, {"approval": approval_id, "chat": chat, **value})
+
+    async def code_of(self, approval_id: str) -> str:
+        """Return the code of an approval's prompt, "" if there is none."""
+        prompt = await self._get(PROMPT_KIND, approval_id)
+        return str(prompt.value["code"]) if prompt is not None else ""
+
+    async def drop_version(self, code: str) -> None:
+        """Forget an edited version, which cannot be approved any more."""
+        await self._store.channel_state.remove(self._channel.name, self._channel.account, CODE_KIND, code)
+
+    async def _has_arrived(self, version: CodedApproval) -> bool:
+        """Return whether no message was given up that shows the edited version."""
+        for position in range(version.parts):
+            entry = None
+            with suppress(NotFound):
+                entry = await self._store.outbox.get(build_entry_id(f"{VERSION_PREFIX}{version.code}", position))
+            if entry is not None and entry.status == "dead":
+                return False
+        return True
+
     async def _choose_answer(self, approval_id: str, decision: Decision) -> Decision:
         """Return the answer with the text of the choice whose number the person wrote."""
         record = await self._store.approvals.find(approval_id)
@@ -199,7 +276,7 @@ class ApprovalPrompts:
             return decision  # the decision reports it
         return Decision.answer(choose_answer(record.request.arguments, decision.reason))
 
-    async def _was_shown_completely(self, approval_id: str) -> bool:
+    async def was_shown_completely(self, approval_id: str) -> bool:
         """Return whether the chat shows the whole approval: it fits, and no message of the prompt was given up."""
         try:
             record = await self._store.approvals.get(approval_id)
@@ -224,6 +301,17 @@ class ApprovalPrompts:
                 pending.append((str(note.value["code"]), record))
         return pending
 
+    async def find_prompt_by_message(self, message_id: str, approval_ids: Collection[str]) -> str:
+        """Return which of the approvals a message of the platform asks about; "" if none of them."""
+        for approval_id in approval_ids:
+            prompt = await self._get(PROMPT_KIND, approval_id)
+            parts = int(prompt.value.get("parts", 1)) if prompt is not None else 0
+            for part in range(parts):
+                entry = await self._find_entry(prompt, part) if prompt is not None else None
+                if entry is not None and entry.platform_id == message_id:
+                    return approval_id
+        return ""
+
     async def _may_list(self, record: ApprovalRecord, location: ChatLocation, person: Person) -> bool:
         if location.kind != "direct":
             return True
@@ -239,7 +327,7 @@ class ApprovalPrompts:
             return "⌛ Expired: nobody decided in time."
         name = to_visible_line(await self._chat_state.display_name(decision.decided_by), MAX_NAME_CHARACTERS)
         mark, label = VERDICT_MARKS.get(decision.verdict, ""), VERDICT_LABELS.get(decision.verdict, decision.verdict)
-        text = f"{mark} {label} by {name}"
+        text = f"{mark} {label} by {name}" + (" for this and like calls of the conversation" if decision.grant else "")
         reason = f": {to_visible_line(decision.reason, MAX_REASON_CHARACTERS)}" if decision.reason else ""
         return f"{text} at {format_utc_time(record.decided_at)}{reason}"
 
@@ -339,6 +427,8 @@ class ApprovalPrompts:
 def _decision_of_press(press: ApprovalPress) -> Decision:
     if press.verdict == "answer":
         return Decision.answer(str(press.choice))  # a number stands for its choice, as in `/answer`
+    if press.verdict == "allow":
+        return Decision.approve(grant="session")
     return Decision.approve() if press.verdict == "approve" else Decision.reject("")
 
 

@@ -51,6 +51,22 @@ def format_answer_commands(request: ApprovalRequest, code: str) -> str:
     return f"/answer {code} TEXT{number}, or /reject {code}"
 
 
+def format_more_commands(request: ApprovalRequest, code: str, *, can_allow: bool, can_edit: bool) -> str:
+    """Return what else can be done with a call, one line each, and which later calls an approval in advance covers."""
+    offer = to_visible_line(request.grant_offer, MAX_REASON_CHARACTERS)
+    text = f"\n/approve {code} chat allows, for this conversation: {offer}" if can_allow else ""
+    return text + (f"\n/edit {code} changes the arguments first" if can_edit else "")
+
+
+def format_version(request: ApprovalRequest, arguments: Mapping[str, Any], commands: str) -> str | None:
+    """Return an edited call as markdown, complete; None if it is too long for a chat."""
+    preview = "\n".join([f"Run {request.tool}", *format_argument_lines(arguments)])
+    if len(preview) > MAX_CHAT_CHARACTERS:
+        return None
+    heading = escape_markdown(f"So {request.tool} would run. May it?")
+    return "\n\n".join([heading, f"```\n{_close_no_fence(preview)}\n```", escape_markdown(commands)])
+
+
 def format_edit(arguments: Mapping[str, Any]) -> str:
     """Return the arguments with which an edited call runs, as plain text."""
     lines = format_argument_lines(arguments, limit=MAX_EDITED_VALUE_CHARACTERS)

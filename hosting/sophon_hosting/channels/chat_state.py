@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from sophon.chat_overrides import ChatOverrides
 from sophon.clock import Clock
 from sophon.principals import channel_chat_principal, channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
@@ -15,11 +16,15 @@ from sophon.stores.sessions.contract import SessionSummary
 from sophon_channels.contract import Channel, ChatLocation, Person
 
 PERSON_KIND, SESSION_KIND, PROCESSED_KIND, MIGRATION_KIND = "person", "session", "seen", "moved"
-LINK_KIND, HEARD_KIND = "link", "heard"
+LINK_KIND, HEARD_KIND, OVERRIDES_KIND = "link", "heard", "overrides"
+DIALOGUE_KIND = "dialogue"
 """Kinds of the stored notes."""
 
 ACCEPTED_AS = "accepted_as"
 """Key, in the note of a processed message, of the external id under which its text was accepted, if another."""
+
+TAKEN = "taken"
+"""Key, in that note, of whether the message was a text that the host waited for."""
 
 PROCESSED_RETENTION_DAYS = 14
 """Retention of processed events: longer than any platform retries (WhatsApp: 7 days). Source: reference/channels.md."""
@@ -76,6 +81,15 @@ class ChatState:
         """Record that the text of a message is processed, and was accepted under another external id."""
         await self._put(PROCESSED_KIND, external_id, {ACCEPTED_AS: accepted_as})
 
+    async def mark_taken(self, external_id: str) -> None:
+        """Record that a message is processed, and was a text that the host waited for."""
+        await self._put(PROCESSED_KIND, external_id, {TAKEN: True})
+
+    async def was_taken(self, external_id: str) -> bool:
+        """Return whether a message was a text that the host waited for."""
+        note = await self._get(PROCESSED_KIND, external_id)
+        return note is not None and bool(note.value.get(TAKEN))
+
     async def mark_all_processed(self, external_ids: Collection[str]) -> None:
         """Record that the events are processed, in one write."""
         await self._store.channel_state.put_many(
@@ -87,9 +101,15 @@ class ChatState:
 
     async def expire_old(self) -> None:
         """Delete expired records of processed events, approval prompts, previews and group history."""
-        for kind in (PROCESSED_KIND, "asked", "code", "preview"):
+        for kind in (PROCESSED_KIND, "asked", "code", "preview", DIALOGUE_KIND):
             await self._store.channel_state.expire(kind, self._clock.now() - timedelta(days=PROCESSED_RETENTION_DAYS))
         await self._store.channel_state.expire(HEARD_KIND, self._clock.now() - HEARD_RETENTION)
+
+    async def note_question(self, chat_key: str) -> None:
+        """Record that a question was asked in a chat: a text that follows may be its answer."""
+        await self._store.channel_state.add(
+            ChannelStateEntry(self._channel.name, self._channel.account, DIALOGUE_KIND, question_key(chat_key))
+        )
 
     async def is_paired(self, person: Person) -> bool:
         """Return whether the person's pairing code was approved, under any of the ids known for the person."""
@@ -165,6 +185,15 @@ class ChatState:
             return session_id
         return (await self.ensure_session(session_id, location, person)).id
 
+    async def find_overrides(self, key: str) -> ChatOverrides | None:
+        """Return what was changed for a chat or topic by commands; None if nothing ever was."""
+        note = await self._get(OVERRIDES_KIND, key)
+        return None if note is None else ChatOverrides.from_json(note.value)
+
+    async def store_overrides(self, location: ChatLocation, overrides: ChatOverrides) -> None:
+        """Store what is changed for a chat or topic by commands; what was stored for a former id is covered."""
+        await self._put(OVERRIDES_KIND, location.key, overrides.to_json())
+
     async def chat_ids(self, chat: str) -> list[str]:
         """Return the present and former ids of a chat, newest first; at most ten."""
         chat_ids = [chat]
@@ -210,6 +239,11 @@ class ChatState:
         await self._store.channel_state.put(
             ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
         )
+
+
+def question_key(chat_key: str) -> str:
+    """Return the key of the note that a question was asked in a chat; no person's id has a space."""
+    return f"question {chat_key}"
 
 
 def format_utc_time(at: datetime | None) -> str:

@@ -18,6 +18,7 @@ from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
+from sophon_hosting.channels.chat_profiles import ChatProfiles, check_chats
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
@@ -129,6 +130,7 @@ class ConnectedChannel:
             undelivered=self.undelivered,
             receipts=receipts,
             options=configured.inbound,
+            profiles=ChatProfiles(configured.chats, self.chat_state),
             reads_voice=reads_voice,
         )
         self._receiving: asyncio.Task[None] | None = None
@@ -263,6 +265,7 @@ class ConnectedChannel:
             if not self.is_leader:
                 continue
             await self._try_periodic(self.approval_prompts.send_missing)
+            await self._try_periodic(self.inbound.edit_dialogues.expire_due)
             if self._clock.monotonic() - last_expiry >= EXPIRY_INTERVAL_SECONDS:
                 last_expiry = self._clock.monotonic()
                 await self._try_periodic(self.chat_state.expire_old)
@@ -325,7 +328,8 @@ class ConnectedChannel:
 class ChannelSupervisor:
     """Supervisor of all channels of a host.
 
-    The host is created with `replies`, `prepare_run` and `approvers`; then `connect` and `start` follow.
+    The host is created with `replies`, `prepare_run` and `approvers`; then `connect` and `start` follow. Raises
+    SettingsError for chats with an agent, a model or a tool that there is not.
     """
 
     def __init__(
@@ -333,6 +337,8 @@ class ChannelSupervisor:
     ) -> None:
         self._reads_voice = transcriber is not None
         self._services, self._configured = services, list(channels)
+        for each in self._configured:
+            check_chats(services, each.channel.name, each.chats)
         by_name: dict[str, Channel] = {each.channel.name: each.channel for each in channels}
         self._typing = TypingAndPreview(by_name, services.store, services.clock, self._is_leader)
         self.replies = ReplyBuilder(by_name, services.clock, self._typing.find_preview)

@@ -12,17 +12,13 @@ from sophon_hosting.observability.redaction import collect_secrets
 from sophon_hosting.store_lease import StoreLease
 
 
-def load_server_settings(
-    options: GlobalOptions, log_format: str | None = None, overrides: tuple[str, ...] = ()
-) -> Settings:
-    """Load the settings of a long-running process and configure its log accordingly. Raises SettingsError."""
-    return load_server_settings_with_layers(options, log_format, overrides).settings
-
-
 def load_server_settings_with_layers(
     options: GlobalOptions, log_format: str | None = None, overrides: tuple[str, ...] = ()
 ) -> LoadedSettings:
-    """Load the settings as `load_server_settings` does, with the layers that they come from. Raises SettingsError."""
+    """Load the settings of a long-running process with their layers, and configure its log accordingly.
+
+    Raises SettingsError.
+    """
     loaded = load_cli_settings_with_layers(
         options, [*overrides, *([f"Logging.Format={log_format}"] if log_format is not None else [])]
     )

@@ -105,6 +105,15 @@ class SessionRemoved(HostMessage):
 
 
 @dataclass(frozen=True, slots=True)
+class SessionLabelled(HostMessage):
+    """Hint: what lists show of a session (title, pin, archive) has changed."""
+
+    kind: ClassVar[str] = "labelled"
+
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Wake(HostMessage):
     """Hint: whoever polls for `what` (`outbox`, `schedules`, `settings`) should look now."""
 
@@ -126,7 +135,14 @@ class HintsLost(HostMessage):
 
 
 WireMessage: TypeAlias = (
-    SessionAdvanced | StreamedText | TransientEvent | SnapshotWanted | RunSignalled | SessionRemoved | Wake
+    SessionAdvanced
+    | StreamedText
+    | TransientEvent
+    | SnapshotWanted
+    | RunSignalled
+    | SessionRemoved
+    | SessionLabelled
+    | Wake
 )
 """A message that is sent to other hosts."""
 
@@ -139,6 +155,7 @@ MESSAGE_TYPES: Mapping[str, type[HostMessage]] = {
         SnapshotWanted,
         RunSignalled,
         SessionRemoved,
+        SessionLabelled,
         Wake,
     )
 }

@@ -102,6 +102,16 @@ class HubClient:
         ):
             self.send_event(event)
 
+    def send_change(self, event: WireEvent, owner: str) -> None:
+        """Send what is shown of a session to a client that may see it in a list and has not joined it; never waits."""
+        is_own = owner == self.authorized_host.user.id
+        if not (is_own or self.is_operator) or not self.authorized_host.rights.has_scope("Read"):
+            return
+        if event.session_id in self.sessions or event.session_id in self._joining:
+            return  # it hears that of the session
+        encoded = self._encoder.encode(event, self.authorized_host.user.id, self.authorized_host.view, is_own=is_own)
+        self.connection.send_buffer.send_event(encoded, self.namespace)
+
     async def join_session(self, session_id: str, last_seq: int) -> SessionReplay:
         """Subscribe to a session and return the events missed since `last_seq`. Raises what
         `UserSessions.find_or_create` raises; the client is then not subscribed, even if it was before.

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 from aiohttp import web
 
 from sophon.clock import Clock
+from sophon.events import SessionChanged
 from sophon.lazy_dataclass import dataclass
 from sophon.settings import HubSettings
 from sophon_hosting.client_api.authentication import TokenAuthenticator
@@ -19,6 +20,7 @@ from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.client_errors import ErrorPayload, Forbidden, Unauthorized, Unavailable, to_error_payload
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
+from sophon_hosting.events.wire_event import to_wire_event
 from sophon_hosting.host import Host
 from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
 from sophon_hosting.hub.credential_watch import CredentialWatch
@@ -104,6 +106,7 @@ class Hub:
         self._background_tasks: set[asyncio.Task[None]] = set()
         self._disconnected = 0
         self._stopping = False
+        host.session_changes.subscribe(self._send_change)
 
     def attach(self, app: web.Application) -> None:
         """Serve `/socket.io/` in an application; the hub stops when the application shuts down, at the latest."""
@@ -209,6 +212,12 @@ class Hub:
         self._credentials.add(client)
         if client.is_operator:
             client.authorized_host.subscribe_all(client.send_operator_event)
+
+    def _send_change(self, event: SessionChanged, owner: str) -> None:
+        """Send what is shown of a session to all clients who may see it and have not joined it."""
+        wire_event = to_wire_event(event)
+        for client in list(self._clients.values()):
+            client.send_change(wire_event, owner)
 
     def on_namespace_disconnect(self, client_id: str) -> None:
         """Remove a disconnected client and its subscriptions."""

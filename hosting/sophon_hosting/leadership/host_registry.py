@@ -29,7 +29,8 @@ LEASE_SECONDS = 30.0
 class HostDescription:
     """A live host process: what it is, and what it does now. `settings` is the fingerprint of its settings.
 
-    `address` is where it listens, "" for a worker; `queue` the kind and name of its queue; `duties` what it leads.
+    `address` is where it listens, "" for a worker; `queue` the kind and name of its queue; `duties` what it leads;
+    `schema` the version of the store's schema that it uses, as its lease says.
     """
 
     id: str
@@ -43,6 +44,7 @@ class HostDescription:
     turns: int = 0
     duties: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=lambda: {})
+    schema: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -70,6 +72,7 @@ def host_from_lease(lease: Lease) -> HostDescription:
         turns=int(details.get("turns", 0)),
         duties=tuple(cast("list[str]", details.get("duties", ()))),
         settings=details.get("settings", {}),
+        schema=lease.schema,
     )
 
 

@@ -95,6 +95,10 @@ class GroupMembership:
             self._fingerprint = compute_fingerprint(self._services.settings)
             self._task = asyncio.create_task(self._registry.run_forever())
 
+    def note_settings(self, settings: Settings) -> None:
+        """State the settings that this process uses from now on."""
+        self._fingerprint = compute_fingerprint(settings)
+
     async def stop(self) -> None:
         """Leave the group."""
         task, self._task = self._task, None

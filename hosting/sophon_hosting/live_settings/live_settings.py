@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.services import Services
-from sophon.settings.changeable import split_changeable
+from sophon.settings.changeable import CHANGEABLE, split_changeable
 from sophon.settings.loader import LoadedSettings
 from sophon.settings.root import Settings
 from sophon.settings.saved_settings import remove_value, set_value
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sophon.settings.effective_rows import SettingRow
 
 log = logging.getLogger("sophon")
+
+Share: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Tells the other processes of a change: the path, and the value, which a reset does not have. Raises StoreError."""
 
 
 class LiveSettings:
@@ -33,7 +36,10 @@ class LiveSettings:
         """Held during a change, from reading what was saved to applying it."""
         self.on_applied: list[Callable[[Settings], None]] = []
         """Called with the settings after each change."""
+        self.share: Share | None = None
+        """Set in a group of processes."""
         self._services = services
+        self.on_applied.append(make_level_listener(loaded.settings.logging.level))
 
     async def list(self) -> "list[SettingRow]":
         """Return all settings with their sources; a secret is its reference, or `***`."""
@@ -46,14 +52,15 @@ class LiveSettings:
         parts = _check_changeable(path)
         async with self.lock:
             self._check_not_overridden(path)
-            await self._save(set_value(self.loaded.saved.read(), parts, value), path, "set", by)
+            values = set_value(self.loaded.saved.read(), parts, value)
+            await self._save(values, path, "set", by, {"value": value})
         return await self._find(path)
 
     async def reset(self, path: str, *, by: str) -> "SettingRow":
         """Remove what was saved for a setting. Raises what `change` raises."""
         parts = _check_changeable(path)
         async with self.lock:
-            await self._save(remove_value(self.loaded.saved.read(), parts), path, "reset", by)
+            await self._save(remove_value(self.loaded.saved.read(), parts), path, "reset", by, {})
         return await self._find(path)
 
     def apply(self, loaded: LoadedSettings) -> None:
@@ -64,17 +71,46 @@ class LiveSettings:
         for listener in self.on_applied:
             listener(loaded.settings)
 
-    async def _save(self, values: Mapping[str, Any], path: str, outcome: str, by: str) -> None:
+    def adopt(self, values: Mapping[str, Any]) -> None:
+        """Save and apply what other processes changed, if it differs; the caller holds `lock`. Raises SettingsError.
+
+        A file that cannot be written does not hinder: the next start reads the changes again.
+        """
+        loaded = self.loaded.with_saved(values)
+        before, after = (each.settings.model_dump(mode="json", by_alias=True) for each in (self.loaded, loaded))
+        changed = [path for path in CHANGEABLE if _find(before, path) != _find(after, path)]
+        if values != self.loaded.saved.read():
+            try:
+                self.loaded.saved.write(values)
+            except SettingsError as error:
+                log.warning("what another process changed is not saved here: %s", error)
+        if not changed:
+            return
+        self.apply(loaded)
+        for path in changed:
+            new, old = _find(after, path), _find(before, path)
+            log.info("the setting %s was changed at another process: %r instead of %r", path, new, old)
+
+    async def _save(
+        self, values: Mapping[str, Any], path: str, outcome: str, by: str, shared: Mapping[str, Any]
+    ) -> None:
         loaded = self.loaded.with_saved(values)
         before, after = _read(self.loaded.settings, path), _read(loaded.settings, path)
         services = self._services[0]
         change = partial(record_change, services.store, services.clock, by=by, what="settings", name=path)
         await change(outcome=outcome, details={"from": before, "to": after})
+        earlier = self.loaded.saved.read()
         try:
             self.loaded.saved.write(values)
         except SettingsError as error:
             await change(outcome="failed", details={"problem": str(error)})
             raise
+        if self.share is not None:
+            try:
+                await self.share(path, shared)
+            except BaseException:
+                self.loaded.saved.write(earlier)
+                raise
         self.apply(loaded)
         log.info("the setting %s was changed by %s: %r instead of %r", path, by, after, before)
 
@@ -102,8 +138,23 @@ def _check_changeable(path: str) -> tuple[str, ...]:
     return parts
 
 
+def make_level_listener(level: str) -> Callable[[Settings], None]:
+    """Return a listener that sets the level of the log when the setting changes."""
+
+    def apply_level(settings: Settings) -> None:
+        nonlocal level
+        if settings.logging.level != level:
+            level = settings.logging.level
+            logging.getLogger().setLevel(level.upper())
+
+    return apply_level
+
+
 def _read(settings: Settings, path: str) -> Any:
-    value: Any = settings.model_dump(mode="json", by_alias=True)
+    return _find(settings.model_dump(mode="json", by_alias=True), path)
+
+
+def _find(value: Any, path: str) -> Any:
     for part in path.split("."):
         value = value[part]
     return value

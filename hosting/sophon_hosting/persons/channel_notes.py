@@ -7,7 +7,7 @@ from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelState
 
 NOTE_KINDS: Final = (
     *("person", "alias", "link", "pairing", "session"),
-    *("undelivered", "file", "preview", "asked", "code", "piece", "moved"),
+    *("undelivered", "file", "preview", "asked", "code", "piece", "moved", "overrides"),
 )
 """Kinds of notes that may name a person, or hold what they wrote."""
 

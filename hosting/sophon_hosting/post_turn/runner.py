@@ -19,7 +19,7 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
-from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import is_direct_call, is_goal_step, own_text_of_run
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget import Budget
@@ -141,7 +141,7 @@ class PostTurnRunner:
         memory = self._services.settings.memory
         text = own_text_of_run(run)
         wants = may_state_facts(text) if memory.learn is None else memory.learn
-        if memory.enabled and wants and text.strip():
+        if memory.enabled and wants and text.strip() and overrides_of_run(run).remembers_for_all:
             await self._run_chain(self._memory_chain, run, text)
 
     async def _generate_title(self, run: Run) -> None:
@@ -164,7 +164,7 @@ class PostTurnRunner:
 
     async def _summarize(self, run: Run) -> None:
         memory = self._services.settings.memory
-        if memory.enabled and memory.learn is not False:
+        if memory.enabled and memory.learn is not False and overrides_of_run(run).remembers_for_all:
             title = (await self._services.store.sessions.get(run.session_id)).title
             await summarize_session(self._services, run, title)
 

@@ -66,6 +66,17 @@ class SessionDeletion:
                 else:
                     return
 
+    async def delete_goal(self, goal: Goal) -> None:
+        """Cancel a goal and delete it with the sessions that it works in; its chat keeps its reports. Raises Busy.
+
+        Goals are deleted with their session of work, in one transaction.
+        """
+        try:
+            await self.delete(goal.work_session_id)
+        except NotFound:  # an older host has deleted the session alone
+            await self._end(goal)
+        await self._services.store.goals.remove(goal.id)
+
     async def delete_idle(self, session_id: str, before: datetime) -> bool:
         """Delete the session as retention does, if it and its branches are idle; return whether. Cancels nothing.
 

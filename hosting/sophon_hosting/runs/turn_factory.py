@@ -1,5 +1,6 @@
 """Turn factory: build a run's turn, new, restarted, or restored from its checkpoint."""
 
+from sophon.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.context import Context
 from sophon.context.attached_files import SOURCE
 from sophon.context.provenance import note_untrusted_source
@@ -9,7 +10,7 @@ from sophon.messages import Message, attachments_from_json, images_from_json
 from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
-from sophon_hosting.run_audience import audience_of_run
+from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, GOAL, is_direct_call, is_goal_step
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
 from sophon_hosting.runs.direct_calls import put_direct_call
@@ -44,6 +45,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
         channel=run.channel,
         run_id=run.id,
     )
+    _apply_overrides(ctx, run)
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
     for attachment in ctx.messages[-1].attachments:
@@ -60,6 +62,15 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     if not is_first_start and (seq := await _find_message_seq(services, run)):
         ctx.put(RECORDED_SEQ, seq)
     return ctx
+
+
+def _apply_overrides(ctx: Context, run: Run) -> None:
+    overrides = overrides_of_run(run)
+    if overrides is NO_OVERRIDES:
+        return
+    ctx.put(CHAT_OVERRIDES, overrides)
+    if overrides.restricts_tools:
+        ctx.tools = overrides.filter_tools(ctx.tools)
 
 
 def restart_reply(ctx: Context, run: Run) -> None:

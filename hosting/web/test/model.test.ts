@@ -1,3 +1,5 @@
+import { createTurn } from "../src/model/turn-reducer";
+import { countLastThatFill, estimateHeight, searchedText } from "../src/model/turn-height";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PromptHistory } from "../src/model/prompt-history";
@@ -137,4 +139,17 @@ test("the arrow keys go through what was sent, and back to what was being writte
   history.older(sent, "draft");
   history.reset();
   assert.equal(history.older(sent, "other"), "two");
+});
+
+test("the last turns that fill a space are rendered at first, and one in any case", () => {
+  assert.equal(countLastThatFill([100, 100, 300, 200], 400), 2);
+  assert.equal(countLastThatFill([100], 400), 1);
+  assert.equal(countLastThatFill([100, 900], 0), 1);
+  assert.equal(countLastThatFill([], 400), 0);
+});
+
+test("a longer turn is estimated to be higher, and its searched text is bounded", () => {
+  const turn = { ...createTurn("one"), text: "question", answer: "line\n".repeat(10) };
+  assert.ok(estimateHeight({ ...turn, answer: "line" }) < estimateHeight(turn));
+  assert.equal(searchedText({ ...turn, answer: "x".repeat(50_000) }).length, 20_000);
 });

@@ -2,11 +2,16 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { canContinue, continuationMessage } from "../src/model/continuation";
-import { runCommand, suggest, type CommandActions } from "../src/model/slash-commands";
+import { runCommand, suggest, type CommandActions, type CommandContext } from "../src/model/slash-commands";
 import { createTurn, type Turn } from "../src/model/turn-reducer";
 import { loadLanguage } from "../src/text/translate";
 
-const CONTEXT = { models: ["a/one", "b/two"], mayChooseModel: true };
+const SKILLS = [
+  { name: "tax-forms", description: "Fills in forms.", argument_hint: "[year]" },
+  { name: "stop", description: "Hides nothing.", argument_hint: "" },
+  { name: "tidy", description: "Tidies up.", argument_hint: "" },
+];
+const CONTEXT: CommandContext = { models: ["a/one", "b/two"], mayChooseModel: true, skills: [] };
 let done: string[] = [];
 
 const ACTIONS: CommandActions = {
@@ -49,7 +54,7 @@ test("a wrong command says what is wrong and does nothing", () => {
   assert.match(run("/plan sometimes") ?? "", /no planning mode “sometimes”/);
   assert.match(run("/stop now") ?? "", /takes nothing/);
   assert.match(run("/export pdf") ?? "", /markdown or json/);
-  assert.match(run("/model b/two", { models: [], mayChooseModel: false }) ?? "", /may not choose/);
+  assert.match(run("/model b/two", { models: [], mayChooseModel: false, skills: [] }) ?? "", /may not choose/);
   assert.match(run("/constructor") ?? "", /There is no command/);
   assert.deepEqual(done, []);
 });
@@ -61,8 +66,22 @@ test("the menu has the commands that begin as typed, then their arguments", () =
   assert.deepEqual(texts("/model "), ["/model auto", "/model a/one", "/model b/two"]);
   assert.deepEqual(texts("/model TW"), ["/model b/two"]);
   assert.deepEqual(texts("/plan n"), ["/plan settings", "/plan Never"]);
-  assert.deepEqual(texts("/", { models: [], mayChooseModel: false })[0], "/plan ");
+  assert.deepEqual(texts("/", { models: [], mayChooseModel: false, skills: [] })[0], "/plan ");
   for (const text of ["", "hello", "/x", "/stop ", "/model a b", "/model a/one\n", "a /"]) assert.deepEqual(texts(text), [], text);
+});
+
+test("skills that people may call stand behind the commands, and are sent as messages", () => {
+  const context = { ...CONTEXT, skills: SKILLS };
+  assert.deepEqual(suggest("/t", context), [
+    { text: "/tax-forms ", description: "[year] · Fills in forms.", isComplete: false },
+    { text: "/tidy ", description: "Tidies up.", isComplete: false },
+  ]);
+  assert.deepEqual(suggest("/tax-f", context).map((each) => each.text), ["/tax-forms "]);
+  assert.deepEqual(suggest("/sto", context).map((each) => each.description), ["stop the running turn"]);
+  assert.equal(run("/tax-forms 2025", context), null);
+  assert.equal(run("/tidy", context), null);
+  assert.equal(run("/stop", context), "");
+  assert.match(run("/tidyup", context) ?? "", /There is no command/);
 });
 
 function ended(changes: Partial<Turn>): Turn {

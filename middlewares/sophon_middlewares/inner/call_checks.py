@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sophon.approvals import compute_call_digest
+from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
@@ -23,6 +24,8 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
         return f"this tool call could not be read: {call.malformed}"
     if tool is not None and is_owned_by_other(ctx, tool):
         return f"there is no tool {call.name!r} in this conversation"
+    if tool is not None and not find_chat_overrides(ctx).allows(tool):
+        return f"{call.name} may not be used in this chat"
     if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
         return _find_problem(ctx, call, tool)
     near = ctx.services.registry.suggest_names(call.name, ctx.tools)

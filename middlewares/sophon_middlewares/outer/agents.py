@@ -11,6 +11,7 @@ from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.agents import agent_tools
 from sophon.builtin_tools.skills import load_skill_instructions
 from sophon.chain.pipeline import Next, Pipeline
+from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.events import AgentSelected
@@ -108,6 +109,7 @@ def route_turn_to_agent(ctx: Context, agents: Mapping[str, AgentDefinition]) -> 
         chats=(chat, ctx.session_id),
         agents=agents,
         settings=ctx.settings.agents.channels,
+        chosen=find_chat_overrides(ctx).agent,
     )
 
 

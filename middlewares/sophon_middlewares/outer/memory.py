@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sophon.chain.pipeline import Middleware, Next, Pipeline
+from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
@@ -74,7 +75,10 @@ class Memory:
             await next(ctx)
 
     async def _prepare(self, ctx: Context) -> None:
-        texts = await self._read_files(ctx)
+        overrides = find_chat_overrides(ctx)
+        if overrides.memory == "none":
+            return
+        texts: Mapping[str, str] = await self._read_files(ctx) if overrides.remembers_for_all else {}
         entries, days = await self._recall(ctx)
         if not (texts or entries or days):
             return
@@ -98,10 +102,12 @@ class Memory:
             return (), ()
         settings, memory, scope = ctx.settings.memory, ctx.services.memory, memory_scope(ctx.data_owner)
         try:
-            days = await self._daily_log(ctx) if self._daily_log is not None and settings.daily_log else ()
+            only_session = not find_chat_overrides(ctx).remembers_for_all
+            keeps_days = self._daily_log is not None and settings.daily_log and not only_session
+            days = await self._daily_log(ctx) if keeps_days and self._daily_log is not None else ()
             if not settings.prompt_tokens or await memory.is_empty(scope):
                 return (), days
-            reader = MemoryReader(ctx.session_id, agent)
+            reader = MemoryReader(ctx.session_id, agent, only_session)
             found = await memory.search(ctx.text, scope=scope, limit=RECALLED, reader=reader)
         except StoreError:
             return (), ()

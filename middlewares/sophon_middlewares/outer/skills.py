@@ -4,15 +4,16 @@ from collections.abc import Awaitable, Mapping
 from typing import ClassVar
 
 from sophon.builtin_tools.skill_scripts import create_script_tools
-from sophon.builtin_tools.skills import skill_tools
+from sophon.builtin_tools.skills import load_skill_instructions, skill_tools
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
+from sophon.errors import ToolError
 from sophon.events import SkillsOffered
 from sophon.messages import ToolCall
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
 from sophon.skills.catalog import SkillCatalog, SkillSet
-from sophon.skills.prompt import SkillList
+from sophon.skills.prompt import SkillList, build_called_section, find_called_skill
 from sophon.turn_permissions import find_allowed_tools
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.prompt_section import PromptSection
@@ -27,10 +28,10 @@ CHECK_SECONDS = 1.0
 class Skills:
     """Adds a call layer that puts the list of skills behind the system prompt, within `Skills.PromptTokens`.
 
-    The instructions follow on demand, by the tool `load_skills`. Folders are read anew when a file has changed, at most
-    once per second; the tools of skills are registered then. Once a skill that restricts tools is loaded, requests
-    offer and calls may use only those. The size of the list is registered for ContextWindow. Sources:
-    reference/clawdesk.md 1.8, openparallax.md 2.5.
+    The instructions follow on demand, by the tool `load_skills`, or at once if the message calls the skill by `/name`.
+    Folders are read anew when a file has changed, at most once per second; the tools of skills are registered then.
+    Once a skill that restricts tools is loaded, requests offer and calls may use only those. The size of the list is
+    registered for ContextWindow. Sources: reference/clawdesk.md 1.8, openparallax.md 2.5.
     """
 
     zone = "outer"
@@ -59,7 +60,7 @@ class Skills:
         if skills.enabled and ctx.has_listeners:
             left_out = sorted(section.excluded)
             ctx.emit(SkillsOffered(names=[*section.selected], tokens=section.tokens, left_out=left_out))
-        layer = SkillsLayer(ctx, section.text)
+        layer = SkillsLayer(ctx, "\n\n".join(filter(None, (section.text, await _load_called(ctx, skills)))))
         with ctx.tool_check(_check), ctx.call_layer(layer, overhead=layer.find_overhead):
             await next(ctx)
 
@@ -104,6 +105,17 @@ class SkillsLayer:
     def find_overhead(self, request: ModelRequest) -> str:
         """Return the text that the layer will add to a request; "" for one that has it."""
         return "" if self._section is None else self._section.find_overhead(request)
+
+
+async def _load_called(ctx: Context, skills: SkillSet) -> str:
+    """Load the skill that the message of a person calls, and return the section with its instructions, or ""."""
+    called = find_called_skill(ctx.text, skills.enabled) if not ctx.depth else None
+    if called is None:
+        return ""
+    try:
+        return build_called_section(called, await load_skill_instructions(ctx, [called.name]))
+    except ToolError as error:
+        return f"The user calls the skill {called.name}, which cannot be loaded: {error}. Say so."
 
 
 async def _check(ctx: Context, call: ToolCall) -> str | None:

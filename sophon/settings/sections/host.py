@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from sophon.lazy_pattern import lazy_pattern
+from sophon.settings.sections.chats import ChatSettings, find_chat_conflicts
 from sophon.settings.types.field_types import (
     CaseInsensitive,
     CidrNetwork,
@@ -33,9 +34,13 @@ GroupPolicySetting = Annotated[Literal["MentionOnly", "All", "AllowList", "Disab
 
 _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may decide approvals besides the user of the session."
+_PROXY = "URL of an HTTP proxy for all requests to the platform: `http://user:password@proxy.example:3128`."
+_CHATS = "What is different in a chat: `*` for all, by the id of a chat or person, `id/topic` for a topic."
+_ACK_REACTION = "Emoji with which the bot reacts to each message that it accepts; empty: none."
 _DEBOUNCE_SECONDS = "Texts of a person that follow each other within so many seconds are one message; 0: never."
 _DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
 
+_INSTANCE_NAME = lazy_pattern(r"[a-z][a-z0-9]{0,15}")
 _ORIGIN = lazy_pattern(r"https?://[^/?#@\s]+/?", re.IGNORECASE)
 
 
@@ -250,6 +255,7 @@ class TelegramSettings(SettingsSection):
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
     debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
+    ack_reaction: str = Field(default="", max_length=16, description=_ACK_REACTION)
     group_policy: GroupPolicySetting = Field(
         default="MentionOnly",
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
@@ -266,6 +272,12 @@ class TelegramSettings(SettingsSection):
         description="From and to, as HH:MM; may pass midnight. Messages, approvals too, are delivered without a sound.",
     )
     quiet_time_zone: TimeZoneName = Field(default="UTC", description="Time zone of QuietHours, such as Europe/Vienna.")
+    chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
+    proxy: SecretUrl | None = Field(default=None, description=_PROXY)
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each key of Chats that names none."""
+        yield from find_chat_conflicts(self.chats)
 
 
 class WhatsAppSettings(SettingsSection):
@@ -283,6 +295,13 @@ class WhatsAppSettings(SettingsSection):
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
     debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
+    ack_reaction: str = Field(default="", max_length=16, description=_ACK_REACTION)
+    chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
+    proxy: SecretUrl | None = Field(default=None, description=_PROXY)
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each key of Chats that names none."""
+        yield from find_chat_conflicts(self.chats)
 
 
 class TranscriptionSettings(SettingsSection):
@@ -308,6 +327,32 @@ class ChannelsSettings(SettingsSection):
     whatsapp: WhatsAppSettings = Field(
         default_factory=WhatsAppSettings.defaults, alias="WhatsApp", description="The WhatsApp channel."
     )
+    telegram_bots: Mapping[str, TelegramSettings] = Field(
+        default_factory=dict[str, TelegramSettings],
+        description="Further bots by name: each is a channel `telegram-NAME` with the settings of `Telegram`.",
+    )
+    whatsapp_numbers: Mapping[str, WhatsAppSettings] = Field(
+        default_factory=dict[str, WhatsAppSettings],
+        alias="WhatsAppNumbers",
+        description="Further numbers by name: each is a channel `whatsapp-NAME` with the settings of `WhatsApp`.",
+    )
+
+    def find_conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a conflict for each name that no channel can have."""
+        for key, names in (("TelegramBots", self.telegram_bots), ("WhatsAppNumbers", self.whatsapp_numbers)):
+            for name in names:
+                if _INSTANCE_NAME.fullmatch(name) is None:
+                    yield key, f"{name!r} is no name: a lower-case letter, then at most 15 letters and digits"
+
+    @property
+    def all_telegram(self) -> Mapping[str, TelegramSettings]:
+        """The settings of all bots by the names of their channels."""
+        return {"telegram": self.telegram, **{f"telegram-{name}": each for name, each in self.telegram_bots.items()}}
+
+    @property
+    def all_whatsapp(self) -> Mapping[str, WhatsAppSettings]:
+        """The settings of all numbers by the names of their channels."""
+        return {"whatsapp": self.whatsapp, **{f"whatsapp-{name}": each for name, each in self.whatsapp_numbers.items()}}
 
 
 def _is_loopback(host: str) -> bool:

@@ -52,13 +52,16 @@ class MemoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReader:
-    """Turn that reads memory: its session and its agent."""
+    """Turn that reads memory: its session and its agent. `only_session`: it sees the entries of its session alone."""
 
     session_id: str = ""
     agent: str = MAIN_AGENT
+    only_session: bool = False
 
     def may_see(self, entry: MemoryEntry) -> bool:
         """Return whether an entry of the turn's owner is visible to it."""
+        if self.only_session:
+            return entry.reach == "session" and entry.session_id == self.session_id
         if entry.reach == "agent":
             return entry.agent == self.agent
         return entry.reach == "owner" or entry.session_id == self.session_id

@@ -43,7 +43,8 @@ SERVER_WORDS = "array_to_tsvector(string_to_array(memories.words, ' '))"
 
 _SEEN = """
     (CAST(:scope AS TEXT) IS NULL OR memories.scope = :scope)
-    AND (:sees_all = 1 OR memories.reach = 'owner' OR (memories.reach = 'agent' AND memories.agent = :agent)
+    AND (:sees_all = 1 OR (memories.reach = 'owner' AND :only_session = 0)
+         OR (memories.reach = 'agent' AND memories.agent = :agent AND :only_session = 0)
          OR (memories.reach = 'session' AND memories.session_id = :session_id))
 """
 _SAFE = [bindparam(name, type_=SafeText()) for name in ("scope", "agent", "session_id")]
@@ -197,6 +198,7 @@ class _Index:
             "sees_all": int(self._reader is None),
             "agent": reader.agent,
             "session_id": reader.session_id,
+            "only_session": int(reader.only_session),
             "most": limit,
         }
         if self._is_sqlite:
@@ -377,14 +379,11 @@ def _visible(scope: str | None, reader: MemoryReader | None) -> ColumnElement[bo
     of_scope = true() if scope is None else memories.c.scope == scope
     if reader is None:
         return of_scope
-    return and_(
-        of_scope,
-        or_(
-            memories.c.reach == "owner",
-            and_(memories.c.reach == "agent", memories.c.agent == reader.agent),
-            and_(memories.c.reach == "session", memories.c.session_id == reader.session_id),
-        ),
-    )
+    of_session = and_(memories.c.reach == "session", memories.c.session_id == reader.session_id)
+    if reader.only_session:
+        return and_(of_scope, of_session)
+    of_agent = and_(memories.c.reach == "agent", memories.c.agent == reader.agent)
+    return and_(of_scope, or_(memories.c.reach == "owner", of_agent, of_session))
 
 
 def _to_tsquery(words: Sequence[str]) -> str:

@@ -2,7 +2,11 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 PAGE = Path(__file__).parents[3] / "docs" / "own-channel.md"
 _FILE = re.compile(r"^```(?:py|toml)\n# (\S+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -24,3 +28,14 @@ def install_page_package(folder: Path) -> None:
     (metadata / "entry_points.txt").write_text("[{}]\n{} = {}\n".format(*found.groups()))
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
+
+
+@pytest.fixture(scope="session")
+def email_package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """The module `sophon_email.parsing`."""
+    folder = tmp_path_factory.mktemp("email-package")
+    install_page_package(folder)
+    import sophon_email.parsing  # type: ignore[import-not-found]
+
+    yield sophon_email.parsing
+    sys.path.remove(str(folder))

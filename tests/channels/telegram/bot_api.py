@@ -75,6 +75,7 @@ class BotApi:
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Name, media type and content of what came with the calls."""
     confirmed: int = 0
+    token: str = TOKEN
     base: str = ""
 
     def __post_init__(self) -> None:
@@ -118,8 +119,8 @@ class BotApi:
         # Four seconds: before any clock runs, and not in every test process that only collects the tests.
         import_module("aiogram")
         app = web.Application(client_max_size=64 * MEGABYTE)
-        app.router.add_post(f"/bot{TOKEN}/{{method}}", self._handle)
-        app.router.add_get(f"/file/bot{TOKEN}/{{path:.+}}", self._give)
+        app.router.add_post(f"/bot{self.token}/{{method}}", self._handle)
+        app.router.add_get(f"/file/bot{self.token}/{{path:.+}}", self._give)
         app.router.add_post("/bot{token}/{method}", self._unknown)
         server = TestServer(app, handler_cancellation=True)
         await server.start_server()
@@ -202,6 +203,9 @@ class BotApi:
         return Answer.result(True)
 
     async def _sendChatAction(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(True)
+
+    async def _setMessageReaction(self, fields: dict[str, Any]) -> Answer:
         return Answer.result(True)
 
     async def _answerCallbackQuery(self, fields: dict[str, Any]) -> Answer:
@@ -318,6 +322,15 @@ def _answering(fields: dict[str, Any]) -> Iterator[str]:
             yield f"button {button}"
 
 
+def _reaction(fields: dict[str, Any]) -> Iterator[str]:
+    if len(fields["reaction"]) > 1:
+        yield "a bot has one reaction to a message"
+    documented = import_module("inspect").getsource(import_module("aiogram.types.reaction_type_emoji"))
+    for each in fields["reaction"]:
+        if each["type"] != "emoji" or f'"{each["emoji"]}"' not in documented:
+            yield f"REACTION_INVALID: {each}"
+
+
 def _callback(fields: dict[str, Any]) -> Iterator[str]:
     if utf16_length(fields.get("text", "")) > 200:
         yield "a note of more than 200 units"
@@ -349,6 +362,7 @@ _CHECKS = {
     "sendDocument": _file,
     "editMessageText": _message,
     "answerCallbackQuery": _callback,
+    "setMessageReaction": _reaction,
     "getUpdates": _updates,
     "setMyCommands": _commands,
     "setWebhook": _webhook,

@@ -25,7 +25,7 @@ async def test_it_starts_registers_its_commands_and_runs(opened: Open, api: BotA
     (fields,) = api.of("setMyCommands")
     names = [command["command"] for command in fields["commands"]]
     assert names[:7] == ["start", "new", "stop", "status", "model", "usage", "last"]
-    assert names[7:] == ["approve", "reject", "answer", "pending", "help"]
+    assert names[7:] == ["approve", "edit", "cancel", "reject", "answer", "pending", "help"]
     assert (channel.name, channel.account, channel.health.state) == ("telegram", "123456", "running")
 
 

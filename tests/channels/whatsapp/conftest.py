@@ -25,7 +25,9 @@ async def make(graph: GraphApi) -> AsyncIterator[Callable[..., Any]]:
     """Channels at that server, not started."""
     made: list[WhatsAppChannel] = []
 
-    def make(environment: dict[str, str] | None = None, clock: Any = None, **changes: Any) -> WhatsAppChannel:
+    def make(
+        environment: dict[str, str] | None = None, clock: Any = None, webhook_url: str | None = None, **changes: Any
+    ) -> WhatsAppChannel:
         settings = WhatsAppSettings(
             enabled=True,
             phone_number_id=changes.pop("phone_number_id", NUMBER_ID),
@@ -35,7 +37,8 @@ async def make(graph: GraphApi) -> AsyncIterator[Callable[..., Any]]:
             api_base=graph.url,
             **changes,
         )
-        made.append(WhatsAppChannel(settings, ENVIRONMENT | (environment or {}), clock or SystemClock()))
+        variables = ENVIRONMENT | (environment or {})
+        made.append(WhatsAppChannel(settings, variables, clock or SystemClock(), webhook_url=webhook_url))
         return made[-1]
 
     yield make

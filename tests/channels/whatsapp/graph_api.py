@@ -7,11 +7,12 @@ test expects to be empty.
 import asyncio
 import base64
 import hashlib
+import hmac
 from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from aiohttp import web
+from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
@@ -114,6 +115,23 @@ class ButtonMessage(Message):
     interactive: Interactive | InteractiveList
 
 
+class Reaction(Strict):
+    """An emoji, or nothing to take the reaction back."""
+
+    message_id: str = Field(min_length=1)
+    emoji: str = Field(max_length=16)
+
+
+class ReactionMessage(Message):
+    type: Literal["reaction"]
+    reaction: Reaction
+
+    @model_validator(mode="after")
+    def no_reply(self) -> "ReactionMessage":
+        assert self.context is None, "a reaction names its message itself"
+        return self
+
+
 class Media(Strict):
     id: str = Field(min_length=1)
 
@@ -159,7 +177,14 @@ class Read(Strict):
 
 OUTGOING: TypeAdapter[Any] = TypeAdapter(
     Annotated[
-        TextMessage | ButtonMessage | ImageMessage | VideoMessage | AudioMessage | DocumentMessage | Read,
+        TextMessage
+        | ButtonMessage
+        | ReactionMessage
+        | ImageMessage
+        | VideoMessage
+        | AudioMessage
+        | DocumentMessage
+        | Read,
         Field(union_mode="left_to_right"),
     ]
 )
@@ -192,11 +217,15 @@ class GraphApi:
         self.asked = asyncio.Event()
         self.news = asyncio.Event()
         self.knows_number = True
+        self.webhooks: dict[str, str] = {}
+        """Of the number (`phone_number`) and its app (`application`)."""
+        self.configured = 0
         app = web.Application(client_max_size=128 * MEGABYTE)
         app.add_routes(
             [
                 web.post(f"/{NUMBER_ID}/messages", self._message),
                 web.post(f"/{NUMBER_ID}/media", self._upload),
+                web.post(f"/{NUMBER_ID}", self._configure),
                 web.get("/files/{id}", self._file),
                 web.get("/{id}", self._object),
             ]
@@ -258,13 +287,34 @@ class GraphApi:
         self.uploads[media_id] = (file.filename, file.content_type, file.file.read())
         return web.json_response({"id": media_id})
 
+    async def _configure(self, request: web.Request) -> web.StreamResponse:
+        """Set the webhook of the number, if it answers the verification request as Meta's documentation asks."""
+        if (refusal := await self._refused(request)) is not None:
+            return refusal
+        body = await request.json()
+        wanted = body["webhook_configuration"]
+        if set(body) != {"webhook_configuration"} or set(wanted) != {"override_callback_uri", "verify_token"}:
+            self.problems.append(f"a configuration of {sorted(wanted)}")
+        query = {"hub.mode": "subscribe", "hub.challenge": "1158201444", "hub.verify_token": wanted["verify_token"]}
+        async with ClientSession() as http, http.get(wanted["override_callback_uri"], params=query) as answer:
+            if answer.status != 200 or await answer.text() != query["hub.challenge"]:
+                return _error(400, 2200)
+        self.configured += 1
+        self.webhooks["phone_number"] = wanted["override_callback_uri"]
+        self.news.set()
+        return web.json_response({"success": True})
+
     async def _object(self, request: web.Request) -> web.StreamResponse:
         if (refusal := await self._refused(request)) is not None:
             return refusal
         wanted = request.match_info["id"]
+        proof = hmac.new(SECRET.encode(), TOKEN.encode(), "sha256").hexdigest()
+        if request.query.get("appsecret_proof", proof) != proof:
+            return _error(400, 100)
         if wanted == NUMBER_ID and self.knows_number:
             return web.json_response(
                 {"display_phone_number": "+1 555 000 1111", "verified_name": "Sophon", "id": wanted}
+                | ({"webhook_configuration": self.webhooks} if self.webhooks else {})
             )
         if wanted in self.files:
             content = self.files[wanted]

@@ -84,6 +84,12 @@ def test_buttons_that_whatsapp_would_refuse_are_a_mistake(given: list[Button]) -
         render_payloads(OutboundMessage("text", buttons=tuple(given)))
 
 
+def test_optional_buttons_beyond_the_third_are_left_out() -> None:
+    buttons = [Button(each, each, is_optional=each in "CD") for each in "ABCD"]
+    (made,) = render_payloads(OutboundMessage("?", buttons=tuple(buttons)))
+    assert [each["title"] for each in made["buttons"]] == ["A", "B", "C"]
+
+
 def test_more_choices_than_buttons_and_long_ones_are_the_rows_of_a_list() -> None:
     labels = ["Tea", "Coffee", "Juice", "A very long description of a beverage"]
     buttons = tuple(Button(label, str(number)) for number, label in enumerate(labels))

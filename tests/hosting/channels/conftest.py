@@ -1,7 +1,7 @@
 """A host with a channel that exists in memory only."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.chat_overrides import ChatOverrides
+from sophon.clock import Clock
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel
@@ -23,6 +25,7 @@ from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
+from tests.channels.email.page_package import email_package as email_package
 
 LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 
@@ -140,13 +143,17 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             debounce_seconds: float = 0.0,
             transcriber: Transcriber | None = None,
             group_history: Mapping[str, int] = MappingProxyType({}),
+            chats: Mapping[str, ChatOverrides] = MappingProxyType({}),
+            clock: Clock | None = None,
+            tools: Sequence[Any] = (),
             **settings: Any,
         ) -> Running:
             channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
             services = Services(
                 models=brain.model(),
-                tools=[brain.tool(), brain.critical_tool()],
+                tools=[brain.tool(), brain.critical_tool(), *tools],
                 store=store,
+                **({"clock": clock} if clock is not None else {}),
                 settings={
                     "Planning": {"Mode": "Never"},
                     "AgentExecution": {"MaxConcurrentTasks": 1, "Titles": False},
@@ -155,7 +162,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 },
             )
             inbound = InboundOptions(debounce_seconds, group_history)
-            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy, inbound)], transcriber)
+            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy, inbound, chats)], transcriber)
             host = Host(
                 services,
                 add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),

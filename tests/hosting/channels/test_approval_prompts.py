@@ -19,7 +19,7 @@ async def asked(running, text: str = "pay Bob", **more: object) -> tuple[str, st
     """Have something asked; the data of approve and reject."""
     await running.channel.deliver_message(text, **more)
     await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
-    approve, reject = running.channel.sent[-1].payload["buttons"]
+    approve, reject, *_ = running.channel.sent[-1].payload["buttons"]
     return approve, reject
 
 
@@ -158,7 +158,7 @@ async def test_a_prompt_shows_the_whole_of_a_long_call_before_its_buttons(start)
     await asked(running, f"pay {'x' * 9000} and Mallory")
     parts = [entry.payload for entry in running.channel.sent if entry.id.startswith("ask:")]
     assert [bool(part.get("buttons")) for part in parts] == [False] * (len(parts) - 1) + [True]
-    assert sum(part["text"].count("x") for part in parts) == 9000
+    assert sum(part["text"].partition("/approve")[0].count("x") for part in parts) == 9000
     assert "and Mallory" in parts[-1]["text"]
 
 

@@ -91,7 +91,7 @@ async def test_an_approver_in_the_group_decides(start) -> None:
     running = await start()
     await running.channel.deliver_message("wreck all", location=GROUP, is_mention=True)
     await running.channel.wait_until(lambda: any(entry.payload.get("buttons") for entry in running.channel.sent))
-    approve, _ = running.channel.sent[-1].payload["buttons"]
+    approve, *_ = running.channel.sent[-1].payload["buttons"]
     assert "waiting for an operator" in await running.channel.deliver_press(approve, location=GROUP)
     assert "Approved by Grace" in await running.channel.deliver_press(approve, location=GROUP, person=BOSS)
     decided = await running.channel.wait_for_text("✅ Approved by Grace", GROUP)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.errors import SettingsError
 from sophon.stores.contract import Store
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
@@ -112,6 +113,62 @@ async def test_somebody_talks_on_telegram_and_approves_with_a_button(api: BotApi
     assert "paid Bob" in (await api.called("sendMessage", 3))[-1]["text"]
 
 
+def pressed_on_telegram(number: int, data: str) -> dict[str, Any]:
+    """The update of a button press."""
+    prompt = {"message_id": 2, "date": 1, "chat": {"id": ADA["id"], "type": "private"}}
+    query = {"id": str(number), "from": ADA, "chat_instance": "x", "data": data, "message": prompt}
+    return {"update_id": number, "callback_query": query}
+
+
+def telegram_buttons(sent: dict[str, Any]) -> list[str]:
+    return [button["callback_data"] for row in sent["reply_markup"]["inline_keyboard"] for button in row]
+
+
+async def test_a_reaction_acknowledges_a_message_on_telegram(api: BotApi, open_site: Any) -> None:
+    await open_site(Telegram={**telegram(api), "AckReaction": "👀"})
+    await api.deliver(update(2, "hello"))
+    await api.called("sendMessage", 1)
+    await api.deliver(update(3, "/help"))
+    await api.called("sendMessage", 2)
+    [reaction] = await api.called("setMessageReaction")
+    assert (reaction["chat_id"], reaction["message_id"]) == (ADA["id"], 2)
+    assert reaction["reaction"] == [{"type": "emoji", "emoji": "👀"}]
+
+
+async def test_a_reaction_that_telegram_has_not_is_a_mistake_in_the_settings(api: BotApi, open_site: Any) -> None:
+    with pytest.raises(SettingsError, match="AckReaction of the channel telegram: Telegram allows one of"):
+        await open_site(Telegram={**telegram(api), "AckReaction": "🦖"})
+
+
+async def test_a_reaction_acknowledges_a_message_on_whatsapp_once(graph: GraphApi, open_site: Any) -> None:
+    url = await open_site(WhatsApp={**whatsapp(graph), "AckReaction": "👀"})
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+        said = message(id="wamid.W1", timestamp=str(SOON), text={"body": "hello"})
+        for _ in range(2):
+            assert await post(client, body(said)) == 200
+        await graph.until(2)
+    reactions = [each["reaction"] for each in graph.messages if each["type"] == "reaction"]
+    assert reactions == [{"message_id": "wamid.W1", "emoji": "👀"}]
+
+
+async def test_the_arguments_of_a_call_are_edited_on_telegram(api: BotApi, open_site: Any) -> None:
+    await open_site(Telegram=telegram(api))
+    await api.deliver(update(1, "pay Bob"))
+    [question] = await api.called("sendMessage")
+    _, _, allow, edit = telegram_buttons(question)
+    assert (allow.split(":")[2], edit.split(":")[2]) == ("allow", "edit")
+    await api.deliver(pressed_on_telegram(2, edit))
+    asked = (await api.called("sendMessage", 2))[-1]
+    assert asked["text"].startswith("Write the new value of to of pay; now:\n  to: Bob")
+    await api.deliver(update(3, "Carol"))
+    shown = (await api.called("sendMessage", 3))[-1]
+    assert "  to: Carol</pre>" in shown["text"]
+    await api.deliver(pressed_on_telegram(4, telegram_buttons(shown)[0]))
+    assert "paid Carol" in (await api.called("sendMessage", 4))[-1]["text"]
+    assert len(api.of("answerCallbackQuery")) == 2
+
+
 async def test_telegram_greets_and_answers_what_it_cannot_read(api: BotApi, open_site: Any) -> None:
     telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
     await open_site(Telegram=telegram)
@@ -153,6 +210,39 @@ async def test_somebody_talks_on_whatsapp_and_approves_with_a_button(graph: Grap
     assert any("Approved by Ada" in each for each in told)
     assert any("You said: *paid Bob*" in each for each in told)
     assert len(graph.messages) == 3
+
+
+async def test_the_arguments_of_a_call_are_edited_on_whatsapp(graph: GraphApi, open_site: Any) -> None:
+    url = await open_site(WhatsApp=whatsapp(graph))
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+
+        async def write(number: int, text: str) -> None:
+            said = message(id=f"wamid.W{number}", timestamp=str(SOON), text={"body": text})
+            for _ in range(2):  # delivered twice, taken once
+                assert await post(client, body(said)) == 200
+
+        async def press(number: int, reply: dict[str, str]) -> None:
+            pressed = {"type": "button_reply", "button_reply": reply}
+            assert await post(client, body(message("interactive", id=f"wamid.P{number}", interactive=pressed))) == 200
+
+        await write(1, "pay Bob")
+        await graph.until(1)
+        replies = [each["reply"] for each in graph.messages[0]["interactive"]["action"]["buttons"]]
+        assert [each["title"] for each in replies] == ["Approve", "Reject", "Allow in this chat"]
+        code = replies[0]["id"].split(":")[1]
+        await write(2, f"/edit {code}")
+        await graph.until(2)
+        await write(3, "Carol")
+        await graph.until(3)
+        shown = graph.messages[2]["interactive"]
+        assert "  to: Carol" in shown["body"]["text"]
+        await press(1, shown["action"]["buttons"][0]["reply"])
+        await graph.until(5)
+    told = [each["text"]["body"] for each in graph.messages[3:]]
+    assert any("Approved, with changes, by Ada" in each for each in told)
+    assert any("paid Carol" in each for each in told)
+    assert len(graph.messages) == 5
 
 
 async def test_a_webhook_is_answered_while_the_queue_is_full_and_everything_else_waits(

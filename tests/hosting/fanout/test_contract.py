@@ -10,6 +10,7 @@ from sophon_hosting.fanout.contract import (
     HostMessage,
     RunSignalled,
     SessionAdvanced,
+    SessionLabelled,
     SessionRemoved,
     SnapshotWanted,
     StreamedText,
@@ -28,6 +29,7 @@ EVERY_KIND: tuple[WireMessage, ...] = (
     SnapshotWanted("s"),
     RunSignalled("r", "cancel"),
     SessionRemoved("s"),
+    SessionLabelled("s"),
     Wake("outbox"),
 )
 

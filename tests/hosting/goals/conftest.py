@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -181,10 +181,14 @@ class World:
         return node.tool
 
     async def delete_session(self, session_id: str) -> None:
-        """Delete a session while time goes on: a turn that is being cancelled has a second, and then it is busy."""
+        """Delete a session while time goes on."""
+        await self.finish(lambda: self.host.delete_session(session_id))
+
+    async def finish(self, delete: Callable[[], Awaitable[None]]) -> None:
+        """Delete while time goes on: a turn that is being cancelled has a second, and then it is busy."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
-                deletion = asyncio.ensure_future(self.host.delete_session(session_id))
+                deletion = asyncio.ensure_future(delete())
                 while not deletion.done():
                     for _ in range(20):
                         await asyncio.sleep(0.001)

@@ -1,6 +1,9 @@
 """Deleting a chat, forgetting a person, exporting and importing: goals go and come with them."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import PersonForgetting
 from sophon_hosting.persons.importing import import_person
 from sophon_hosting.persons.person_files import PersonFolders
+from tests.databases import SQLITE
 from tests.hosting.goals.conftest import World, plan, step
 
 
@@ -38,6 +42,51 @@ async def test_a_goal_goes_with_the_session_in_which_it_works(world: World):
     await world.delete_session(goal.work_session_id)
     assert await world.store.goals.find(goal.id) is None
     assert [each.id for each in await world.store.sessions.list()] == ["chat"]
+
+
+def traces_in(file: Path, *words: str) -> list[str]:
+    """Return the tables of a database that contain one of these words anywhere."""
+    with closing(sqlite3.connect(file)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        rows = {name: repr(database.execute(f'SELECT * FROM "{name}"').fetchall()) for name in tables}
+    return [name for name, text in rows.items() if any(word in text for word in words)]
+
+
+@pytest.mark.parametrize("held", [True, False])
+async def test_a_deleted_goal_leaves_nothing_behind_and_other_conversations_as_they_are(
+    world: World, store_url: str, tmp_path: Path, held: bool
+):
+    world.settings = {"Goals": {"Budget": {"Parallel": 2}}}
+    world.plans = [plan(step("a", "note", text="Xylophone"), step("b", "note", text="Xylophone two"))]
+    world.held = asyncio.Event() if held else None
+    await world.start()
+    goal = await world.commands.create(owner="ada", title="Errand", priority="user")
+    other = await world.create("Other", autonomy="assist")
+    if held:
+        await world.until(goal, lambda found: len(world.kept) >= 2)
+    else:
+        await world.ended(goal)
+    files = [*tmp_path.glob("**/*.db")]
+    assert len(files) == (store_url == SQLITE)
+    assert all(traces_in(each, goal.id) for each in files)
+    await world.finish(lambda: world.host.delete_goal(goal))
+    assert await world.store.goals.find(goal.id) is None
+    assert await world.store.goals.find(other.id) is not None
+    assert {each.id for each in await world.store.sessions.list()} >= {"chat", other.work_session_id}
+    assert not [run for run in await world.store.runs.list() if run.session_id.startswith(goal.work_session_id)]
+    await world.stop()
+    for each in files:
+        assert traces_in(each, goal.id, "Errand") == []
+
+
+async def test_a_goal_whose_session_of_work_is_gone_is_deleted_too(world: World):
+    await world.start()
+    goal = await world.create()
+    await world.commands.pause(goal.id, "ada", by="ada")
+    alone = replace(goal, id="alone", state="paused", version=0)
+    assert await world.store.goals.add(alone) is not None
+    await world.finish(lambda: world.host.delete_goal(alone))
+    assert await world.store.goals.find("alone") is None
 
 
 async def test_goals_are_exported_imported_and_forgotten(world: World, tmp_path: Path):

@@ -98,18 +98,20 @@ async def start(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
     level = logging.getLogger().level
     async with AsyncExitStack() as stack:
 
-        async def begin(environment: dict[str, str] | None = None, **sections: Any) -> Started:
+        async def begin(environment: dict[str, str] | None = None, *, name: str = "", **sections: Any) -> Started:
+            folder = tmp_path / name  # `name`: of one host of several
+            folder.mkdir(exist_ok=True)
             values = {"Hub": {"Users": USERS}, "Store": {"Url": "memory://"}, **sections}
-            (tmp_path / "appsettings.json").write_text(json.dumps({"Sophon": values}))
+            (folder / "appsettings.json").write_text(json.dumps({"Sophon": values}))
             # Nobody listens there: discovery finds no Ollama.
             variables = {**TOKENS, "OLLAMA_HOST": "127.0.0.1:1", **(environment or {})}
-            loaded = load_with_layers(folder=tmp_path, environment=variables)
-            services = Services.from_settings(loaded.settings, environment=variables, folder=tmp_path)
+            loaded = load_with_layers(folder=folder, environment=variables)
+            services = Services.from_settings(loaded.settings, environment=variables, folder=folder)
             site = HostServer(services, variables, loaded=loaded)
             address = bind_address("127.0.0.1", 0)
             await site.start(address)
             stack.push_async_callback(site.shutdown, 0)
-            return Started(site, address.url, tmp_path, stack)
+            return Started(site, address.url, folder, stack)
 
         yield begin
     logging.getLogger().setLevel(level)

@@ -258,6 +258,41 @@ async def test_preferences_are_shown_set_and_taken_back_in_a_chat_with_a_host(pr
     await talk.end()
 
 
+async def test_in_a_chat_with_a_host_files_are_attached_skills_called_and_messages_answered_again(
+    program, chat
+) -> None:
+    here = program()
+    (here.folder / "notes.txt").write_text("reeds")
+    skill = here.folder / "data" / "skills" / "shout"
+    skill.mkdir(parents=True)
+    (skill / "SKILL.md").write_text("---\nname: shout\ndescription: Says it loudly.\nuser-invocable: true\n---\nDo it.")
+    host = here.serve()
+    talk = await chat(here, "--url", host.url)
+    await talk.type("/regenerate")
+    await talk.until("there is no message")
+    await talk.type("/attach notes.txt")
+    await talk.until("attached: notes.txt, text/plain, 5 bytes")
+    await talk.type("hello")
+    await talk.until("HELLO")
+    await talk.type("/attach")
+    await talk.until("nothing is attached")
+    await talk.type("/retry")
+    await talk.until("HELLO")
+    await talk.type("/help")
+    await talk.until("Says it loudly.")
+    await talk.type("/shout now")
+    await talk.until("/SHOUT NOW")
+    await talk.type("/whisper")
+    await talk.until("there is no command '/whisper'")
+    await talk.end()
+    (listed,) = host.get("/api/sessions")["items"]
+    names = ("main", listed["session_id"])
+    first, second = (host.get(f"/api/sessions/{each}/messages")["items"] for each in names)
+    assert [each["content"].split("\n")[0] for each in first] == ["hello", "HELLO"]
+    assert [each["content"].split("\n")[0] for each in second] == ["hello", "HELLO", "/shout now", "/SHOUT NOW"]
+    assert [[file["name"] for file in each[0]["attachments"]] for each in (first, second)] == [["notes.txt"]] * 2
+
+
 async def test_preferences_in_a_chat_with_a_host_are_those_of_the_token(program, chat, monkeypatch) -> None:
     here = program(Hub={"Users": [{"Id": "ada", "Token": "a" * 32}, {"Id": "bob", "Token": "b" * 32}]})
     host = here.serve()

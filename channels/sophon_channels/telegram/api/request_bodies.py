@@ -33,6 +33,8 @@ BOT_COMMANDS = (
     ("usage", "Show tokens and cost of this conversation"),
     ("last", "Send undelivered answers again, or the last one"),
     ("approve", "Approve a call: /approve ID"),
+    ("edit", "Change the arguments of a call: /edit ID"),
+    ("cancel", "End the editing of a call"),
     ("reject", "Reject a call: /reject ID REASON"),
     ("answer", "Answer a question: /answer ID TEXT"),
     ("pending", "List the approvals that wait for a decision"),
@@ -111,6 +113,11 @@ def build_answer_callback_query(press_id: str, text: str) -> dict[str, Any]:
 def build_send_chat_action(chat: str, thread: str | None) -> dict[str, Any]:
     """Return the fields of sendChatAction for the typing indicator."""
     return {"chat_id": int(chat), "action": "typing", **({"message_thread_id": int(thread)} if thread else {})}
+
+
+def build_set_message_reaction(chat: str, message_id: str, emoji: str) -> dict[str, Any]:
+    """Return the fields of setMessageReaction: a bot has at most one reaction to a message."""
+    return {"chat_id": int(chat), "message_id": int(message_id), "reaction": [{"type": "emoji", "emoji": emoji}]}
 
 
 def build_get_updates(offset: int | None, timeout_seconds: int) -> dict[str, Any]:

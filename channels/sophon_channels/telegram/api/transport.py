@@ -7,7 +7,14 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO, TypeVar
 
-from aiohttp import ClientConnectorError, ClientError, ClientResponse, ClientTimeout, ConnectionTimeoutError
+from aiohttp import (
+    ClientConnectorError,
+    ClientError,
+    ClientHttpProxyError,
+    ClientResponse,
+    ClientTimeout,
+    ConnectionTimeoutError,
+)
 
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
@@ -47,7 +54,7 @@ class BotApiTransport:
     that an update that aiogram cannot parse blocks no other.
     """
 
-    def __init__(self, token: str, base_url: str | None, clock: Clock) -> None:
+    def __init__(self, token: str, base_url: str | None, clock: Clock, proxy: str | None = None) -> None:
         """Open no connection, but import aiogram, which takes seconds: call it in a thread."""
         # A slow import: only a host with this channel needs it.
         from aiogram import Bot, methods
@@ -57,7 +64,7 @@ class BotApiTransport:
         self._session = AiohttpSession(api=TelegramAPIServer.from_base(base_url or DEFAULT_BASE_URL))
         self._bot = Bot(token, session=self._session)
         self._methods = methods
-        self._token, self._clock = token, clock
+        self._token, self._clock, self._proxy = token, clock, proxy
 
     async def call(
         self,
@@ -77,7 +84,9 @@ class BotApiTransport:
             form.add_field(upload.field, upload.stream, filename=upload.name, content_type=upload.media_type)
         async with self._convert_errors(method, timeout_seconds):
             http = await self._session.create_session()
-            async with http.post(url, data=form, timeout=_TIMEOUTS, allow_redirects=False) as response:
+            async with http.post(
+                url, data=form, timeout=_TIMEOUTS, allow_redirects=False, proxy=self._proxy
+            ) as response:
                 status, body = response.status, await response.read()
         return self._result(method, status, body)
 
@@ -91,7 +100,7 @@ class BotApiTransport:
         url = self._session.api.file_url(self._token, path)
         async with self._convert_errors("download", timeout_seconds):
             http = await self._session.create_session()
-            async with http.get(url, timeout=_TIMEOUTS, allow_redirects=False) as response:
+            async with http.get(url, timeout=_TIMEOUTS, allow_redirects=False, proxy=self._proxy) as response:
                 if response.status != 200:
                     raise TelegramApiError("download", "the file is not available", status=response.status)
                 yield response
@@ -108,7 +117,7 @@ class BotApiTransport:
         try:
             async with self._clock.timeout(seconds):
                 yield
-        except (ClientConnectorError, ConnectionTimeoutError) as error:
+        except (ClientConnectorError, ConnectionTimeoutError, ClientHttpProxyError) as error:
             raise TelegramApiError(method, f"no connection ({type(error).__name__})", may_have_arrived=False) from None
         except TimeoutError:
             raise TelegramApiError(method, f"no response within {seconds:.0f} s") from None

@@ -1,5 +1,6 @@
 """Cloud API client over httpx: the only I/O of the WhatsApp channel."""
 
+import hmac
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO
@@ -32,11 +33,13 @@ MAX_DESCRIPTION_LENGTH = 500
 class WhatsAppClient:
     """Cloud API client of one phone number. `base_url` is another base URL of the Graph API, with its version."""
 
-    def __init__(self, number_id: str, token: str, base_url: str | None, clock: Clock) -> None:
+    def __init__(
+        self, number_id: str, token: str, base_url: str | None, clock: Clock, proxy: str | None = None
+    ) -> None:
         self._number_id, self._token, self._clock = number_id, token, clock
         self._base = (base_url or DEFAULT_BASE_URL).rstrip("/")
         timeout = httpx.Timeout(None, connect=CONNECT_TIMEOUT_SECONDS)
-        self._http = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout)
+        self._http = httpx.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=timeout, proxy=proxy)
 
     async def send_message(
         self, recipient: str, message: Mapping[str, Any], reply_to_message_id: str | None = None
@@ -88,7 +91,22 @@ class WhatsAppClient:
 
     async def get_phone_number(self) -> JsonObject:
         """Return the number's data at Meta. Raises `WhatsAppApiError`."""
-        return await self._call("GET", f"{self._number_id}?fields=display_phone_number,verified_name,quality_rating")
+        fields = "display_phone_number,verified_name,quality_rating,webhook_configuration"
+        return await self._call("GET", f"{self._number_id}?fields={fields}")
+
+    async def set_webhook(self, url: str, verify_token: str) -> None:
+        """Set the number's own webhook, which goes before that of its app; Meta verifies the URL first. Raises
+        `WhatsAppApiError`.
+        """
+        configuration = {"override_callback_uri": url, "verify_token": verify_token}
+        await self._call("POST", self._number_id, {"webhook_configuration": configuration})
+
+    async def check_app_secret(self, app_secret: str) -> None:
+        """Read the number with a proof that is made of the app secret; Meta refuses a wrong one. Raises
+        `WhatsAppApiError`.
+        """
+        proof = hmac.new(app_secret.encode(), self._token.encode(), "sha256").hexdigest()
+        await self._call("GET", f"{self._number_id}?fields=id&appsecret_proof={proof}")
 
     async def get_media(self, media_id: str) -> JsonObject:
         """Return the download URL of a file, valid for some minutes, and its size. Raises `WhatsAppApiError`."""
@@ -135,7 +153,7 @@ class WhatsAppClient:
         try:
             async with self._clock.timeout(seconds):
                 yield
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError) as error:
             raise WhatsAppApiError(f"no connection ({type(error).__name__})", may_have_arrived=False) from None
         except TimeoutError:
             raise WhatsAppApiError(f"no response within {seconds:.0f} s") from None

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
+from sophon.chat_overrides import ChatOverrides, build_chat_section
 from sophon.errors import InputError, QueueFull, SessionTaken, StoreError, TooManyMessages, TryLater
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
+from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.inbound.ack_reactions import AckReactions
 from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
 from sophon_hosting.channels.inbound.message_json import message_to_json
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
@@ -20,6 +23,7 @@ from sophon_hosting.channels.inbound.queue_notices import QueueNotices
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.run_audience import overrides_to_origin
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 
 log = logging.getLogger("sophon")
@@ -80,16 +84,19 @@ class MessageAcceptor:
         writer: OutboundWriter,
         lookup: MessageLookup,
         history: GroupHistory,
+        profiles: ChatProfiles,
+        reactions: AckReactions,
     ) -> None:
-        self._history = history
+        self._history, self._profiles, self._reactions = history, profiles, reactions
         self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
         self._lookup = lookup
         self._queue_notices = QueueNotices(host, writer, channel.name)
         self._queue_full_notices: dict[str, float] = {}
 
     async def stop(self) -> None:
-        """Send no more queue notices."""
+        """Send no more queue notices and reactions."""
         await self._queue_notices.stop()
+        await self._reactions.stop()
 
     async def accept(self, messages: Sequence[InboundMessage], pieces: Sequence[InboundMessage] = ()) -> None:
         """Accept the messages, or reply why not. Raises StoreError if one could not be stored; the others are.
@@ -131,6 +138,7 @@ class MessageAcceptor:
             elif not isinstance(result, BaseException):
                 accepted.append((message, f"queued:{self._event_name(message)}", result))
                 if result.created:
+                    self._reactions.start(message)
                     await self._history.forget(message.location, shown.ids)
         self._queue_notices.schedule(accepted)
         self._raise_first_error(results, messages)
@@ -177,10 +185,11 @@ class MessageAcceptor:
             for message, shown in zip(messages, heard, strict=True)
         ]
 
-    async def _find_session(self, place: ChatLocation, person: Person) -> tuple[SessionSummary, str]:
-        """Return the chat's session, and the owner of the data that its turns use."""
+    async def _find_session(self, place: ChatLocation, person: Person) -> tuple[SessionSummary, str, ChatOverrides]:
+        """Return the chat's session, the owner of the data that its turns use, and the overrides of the chat."""
         session = await self._chat_state.ensure_session(await self._chat_state.current_session(place), place, person)
-        return session, await self._chat_state.data_owner(place, person)
+        owner = await self._chat_state.data_owner(place, person)
+        return session, owner, await self._profiles.find(place, person)
 
     async def _build_request(
         self,
@@ -189,6 +198,7 @@ class MessageAcceptor:
         history: str,
         session: SessionSummary,
         data_owner: str,
+        overrides: ChatOverrides,
     ) -> RunRequest:
         place = message.location
         message = await self._lookup.add_quotation(message, session.id)
@@ -205,9 +215,12 @@ class MessageAcceptor:
                 "kind": place.kind,
                 "data_owner": data_owner,
                 "place": asdict(place),
+                **overrides_to_origin(overrides),
                 **build_message_origin(message, pieces, history),
             },
             stream=True,
+            model=None if session.model else find_model(self._host.services, overrides),
+            instructions=build_chat_section(overrides) or None,
             trace=new_trace_id(),
             sent_at=message.sent_at,
         )

@@ -1,11 +1,14 @@
 """The chat command /retry: the last message of a person is answered again, in a branch of the conversation."""
 
+from sophon.chat_overrides import build_chat_section
 from sophon.messages import images_from_json
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionBranch
 from sophon_channels.contract import InboundMessage
+from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.run_audience import OVERRIDES, overrides_to_origin
 from sophon_hosting.run_authorship import is_direct_call
 
 NOTHING_TO_ANSWER = "There is no message of yours to answer again."
@@ -16,8 +19,9 @@ OTHERS_WROTE = "Somebody else has written since; send your message again."
 class AnswerAgain:
     """Begins the last turn of a chat again. The chat goes on in the branch; the first answer stays in the old one."""
 
-    def __init__(self, host: Host, chat_state: ChatState) -> None:
+    def __init__(self, host: Host, chat_state: ChatState, profiles: ChatProfiles) -> None:
         self._host, self._chat_state, self._store = host, chat_state, host.services.store
+        self._profiles = profiles
 
     async def accept(self, message: InboundMessage, session_id: str) -> str:
         """Accept the last message of the chat once more; return the reply to the command. Raises SophonError.
@@ -43,6 +47,8 @@ class AnswerAgain:
 
     async def _build_request(self, message: InboundMessage, run: Run, branch_id: str, seq: int) -> RunRequest:
         session, options = await self._store.sessions.get(run.session_id), run.options
+        overrides = await self._profiles.find(message.location, message.person)
+        origin = {key: value for key, value in run.origin.items() if key != OVERRIDES}
         return RunRequest(
             text=run.text,
             session_id=branch_id,
@@ -51,9 +57,10 @@ class AnswerAgain:
             channel=run.channel,
             account=str(run.origin.get("account", "")),
             external_id=message.external_id,
-            origin={**run.origin, "reply_to": message.message_id},
+            origin={**origin, **overrides_to_origin(overrides), "reply_to": message.message_id},
             stream=bool(options.get("stream")),
-            model=options.get("model"),
+            model=None if session.model else find_model(self._host.services, overrides),
+            instructions=build_chat_section(overrides) or None,
             planning=options.get("planning"),
             images=images_from_json(options["images"]) if options.get("images") else (),
             sent_at=message.sent_at,

@@ -5,18 +5,22 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from sophon.approvals import Decision
+from sophon.chat_overrides import OVERRIDE_NAMES
 from sophon.errors import QueueUnavailable, SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import unfence_text
-from sophon_channels.chat_commands import ChatCommand, format_greeting, format_help
+from sophon_channels.chat_commands import format_greeting, format_help
 from sophon_channels.contract import InboundMessage, OutboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
+from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.edit_dialogues import EditDialogues
 from sophon_hosting.channels.inbound.answer_again import AnswerAgain
+from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.override_commands import OverrideCommands
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat
@@ -25,10 +29,10 @@ from sophon_hosting.rendering.value_formatting import format_usage_cost
 
 log = logging.getLogger("sophon")
 
-AUTO_MODEL = "auto"
-"""Argument of /model with which the host selects the model."""
 MAX_RUNS_SEARCHED = 20
 """Number of runs in which /last looks for an answer, newest first."""
+GRANT_WORDS = ("chat", "session")
+"""Words behind the id with which /approve also approves later calls of the conversation."""
 OFF_THE_RECORD_ELSEWHERE = (
     "Not in a chat: the platform keeps its messages, and this host stores each answer until it is delivered. On the "
     'host\'s web page, "Talk off the record" begins a conversation of which nothing is stored.'
@@ -36,16 +40,6 @@ OFF_THE_RECORD_ELSEWHERE = (
 """Reply to /otr."""
 STOP_TIMEOUT_SECONDS = 0.1
 """How long /stop waits for tasks to end, as the platform waits for the response; the rest ends in the background."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChatCommandRequest:
-    """A command with its message and the chat's session id. `is_approver`: the person may stop tasks of others too."""
-
-    command: ChatCommand
-    message: InboundMessage
-    session_id: str
-    is_approver: bool
 
 
 class ChatCommandHandler:
@@ -58,11 +52,15 @@ class ChatCommandHandler:
         approval_prompts: ApprovalPrompts,
         writer: OutboundWriter,
         undelivered: UndeliveredAnswers,
+        profiles: ChatProfiles,
+        dialogues: EditDialogues,
     ) -> None:
         self._host, self._chat_state, self._approval_prompts = host, chat_state, approval_prompts
+        self._dialogues = dialogues
         self._writer, self._undelivered = writer, undelivered
         self._store = host.services.store
-        self._retry = AnswerAgain(host, chat_state)
+        self._retry = AnswerAgain(host, chat_state, profiles)
+        overrides = OverrideCommands(host, chat_state, profiles)
         self._stop_tasks: set[asyncio.Task[Run]] = set()
         self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
             "start": self._show_greeting,
@@ -70,13 +68,15 @@ class ChatCommandHandler:
             "stop": self._stop_tasks_of_chat,
             "retry": self._answer_again,
             "status": self._show_status,
-            "model": self._select_model,
+            **dict.fromkeys(OVERRIDE_NAMES, overrides.execute),
             "preferences": self._change_preferences,
             "usage": self._show_usage,
             "last": self._send_last_answer,
             "pending": self._list_pending,
             "approve": self._approve,
             "reject": self._reject,
+            "edit": self._edit,
+            "cancel": self._cancel_editing,
             "answer": self._answer,
             "otr": self._explain_off_the_record,
             "help": self._show_help,
@@ -146,19 +146,6 @@ class ChatCommandHandler:
             return "\n".join([*lines, "The queue cannot be reached now; messages are accepted and wait."])
         return "\n".join([*lines, f"{statistics.waiting} of {statistics.capacity} places in the queue are in use."])
 
-    async def _select_model(self, request: ChatCommandRequest) -> str:
-        session = await self._ensure_session(request)
-        argument = request.command.arguments
-        if argument:
-            model = None if argument.lower() == AUTO_MODEL else argument
-            if model is not None:
-                self._host.services.gateway.find(model)
-            await self._store.sessions.set_model(session, model)
-            return f"{model} answers from now on." if model else "The host chooses the model from now on."
-        selected = (await self._store.sessions.get(session)).model
-        model_ids = [each.info.id for each in self._host.services.gateway.candidates()]
-        return f"{selected or 'The host chooses the model'}. There are: {', '.join(model_ids)}"
-
     async def _change_preferences(self, request: ChatCommandRequest) -> str:
         store, location = self._store.preferences, request.message.location
         if location.kind == "group":
@@ -210,8 +197,21 @@ class ChatCommandHandler:
         return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
 
     async def _approve(self, request: ChatCommandRequest) -> str:
-        code, _, _ = request.command.arguments.partition(" ")
-        return await self._decide(request, code, Decision.approve())
+        code, _, scope = request.command.arguments.partition(" ")
+        scope = scope.strip().casefold()
+        if scope not in ("", *GRANT_WORDS):
+            return f"/approve {code} approves this call, /approve {code} chat also later ones like it."
+        return await self._decide(request, code, Decision.approve(grant="session" if scope else None))
+
+    async def _edit(self, request: ChatCommandRequest) -> str:
+        code, _, text = request.command.arguments.partition(" ")
+        if not code:
+            return "Which one? /edit ID; /pending shows the ids."
+        message = request.message
+        return await self._dialogues.begin(code, message.person, message.location, message.external_id, text.strip())
+
+    async def _cancel_editing(self, request: ChatCommandRequest) -> str:
+        return await self._dialogues.cancel(request.message.person, request.message.location)
 
     async def _reject(self, request: ChatCommandRequest) -> str:
         code, _, reason = request.command.arguments.partition(" ")
@@ -253,12 +253,6 @@ class ChatCommandHandler:
                 or (self._chat_state.is_own_run(run) and str(run.origin.get("chat")) in keys)
             )
         ]
-
-    async def _ensure_session(self, request: ChatCommandRequest) -> str:
-        session = await self._chat_state.ensure_session(
-            request.session_id, request.message.location, request.message.person
-        )
-        return session.id
 
 
 def _started_after(run: Run, message: InboundMessage) -> bool:

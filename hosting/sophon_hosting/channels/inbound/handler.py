@@ -8,6 +8,7 @@ from itertools import groupby
 
 from sophon.errors import StoreError
 from sophon_channels.access_policy import AccessPolicy
+from sophon_channels.callback_data import parse_callback_data
 from sophon_channels.chat_commands import ChatCommand, parse_command
 from sophon_channels.contract import (
     ButtonPress,
@@ -21,13 +22,18 @@ from sophon_channels.contract import (
     MessageReaction,
 )
 from sophon_hosting.channels.approval_prompts import VERDICT_MARKS, ApprovalPrompts
+from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.identities import IdentityLinks
 from sophon_hosting.channels.inbound.acceptance import MessageAcceptor
+from sophon_hosting.channels.inbound.ack_reactions import AckReactions
 from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
-from sophon_hosting.channels.inbound.commands import ChatCommandHandler, ChatCommandRequest
+from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.commands import ChatCommandHandler
 from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHandler
 from sophon_hosting.channels.inbound.edits import EditHandler
+from sophon_hosting.channels.inbound.expected_texts import ANSWER_NOT_EDITED, ExpectedTexts
 from sophon_hosting.channels.inbound.group_history import GroupHistory
 from sophon_hosting.channels.inbound.inbound_options import InboundOptions
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, is_quick
@@ -71,12 +77,24 @@ class InboundHandler:
         undelivered: UndeliveredAnswers,
         receipts: DeliveryReceiptHandler,
         options: InboundOptions,
+        profiles: ChatProfiles,
         reads_voice: bool = False,
     ) -> None:
         store, clock = host.services.store, host.services.clock
         self._channel, self._policy, self._chat_state = channel, policy, chat_state
         self._writer, self._approval_prompts, self._undelivered = writer, approval_prompts, undelivered
-        self._commands = ChatCommandHandler(host, chat_state, approval_prompts, writer, undelivered)
+        self.edit_dialogues = EditDialogues(host, channel, chat_state, writer, approval_prompts)
+        self._expected = ExpectedTexts(
+            channel,
+            store,
+            chat_state=chat_state,
+            prompts=approval_prompts,
+            dialogues=self.edit_dialogues,
+            writer=writer,
+        )
+        self._commands = ChatCommandHandler(
+            host, chat_state, approval_prompts, writer, undelivered, profiles, self.edit_dialogues
+        )
         self.identities = IdentityLinks(
             channel,
             store,
@@ -93,7 +111,10 @@ class InboundHandler:
             writer=writer,
             record_ignored=history.record,
         )
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history)
+        reactions = AckReactions(channel, options.ack_reaction)
+        self._acceptor = MessageAcceptor(
+            host, channel, chat_state, writer, MessageLookup(store), history, profiles, reactions
+        )
         self.media_groups = MediaGroupAssembler(
             channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
         )
@@ -169,14 +190,17 @@ class InboundHandler:
         admission = await self._admission.admit(message, mentioned=mentioned)
         if admission.decision == "let_in":
             identified = replace(message, person=admission.person, location=admission.location)
-            if _command_of(message) is None:
+            if await self._chat_state.was_taken(message.external_id):
+                await self._reply_to_edit(edit, identified, ANSWER_NOT_EDITED)
+            elif _command_of(message) is None:
                 await self._edits.handle(replace(edit, message=identified))
             else:  # the first version may have been executed
-                name = f"edit:{self._channel.name}:{self._channel.account}:{edit.external_id}"
-                await self._writer.write_reply(
-                    identified.location, identified.person, name, EDITED_COMMAND_MESSAGE, message.message_id
-                )
+                await self._reply_to_edit(edit, identified, EDITED_COMMAND_MESSAGE)
         await self._chat_state.mark_processed(edit.external_id)
+
+    async def _reply_to_edit(self, edit: MessageEdited, message: InboundMessage, text: str) -> None:
+        name = f"edit:{self._channel.name}:{self._channel.account}:{edit.external_id}"
+        await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
 
     async def _handle_messages(self, messages: Sequence[InboundMessage]) -> None:
         try:
@@ -194,6 +218,7 @@ class InboundHandler:
         admitted = await self._admission.admit_messages(await self._without_processed(messages))
         for location, person in dict.fromkeys((message.location, message.person) for message in admitted):
             await self._undelivered.announce(location, person)
+        admitted = await self._expected.take(admitted)
         grouped = [self.media_groups.assign_quick_group(message) for message in admitted]
         for _, together in groupby(grouped, is_quick):  # what is not joined must not overtake what is
             await self._store_together(list(together))
@@ -243,10 +268,15 @@ class InboundHandler:
             if message.location.kind == "direct":
                 await self._reply(identified, OTHER_BOT_MESSAGE.format(name=command.bot_name))
             return
+        if not command.is_known and await self._expected.take_one(identified):
+            return  # a value such as /tmp
         session = await self._chat_state.find_session(identified.location, identified.person)
         may_decide = self._policy.is_approver(identified.person)
         reply = await self._commands.execute(ChatCommandRequest(command, identified, session, may_decide))
-        await self._reply(identified, reply)
+        if reply:
+            await self._reply(identified, reply)
+        else:  # the command has written into the chat
+            await self._chat_state.mark_processed(message.external_id)
 
     async def _reply(self, message: InboundMessage, text: str) -> None:
         """Answer a command, which is processed then."""
@@ -271,9 +301,16 @@ class InboundHandler:
         if admission.decision != "let_in":
             return MAY_NOT_WRITE_NOTE
         identified = replace(press, person=admission.person, location=admission.location)
-        note = await self._approval_prompts.decide_by_press(identified)
-        if not self._channel.supports_press_notes and not note.startswith(tuple(VERDICT_MARKS.values())):
-            # A decision is shown in the chat anyway; a press without effect must be reported there too.
+        pressed = parse_callback_data(press.data)
+        is_editing = pressed is not None and pressed.verdict in ("edit", "cancel", "field")
+        if pressed is not None and is_editing:
+            note = await self.edit_dialogues.press(pressed, identified.person, identified.location, press.external_id)
+            is_shown = note.startswith(WRITE_NOTE)  # the question is in the chat
+        else:
+            note = await self._approval_prompts.decide_by_press(identified)
+            is_shown = note.startswith(tuple(VERDICT_MARKS.values()))  # a decision is shown in the chat anyway
+        if not is_shown and (is_editing or not self._channel.supports_press_notes):
+            # A press without effect must be reported there too.
             name = f"pressed:{self._channel.name}:{self._channel.account}:{press.external_id}"
             await self._writer.write_reply(identified.location, identified.person, name, note)
         return note

@@ -30,6 +30,7 @@ def message_to_json(message: InboundMessage) -> dict[str, Any]:
         "shared": tuple(asdict(text) for text in message.shared),
         "unreadable": message.unreadable,
         "edited": message.is_edited,
+        "reply_to": message.reply_to_message_id,
     }
 
 
@@ -56,6 +57,7 @@ def message_from_json(data: Mapping[str, Any]) -> InboundMessage:
         shared=tuple(SharedText(**text) for text in data.get("shared", ())),
         unreadable=data.get("unreadable", ""),
         is_edited=data.get("edited", False),
+        reply_to_message_id=data.get("reply_to", ""),
     )
 
 

@@ -79,7 +79,7 @@ def _handle_line(chat: Chat, line: str, output: PromptOutput, handle_command: Sl
     try:
         output.write_lines(handle_command(*command))
     except RunTurn as again:
-        return chat.run_turn(again.text)
+        return again.run()
     except SophonError as error:
         for each in error_lines(error):
             chat.frontend.write_error(each)

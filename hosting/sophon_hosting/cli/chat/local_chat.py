@@ -2,15 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from sophon.attachment_inspection import check_attachment_count, inspect_file
+from sophon.attachments import Attachment
 from sophon.errors import NotFound, SophonError
-from sophon.messages import Response
+from sophon.messages import Message, Response
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER
 from sophon.security import describe_error
 from sophon.services import Services
+from sophon.skills.skill_package import SkillPackage
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
@@ -31,6 +34,8 @@ class LocalChat:
         self.services = services
         self.choices = choices
         self.frontend = front
+        self.attached: list[Attachment] = []
+        """Files of the next message."""
         self._runner = runner
         self._pipeline = build_pipelines(services)
         # Whoever has this terminal is an operator; with four eyes they still need another one.
@@ -38,14 +43,17 @@ class LocalChat:
             frozenset((LOCAL_USER,)), four_eyes=services.settings.approval.four_eyes
         )
 
-    def run_turn(self, text: str) -> int:
+    def run_turn(self, text: str, attachments: Sequence[Attachment] | None = None) -> int:
         """Run one turn and return its exit code; failure or cancellation has been reported on return.
 
-        Raises KeyboardInterrupt, and only if the program was asked to exit.
+        Its files are those that are attached, unless others are given. Raises KeyboardInterrupt, and only if the
+        program was asked to exit.
         """
+        if attachments is None:
+            attachments, self.attached = self.attached, []
         self.frontend.renderer.start_turn()
         try:
-            response = self._runner.run(self._run_chain(text))
+            response = self._runner.run(self._run_chain(text, attachments))
         except Exception as error:  # noqa: BLE001 - the outermost layer of a turn: reports, and the next turn may run
             return self._report_failure(error)
         except KeyboardInterrupt:
@@ -55,6 +63,16 @@ class LocalChat:
             return EXIT_INTERRUPTED
         self._finish_turn(response)
         return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
+
+    def attach(self, name: str, content: bytes) -> None:
+        """Store a file for the next message of the session. Raises InputError for one that messages may not have."""
+        self.attached.append(self.run_coroutine(self._store_file(name, content)))
+
+    def find_callable_skills(self) -> Mapping[str, SkillPackage]:
+        """Return the skills that a person may call by `/name`."""
+        if self.services.skills is None:
+            return {}
+        return {name: each for name, each in self.services.skills.read().enabled.items() if each.is_callable}
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine outside of any turn on the same event loop."""
@@ -67,8 +85,8 @@ class LocalChat:
         except NotFound:
             return 0
 
-    def branch_before_last_message(self, branch_id: str) -> str:
-        """Go to a new branch of the session, which ends before its last message, and return the text of that message.
+    def branch_before_last_message(self, branch_id: str) -> Message:
+        """Go to a new branch of the session, which ends before its last message, and return that message.
 
         Raises NotFound if there is none.
         """
@@ -79,7 +97,7 @@ class LocalChat:
             raise NotFound("message", "of yours")
         self.run_coroutine(sessions.fork(self.choices.session, branch_id, upto=last.seq - 1, branch=True))
         self.choices.session = branch_id
-        return last.message.content
+        return last.message
 
     def is_last_turn_unfinished(self) -> bool:
         """Return whether the last turn has neither an answer nor an outcome, because the program ended during it."""
@@ -90,9 +108,29 @@ class LocalChat:
         last = tail[-1].message if tail else None
         return last is not None and (last.role != "assistant" or bool(last.tool_calls))
 
-    async def _run_chain(self, text: str) -> Response:
+    async def _store_file(self, name: str, content: bytes) -> Attachment:
+        services, settings = self.services, self.services.settings.attachments
+        check_attachment_count(len(self.attached) + 1, settings)
+        attachment = inspect_file(content, name, services.clock.new_id(), settings, services.gateway.tokens.count_text)
+        store, most = services.store.attachments, settings.max_total_bytes
+        await store.add(attachment, content, owner=LOCAL_USER, max_total_bytes=most)
+        return attachment
+
+    async def _link_files(self, attachments: Sequence[Attachment]) -> None:
+        """Give files to the session: its turns may read only those that it has."""
+        store = self.services.store
+        await store.sessions.get_or_create(self.choices.session, LOCAL_USER)
+        for each in attachments:
+            content = await store.attachments.read(each.id)
+            if content is not None:
+                await store.attachments.add(each, content, owner=LOCAL_USER, session_id=self.choices.session)
+
+    async def _run_chain(self, text: str, attachments: Sequence[Attachment]) -> Response:
+        if attachments:
+            await self._link_files(attachments)
         ctx = self.services.turn(
             text,
+            attachments=attachments,
             session_id=self.choices.session,
             stream=self.choices.stream,
             model=self.choices.model,

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -54,11 +54,21 @@ class RemoteTurnClient:
         await connection.open()
         await connection.close()
 
-    async def run_turn(self, text: str, choices: TurnChoices) -> Response:
-        """Send a message and return the response of its turn. Raises HostError.
+    async def run_turn(self, text: str, choices: TurnChoices, attachments: Sequence[str] = ()) -> Response:
+        """Send a message with uploaded files and return the response of its turn. Raises HostError.
 
         A cancellation of this coroutine cancels the task on the host.
         """
+        payload = {"content": text, **_choices_payload(choices)}
+        if attachments:
+            payload["attachments"] = list(attachments)
+        return await self._run("send_message", payload, choices)
+
+    async def regenerate(self, task_id: str, choices: TurnChoices) -> Response:
+        """Have the message of a task answered again, in a new branch, which becomes the session. Raises HostError."""
+        return await self._run("regenerate", {"task_id": task_id, **_choices_payload(choices)}, choices)
+
+    async def _run(self, event: str, payload: Mapping[str, Any], choices: TurnChoices) -> Response:
         connection = HostConnection(
             self._url, self._auth, on_disconnect=lambda: self._write_notice("connection lost; reconnecting")
         )
@@ -66,8 +76,8 @@ class RemoteTurnClient:
         large_fields = LargeFieldLoader(self._url, self._token)
         task_id = ""
         try:
-            accepted = await connection.send_message(_send_message_payload(text, choices))
-            task_id = accepted["task_id"]
+            accepted = await connection.send_message(payload, event)
+            task_id, choices.session = accepted["task_id"], str(accepted["session_id"])
             return await self._follow_events(connection, large_fields, task_id)
         except asyncio.CancelledError:
             if task_id:
@@ -163,9 +173,12 @@ class NewEventFilter:
         return event
 
 
-def _send_message_payload(text: str, choices: TurnChoices) -> Mapping[str, Any]:
-    """Return the payload; its `client_message_id` lets it be sent again if the connection is lost before the answer."""
-    payload: dict[str, Any] = {"content": text, "session_id": choices.session, "stream": choices.stream}
+def _choices_payload(choices: TurnChoices) -> dict[str, Any]:
+    """Return the options of a message.
+
+    The `client_message_id` lets it be sent again if the connection is lost before the answer.
+    """
+    payload: dict[str, Any] = {"session_id": choices.session, "stream": choices.stream}
     payload["client_message_id"] = secrets.token_hex(10)
     if choices.model is not None:
         payload["model"] = choices.model

@@ -9,11 +9,18 @@ from sophon.lazy_dataclass import dataclass
 from sophon.preferences import Preferences
 from sophon.principals import LOCAL_USER
 from sophon.turn_options import parse_planning_mode
+from sophon_hosting.cli.chat.attached_files import describe_attached, read_attached_file
 from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.cli.chat.preferences_command import run_preferences_command
+from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+
+def describe_skill_call(name: str, hint: str) -> str:
+    """Return how a skill is called, for the help."""
+    return to_single_line(f"/{name} {hint}".rstrip(), 60)
 
 
 class QuitChat(Exception):
@@ -21,11 +28,11 @@ class QuitChat(Exception):
 
 
 class RunTurn(Exception):
-    """Raised by `/regenerate`: run a turn with the message `text`."""
+    """Raised by commands that run a turn: `run` does it and returns its exit code."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        super().__init__(text)
+    def __init__(self, run: Callable[[], int]) -> None:
+        self.run = run
+        super().__init__()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,8 @@ def parse_slash_command(line: str) -> tuple[str, str] | None:
 def run_slash_command(chat: LocalChat, name: str, argument: str) -> list[str]:
     """Run a slash command and return the lines to show. Raises QuitChat, RunTurn, SophonError."""
     command = SLASH_COMMANDS.get(ALIASES.get(name, name))
+    if command is None and name in chat.find_callable_skills():
+        raise RunTurn(lambda: chat.run_turn(f"/{name} {argument}".rstrip()))
     if command is None:
         near = difflib.get_close_matches(name, SLASH_COMMANDS, n=2) or ["help"]
         raise NotFound("command", f"/{name}", [f"/{each}" for each in near])
@@ -58,6 +67,8 @@ def run_slash_command(chat: LocalChat, name: str, argument: str) -> list[str]:
 def _help(chat: LocalChat, argument: str) -> list[str]:
     width = max(len(each.usage) for each in SLASH_COMMANDS.values()) + 2
     lines = [f"  {each.usage:<{width}}{each.help}" for each in SLASH_COMMANDS.values()]
+    skills = chat.find_callable_skills().values()
+    lines += [f"  {describe_skill_call(each.name, each.argument_hint):<{width}}{each.description}" for each in skills]
     return [*lines, "  Ctrl-C cancels a turn; answer an approval prompt with approve, reject or edit."]
 
 
@@ -111,7 +122,14 @@ def _regenerate(chat: LocalChat, argument: str) -> list[str]:
     if argument:
         chat.services.gateway.find(argument)
         chat.choices.model = argument
-    raise RunTurn(chat.branch_before_last_message(new_session_id(chat)))
+    last = chat.branch_before_last_message(new_session_id(chat))
+    raise RunTurn(lambda: chat.run_turn(last.content, last.attachments))
+
+
+def _attach(chat: LocalChat, argument: str) -> list[str]:
+    if argument:
+        chat.attach(*read_attached_file(argument))
+    return describe_attached(chat.attached)
 
 
 class _LocalPreferences:
@@ -155,6 +173,7 @@ SLASH_COMMANDS: Mapping[str, SlashCommand] = {
     "model": SlashCommand("/model [NAME]", "show the model, or choose one", _model),
     "planning": SlashCommand("/planning [MODE]", "show or set it: Auto, LlmDecides, Always, Never", _planning),
     "regenerate": SlashCommand("/regenerate [MODEL]", "answer the last message again, in a new branch", _regenerate),
+    "attach": SlashCommand("/attach [FILE]", "send a file with the next message, or list those to be sent", _attach),
     "preferences": SlashCommand("/preferences [NAME VALUE]", "show or set how you want to be answered", _preferences),
     "quit": SlashCommand("/quit", "leave the chat; the end of the input does too", _quit),
 }

@@ -39,13 +39,12 @@ from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.group_checks import check_processes
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
 from sophon_hosting.cli.doctor.memory_checks import check_memory_index
-from sophon_hosting.cli.doctor.queue_checks import check_queue, check_roles
+from sophon_hosting.cli.doctor.queue_checks import check_queue
 from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox, check_sandbox_paths
 from sophon_hosting.cli.doctor.start_checks import check_address, check_start
 from sophon_hosting.cli.doctor.vault_checks import check_credentials
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import COMMAND_TOOL
-from sophon_hosting.leadership.host_registry import list_live_hosts
 from sophon_hosting.rendering.value_formatting import format_count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -132,14 +131,13 @@ async def _check_store(services: Services) -> list[DoctorFinding]:
         store = await check_store(services)
         if store.grade == "failed":
             return [store, *await _check_engines(services, 1)]
-        hosts = await list_live_hosts(services.store.leases)
+        processes, count = await check_processes(services)
         return [
             store,
-            *await check_processes(services),
-            *check_roles(services, hosts),
+            *processes,
             await check_memory_index(services),
             *await check_automation(services),
-            *await _check_engines(services, len(hosts)),
+            *await _check_engines(services, count),
             *await check_queue(services),
         ]
     finally:

@@ -1,4 +1,4 @@
-"""`sophon goals`: list, show and create goals; pause, resume and cancel them."""
+"""`sophon goals`: list, show, create and delete goals; pause, resume and cancel them."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -6,20 +6,23 @@ from typing import Annotated
 import typer
 
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.rendering.control_characters import to_single_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 GoalArgument = Annotated[str, typer.Argument(metavar="GOAL", help="The id of a goal; `sophon goals list` shows them.")]
 
 SHOWN_CHARACTERS = 200
+NOTHING = "nothing was deleted"
 
 
 @app.callback()
 def goals() -> None:
-    """List, show and create goals; pause, resume and cancel them."""
+    """List, show, create and delete goals; pause, resume and cancel them."""
 
 
 @app.command("list")
@@ -92,6 +95,16 @@ def resume(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as
 def cancel(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Cancel a goal for good; its running steps are stopped."""
     _write_change(open_host_client(ctx.obj, url).change_goal(goal, "cancel"), as_json=as_json)
+
+
+@app.command()
+def delete(ctx: typer.Context, goal: GoalArgument, yes: YesOption = False, url: HostUrlOption = None) -> None:
+    """Delete a goal after confirmation, with the sessions that it works in; its running steps are stopped."""
+    client = open_host_client(ctx.obj, url)
+    title = to_single_line(str(client.get_goal(goal)["title"]))
+    confirm(f"Delete the goal {goal}, {title!r}, with everything that it has done?", yes=yes, otherwise=NOTHING)
+    client.delete_goal(goal)
+    write_lines([f"The goal {goal} was deleted."])
 
 
 def _write_change(row: JsonRow, *, as_json: bool) -> None:

@@ -1,6 +1,5 @@
 """`sophon sessions`: list, search, show, rename, copy, export and delete stored sessions."""
 
-import json
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -11,14 +10,13 @@ import typer
 from sophon.clock import SystemClock
 from sophon.errors import InputError
 from sophon.principals import LOCAL_USER
-from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_table
 from sophon_hosting.client_api.serialization import message_hit_to_json
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES, read_export
 from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
@@ -102,14 +100,7 @@ def export(
     if output is None:
         write_json(document)
         return
-    try:
-        with open_new_private_file(output) as file:
-            json.dump(document, file, indent=2, default=str)
-            file.write("\n")
-    except FileExistsError:
-        raise InputError(f"{output} exists already; choose another name") from None
-    except OSError as error:
-        raise InputError(f"{output} cannot be written: {error.strerror}") from error
+    write_new_json_file(output, document)
 
 
 @app.command("import")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from typer.core import TyperGroup
 from sophon.errors import SophonError
 from sophon.messages import Usage
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_table
 from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
@@ -28,7 +29,7 @@ class TraceGroup(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Insert the name of the default command unless one is named. typer does not export the type of `ctx`."""
-        return super().parse_args(ctx, args if args[:1] in (["show"], ["replay"]) else ["show", *args])
+        return super().parse_args(ctx, args if args[:1] in (["show"], ["replay"], ["export"]) else ["show", *args])
 
 
 app = typer.Typer(cls=TraceGroup, rich_markup_mode=None, add_completion=False)
@@ -103,6 +104,21 @@ def replay(
         write_json(found)
     else:
         write_lines(format_comparison(found, None if full else LINE_CHARACTERS))
+
+
+@app.command()
+def export(
+    ctx: typer.Context,
+    task: Annotated[str, typer.Argument(metavar="TASK")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a new file.")] = None,
+    url: HostUrlOption = None,
+) -> None:
+    """Write a trace as JSON of OTLP, which OpenTelemetry collectors and trace viewers import."""
+    document = open_host_client(ctx.obj, url).export_trace(task)
+    if output is None:
+        write_json(document)
+    else:
+        write_new_json_file(output, document)
 
 
 def _list_traces(host: HostClient, session: str | None, limit: int, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import protect_process
-from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings
+from sophon_hosting.cli.server_settings import create_store_lease, load_server_settings_with_layers
 from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import bind_address, tune_garbage_collector
@@ -39,12 +39,13 @@ def worker(ctx: typer.Context, log: LogFormatOption = None, health_port: HealthP
 
 def run_worker(options: GlobalOptions, log: str | None = None, health_port: int | None = None) -> int:
     """Run the command and return its exit code. Raises SophonError for errors at start."""
-    settings = load_server_settings(options, log)
+    loaded = load_server_settings_with_layers(options, log)
+    settings = loaded.settings
     configure_allocator(os.environ)
     services = create_services(options, settings)
     warnings = report_startup_warnings(settings, options, os.environ)
     warnings += [f"  {warning}" for warning in protect_process(services)]
-    site = WorkerServer(services, os.environ)
+    site = WorkerServer(services, os.environ, loaded=loaded)
     trimmer = create_memory_trimmer(lambda: site.host.running_turns > 0, services.clock)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
         address = None if health_port is None else bind_address(settings.hub.host, health_port)

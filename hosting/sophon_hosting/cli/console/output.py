@@ -5,8 +5,11 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sophon.errors import InputError
+from sophon.private_files import open_new_private_file
 from sophon_hosting.rendering.control_characters import escape_control_characters, to_single_line
 
 if TYPE_CHECKING:
@@ -37,6 +40,18 @@ def create_console(*, error: bool = False) -> "Console":
 def write_json(value: object) -> None:
     """Write one JSON document to standard output, in ASCII, which every encoding can represent."""
     sys.stdout.write(json.dumps(value, indent=2, default=str) + "\n")
+
+
+def write_new_json_file(path: Path, value: object) -> None:
+    """Write one JSON document to a new file that only its owner may read. Raises InputError."""
+    try:
+        with open_new_private_file(path) as file:
+            json.dump(value, file, indent=2, default=str)
+            file.write("\n")
+    except FileExistsError:
+        raise InputError(f"{path} exists already; choose another name") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def write_lines(lines: Iterable[str]) -> None:

@@ -1,7 +1,12 @@
-"""Check of `sophon doctor` on the live processes that share the store and a queue."""
+"""Checks of `sophon doctor` on the live processes that share the store and a queue: each once, then the group."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+import socket
+from collections.abc import Callable, Iterator, Sequence
 
+import httpx
+
+from sophon._version import __version__
 from sophon.errors import StoreError
 from sophon.services import Services
 from sophon_hosting.cli.doctor.findings import DoctorFinding
@@ -9,26 +14,76 @@ from sophon_hosting.leadership.fingerprint import compute_fingerprint, list_diff
 from sophon_hosting.leadership.group_lines import list_hosts
 from sophon_hosting.leadership.host_registry import HostDescription, list_live_hosts
 
+READY_SECONDS = 5.0
+"""Time limit of asking a process whether it is ready: longer than each of its own checks takes."""
+
 SAME_SETTINGS_FIX = (
     "give all processes the same settings, apart from Hub, Logging, Store and Telemetry, and restart them"
 )
+SAME_VERSION_FIX = "complete the update: restart it with this version"
+ANSWER_FIX = "see its log; restart it if it hangs"
+
+FindAnswerProblem = Callable[[str], str]
+"""Returns why the process at an address does not answer as it should; "" if it does."""
 
 
-async def check_processes(services: Services) -> Sequence[DoctorFinding]:
-    """Report each live process of a group, and those whose settings differ from these. The store must be open."""
+async def check_processes(services: Services) -> tuple[Sequence[DoctorFinding], int]:
+    """Return the findings about the live processes of a group, and how many there are. The store must be open."""
     try:
         hosts = await list_live_hosts(services.store.leases)
+        schema = (await services.store.maintenance.read_schema()).known
     except StoreError as error:
-        return [DoctorFinding("processes", str(error), "failed", "repair the store")]
-    return list(_report(services, hosts))
+        return [DoctorFinding("processes", str(error), "failed", "repair the store")], 1
+    found = await asyncio.to_thread(
+        lambda: [*judge_processes(services, hosts, schema, find_answer_problem), *check_roles(services, hosts)]
+    )
+    return found, len(hosts)
 
 
-def _report(services: Services, hosts: Sequence[HostDescription]) -> Iterator[DoctorFinding]:
-    own = compute_fingerprint(services.settings)
+def judge_processes(
+    services: Services, hosts: Sequence[HostDescription], schema: str, find_problem: FindAnswerProblem
+) -> Iterator[DoctorFinding]:
+    """Yield a finding per process: whether it answers, and what of it differs from this one.
+
+    Only a process of this machine is asked: the address of another one may not be reachable from here.
+    """
+    own, machine = compute_fingerprint(services.settings), socket.gethostname()
     for host, line in zip(hosts, list_hosts(hosts), strict=True):
-        different = list_differences(own, host.settings)
-        if different:
+        problem = find_problem(host.address) if host.address and host.machine == machine else ""
+        if problem:
+            yield DoctorFinding("processes", f"{line}; {problem}", "failed", ANSWER_FIX)
+        elif host.version != __version__ or (host.schema and host.schema != schema):
+            text = f"{line}; Sophon {host.version}, schema {host.schema}; here Sophon {__version__}, schema {schema}"
+            yield DoctorFinding("processes", text, "warning", SAME_VERSION_FIX)
+        elif different := list_differences(own, host.settings):
             text = f"{line}; other settings than here: {', '.join(different)}"
             yield DoctorFinding("processes", text, "warning", SAME_SETTINGS_FIX)
         else:
             yield DoctorFinding("processes", f"{line}; leads {', '.join(host.duties) or 'nothing'}")
+
+
+def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterator[DoctorFinding]:
+    """Warn if a group has no live process, or none that runs turns, or none that answers clients. Pure."""
+    if services.settings.queue.backend == "Memory":
+        return
+    if not hosts:
+        yield DoctorFinding("processes", "no process of this group is running", "warning", "start `sophon serve`")
+        return
+    roles = [each.role for each in hosts]
+    if all(role == "hub" for role in roles):
+        yield DoctorFinding("processes", "none of them runs turns", "warning", "start `sophon worker`")
+    if all(role == "worker" for role in roles):
+        yield DoctorFinding("processes", "none of them answers clients", "warning", "start `sophon serve`")
+
+
+def find_answer_problem(address: str) -> str:
+    """Ask the host at an address whether it is ready; return why it is not, or "". Sends no token."""
+    try:
+        response = httpx.get(f"{address}/readyz", timeout=READY_SECONDS, trust_env=False)
+        checks = response.json()["checks"]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        return f"it does not answer: {str(error) or type(error).__name__}"
+    if response.status_code == 200:
+        return ""
+    wrong = [f"{name}: {result}" for name, result in checks.items() if result != "ok"]
+    return f"it is not ready: {'; '.join(wrong)}"

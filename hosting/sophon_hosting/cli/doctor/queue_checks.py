@@ -1,12 +1,11 @@
-"""Checks of `sophon doctor` on a shared queue: who puts and takes, tasks that wait, dead letters."""
+"""Checks of `sophon doctor` on a shared queue: tasks that wait, dead letters."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from sophon.errors import SophonError
 from sophon.services import Services
 from sophon_hosting.cli.doctor.findings import DoctorFinding
-from sophon_hosting.leadership.host_registry import HostDescription
 from sophon_hosting.queue.contract import QueueStatistics
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.rendering.value_formatting import format_count
@@ -21,24 +20,6 @@ OLD_SECONDS = 300.0
 """Waiting time of a task from which on it is told."""
 
 DEAD_FIX = "`sophon queue dead` lists them with the reason, `sophon queue retry` runs one again"
-
-
-def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterator[DoctorFinding]:
-    """Warn if no live process of a group runs turns, or none answers clients, or if their versions differ. Pure."""
-    if services.settings.queue.backend == "Memory":
-        return
-    if not hosts:
-        yield DoctorFinding("processes", "no process of this group is running", "warning", "start `sophon serve`")
-        return
-    roles = [each.role for each in hosts]
-    if all(role == "hub" for role in roles):
-        yield DoctorFinding("processes", "none of them runs turns", "warning", "start `sophon worker`")
-    if all(role == "worker" for role in roles):
-        yield DoctorFinding("processes", "none of them answers clients", "warning", "start `sophon serve`")
-    versions = sorted({each.version for each in hosts})
-    if len(versions) > 1:
-        text = f"they have different versions: {', '.join(versions)}"
-        yield DoctorFinding("processes", text, "warning", "complete the update")
 
 
 async def check_queue(services: Services) -> list[DoctorFinding]:

@@ -46,6 +46,10 @@ class HostClient(Protocol):
         """Return the trace of a task; None if it has none."""
         ...
 
+    def export_trace(self, task_id: str) -> JsonRow:
+        """Return the trace of a task as JSON of OTLP."""
+        ...
+
     def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
         """Replay a turn of the user's own without effects, and return both side by side."""
         ...
@@ -86,6 +90,10 @@ class HostClient(Protocol):
 
     def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
         """Pause, resume or cancel a goal and return it."""
+        ...
+
+    def delete_goal(self, goal_id: str) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in."""
         ...
 
     def list_sub_agents(self) -> Sequence[JsonRow]:

@@ -74,6 +74,10 @@ class HttpHostClient:
                 raise
             return None
 
+    def export_trace(self, task_id: str) -> JsonRow:
+        """Return the trace of a task as JSON of OTLP."""
+        return self._request("GET", f"/api/traces/{_path_segment(task_id)}", query={"format": "otlp"})
+
     def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
         """Replay a turn of the user's own without effects, and return both side by side."""
         body = {name: value for name, value in (("chain", chain), ("model", model)) if value is not None}
@@ -126,6 +130,10 @@ class HttpHostClient:
     def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
         """Pause, resume or cancel a goal and return it."""
         return self._request("POST", f"/api/goals/{_path_segment(goal_id)}/{change}")
+
+    def delete_goal(self, goal_id: str) -> None:
+        """Cancel a goal, and delete it with the sessions that it works in."""
+        self._request("DELETE", f"/api/goals/{_path_segment(goal_id)}")
 
     def list_sub_agents(self) -> Sequence[JsonRow]:
         """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
@@ -187,6 +195,21 @@ class HttpHostClient:
         """Replace the preferences of the user of the token, and return what the host has stored."""
         return self._parse_preferences(self._request("PUT", "/api/preferences", preferences.to_json()))
 
+    def find_last_task(self, session_id: str) -> str | None:
+        """Return the id of the newest task of a session; None without one."""
+        found = self.list_tasks(session_id=session_id, limit=1)
+        return str(found[0]["task_id"]) if found else None
+
+    def upload_file(self, name: str, content: bytes) -> JsonRow:
+        """Store a file for a message, and return what the host knows of it."""
+        query = {"name": name}
+        answer = self._request("POST", "/api/attachments", query=query, content=content)
+        return cast(JsonRow, answer["attachment"])
+
+    def list_callable_skills(self) -> Sequence[JsonRow]:
+        """Return the skills that a person may call by `/name`."""
+        return [each for each in self._get_items("/api/skills", {}) if each["enabled"] and each.get("callable")]
+
     def forget_person(self, person: str) -> JsonRow:
         """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
         return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
@@ -236,15 +259,18 @@ class HttpHostClient:
         body: Mapping[str, Any] | None = None,
         query: Mapping[str, str] | None = None,
         *,
+        content: bytes | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> JsonRow:
+        headers = self._headers if content is None else {**self._headers, "Content-Type": "application/octet-stream"}
         try:
             response = httpx.request(
                 method,
                 self._url + path,
                 json=body,
+                content=content,
                 params=query,
-                headers=self._headers,
+                headers=headers,
                 timeout=timeout_seconds,
                 trust_env=False,
             )

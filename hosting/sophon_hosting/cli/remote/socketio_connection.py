@@ -101,14 +101,15 @@ class HostConnection:
                 await self._wait_for_reconnection(error)
         return await self.call(event, payload)
 
-    async def send_message(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Send a message, again with the same key if no answer arrived, and follow its session. Raises HostError.
+    async def send_message(self, payload: Mapping[str, Any], event: str = "send_message") -> Mapping[str, Any]:
+        """Send a message, or with another event a request to answer one again, and follow its session.
 
-        The host may have got the message before the connection was lost, and its task may have ended meanwhile: then
-        nothing more is sent live, so what was missed is replayed.
+        It is sent again with the same key if no answer arrived. The host may have got it before the connection was
+        lost, and its task may have ended meanwhile: then nothing more is sent live, so what was missed is replayed.
+        Raises HostError.
         """
         connections = self._connections
-        accepted = await self.call_until_answered("send_message", payload)
+        accepted = await self.call_until_answered(event, payload)
         self.session_id = str(accepted["session_id"])
         if self._connections != connections:
             await self._replay_before_live(self.session_id)

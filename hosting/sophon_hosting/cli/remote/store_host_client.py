@@ -22,7 +22,7 @@ from sophon_hosting.cli.bootstrap import run_with_store
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_client import GoalChange, JsonRow
-from sophon_hosting.cli.remote.stored_goals import find_goal_owner
+from sophon_hosting.cli.remote.stored_goals import delete_stored_goal, find_goal_owner
 from sophon_hosting.cli.remote.stored_schedules import (
     add_stored_schedule,
     change_stored_schedule,
@@ -43,6 +43,7 @@ from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
+from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
@@ -133,6 +134,18 @@ class StoreHostClient:
         async def read(store: Store) -> JsonRow | None:
             found = await store.traces.find(task_id)
             return None if found is None else trace_to_json(found)
+
+        return self._run(read)
+
+    def export_trace(self, task_id: str) -> JsonRow:
+        """Return the trace of a task as JSON of OTLP. Raises NotFound."""
+
+        async def read(store: Store) -> JsonRow:
+            found = await store.traces.find(task_id)
+            if found is None:
+                raise NotFound("trace", task_id)
+            providers = {each.id: each.type.lower() for each in self._settings.providers}
+            return trace_to_otlp_json(found, service_name=self._settings.telemetry.service_name, providers=providers)
 
         return self._run(read)
 
@@ -262,6 +275,15 @@ class StoreHostClient:
         row = self._run(write)
         write_notice(DEFERRED_GOAL_NOTICE)
         return row
+
+    def delete_goal(self, goal_id: str) -> None:
+        """Delete a goal with the sessions that it works in. Raises NotFound."""
+
+        async def write(store: Store) -> None:
+            goal = await self._goal_commands(store).find(goal_id, None)
+            await delete_stored_goal(store, goal)
+
+        self._run(write)
 
     def _goal_commands(self, store: Store) -> GoalCommands:
         return GoalCommands(store, SystemClock(), self._settings.goals, StoredEvents())

@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from sophon.errors import InputError, NotFound
-from sophon.events import SessionChanged
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSummary
 from sophon.turn_options import parse_planning_mode
@@ -96,11 +95,9 @@ class SessionOperations(UserAccess):
         return await self._publish_change(session_id, stored_id)
 
     async def _publish_change(self, session_id: str, stored_id: str) -> SessionSummary:
-        """Tell the clients of a session and of its branches what is shown of it now; return it."""
+        """Tell all clients who may see a session and its branches what is shown of it now; return it."""
         for each in await self.store.sessions.list_family(stored_id):
-            self.host.event_bus.emit(
-                SessionChanged(session_id=each.id, title=each.shown_title, pinned=each.pinned, archived=each.archived)
-            )
+            self.host.session_changes.publish(each)
         return await self.get_session(session_id)
 
     @by_session

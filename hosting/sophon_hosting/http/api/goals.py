@@ -1,4 +1,4 @@
-"""`/api/goals`: list, show and create goals; pause, resume and cancel them. Users have their own, operators all."""
+"""`/api/goals`: list, show, create, change and delete goals. Users have their own, operators all."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -48,6 +48,7 @@ def goal_routes() -> list[web.RouteDef]:
         web.get("/api/goals", list_goals),
         web.post("/api/goals", create_goal),
         web.get("/api/goals/{goal_id}", get_goal),
+        web.delete("/api/goals/{goal_id}", delete_goal),
         web.post("/api/goals/{goal_id}/pause", pause_goal),
         web.post("/api/goals/{goal_id}/resume", resume_goal),
         web.post("/api/goals/{goal_id}/cancel", cancel_goal),
@@ -106,6 +107,15 @@ async def resume_goal(request: web.Request) -> web.Response:
 async def cancel_goal(request: web.Request) -> web.Response:
     """Cancel a goal; its running steps are stopped. Raises NotFound, IllegalTransition."""
     return await _change(request, lambda commands: commands.cancel)
+
+
+async def delete_goal(request: web.Request) -> web.Response:
+    """Cancel a goal, and delete it with the sessions that it works in. Raises NotFound, Busy."""
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require("Chat")
+    goal = await _commands(request).find(request.match_info["goal_id"], _owner(authorized_host))
+    await get_host(request).delete_goal(goal)
+    return json_response({"ok": True})
 
 
 async def _change(

@@ -127,6 +127,8 @@ def _skill_to_json(skill: SkillPackage) -> dict[str, Any]:
     return {
         "name": skill.name,
         "description": skill.description,
+        "callable": skill.is_callable,
+        "argument_hint": skill.argument_hint,
         "requires": [*skill.requires],
         "allowed_tools": None if skill.allowed_tools is None else [*skill.allowed_tools],
         "tools": [f"{skill.name}.{each.name}" for each in skill.manifest.tools] if skill.manifest is not None else [],

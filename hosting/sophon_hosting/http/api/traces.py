@@ -1,6 +1,6 @@
 """`/api/traces`: how turns went; users see their own, operators all. A replay asks another model or chain."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from aiohttp import web
 
@@ -19,6 +19,7 @@ from sophon_hosting.http.json_io import (
 )
 from sophon_hosting.replay.recorded_turn import find_turn_owner
 from sophon_hosting.replay.turn_replay import ReplayRequest
+from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 RECORDS_PER_READ: Final = 1000
 MAX_TURN_MESSAGES: Final = 1000
@@ -30,6 +31,12 @@ class TraceListQuery(RequestQuery):
     session_id: str | None = None
     limit: Annotated[int, ValueRules(ge=1, le=1000)] = 100
     everything: bool = False
+
+
+class TraceQuery(RequestQuery):
+    """Query of a trace: as the API has it, or as OTLP JSON for other trace viewers."""
+
+    format: Literal["json", "otlp"] = "json"
 
 
 class ReplayBody(RequestBody):
@@ -75,13 +82,21 @@ async def list_traces(request: web.Request) -> web.Response:
 
 async def get_trace(request: web.Request) -> web.Response:
     """Return the trace of a task. Raises NotFound."""
+    query = parse_query(request, TraceQuery)
     authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
     authorized_host.rights.require_scope("Read")
     host = get_host(request)
     found = host.find_live_trace(task_id) or await host.services.store.traces.find(task_id)
     if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)
-    return json_response(trace_to_json(authorized_host.to_client_trace(found)))
+    shown = authorized_host.to_client_trace(found)
+    if query.format == "json":
+        return json_response(trace_to_json(shown))
+    settings = host.services.settings
+    providers = {each.id: each.type.lower() for each in settings.providers}
+    document = trace_to_otlp_json(shown, service_name=settings.telemetry.service_name, providers=providers)
+    # The id of a task has no character that needs quotes.
+    return json_response(document, headers={"Content-Disposition": 'attachment; filename="trace.otlp.json"'})
 
 
 async def list_messages(request: web.Request) -> web.Response:

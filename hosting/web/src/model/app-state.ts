@@ -3,7 +3,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { download, getJson, ApiError, sendJson } from "../wire/http-api";
 import { loadLargeFields } from "../wire/large-texts";
 import { SocketConnection } from "../wire/socket";
-import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, ToolInfo, WireEvent } from "../wire/protocol";
+import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, SessionSummary, SkillInfo, ToolInfo, WireEvent } from "../wire/protocol";
 import { forgetToken, storeToken } from "../wire/token-storage";
 import { BranchRequests } from "./branches";
 import { canContinue, continuationMessage } from "./continuation";
@@ -36,6 +36,8 @@ export const sessionActivity = signal<ReadonlyMap<string, "running" | "waiting">
 export const chain = signal<ChainInfo | null>(null);
 export const providers = signal<readonly ProviderInfo[]>([]);
 export const tools = signal<ReadonlyMap<string, ToolInfo>>(new Map());
+/** The skills that a person may call from the message field. */
+export const callableSkills = signal<readonly SkillInfo[]>([]);
 /** A message about an error or a finished action, shown for some seconds. */
 export const notice = signal<(ErrorText & { isError: boolean }) | null>(null);
 /** Whether the dialog with the keyboard shortcuts is open. */
@@ -330,11 +332,13 @@ export async function refreshSessions(): Promise<void> {
 
 export async function refreshHost(): Promise<void> {
   try {
-    const [running, models, known] = await Promise.all([
+    const [running, models, known, skills] = await Promise.all([
       getJson<ChainInfo>("/api/chain"),
       getJson<{ items: ProviderInfo[] }>("/api/models"),
       getJson<{ items: ToolInfo[] }>("/api/tools"),
+      getJson<{ items: SkillInfo[] }>("/api/skills"),
     ]);
+    callableSkills.value = skills.items.filter((each) => each.callable && each.enabled);
     chain.value = running;
     providers.value = models.items;
     tools.value = new Map(known.items.map((tool) => [tool.name, tool]));
@@ -358,7 +362,7 @@ export async function refreshApprovals(): Promise<void> {
 function getOrCreateSession(id: string): LiveSession {
   let session = liveSessions.get(id);
   if (session === undefined) {
-    session = new LiveSession(id, () => (operatorSocket?.connected ? [chatSocket!, operatorSocket] : [chatSocket!]), handleSessionEvent);
+    session = new LiveSession(id, () => (operatorSocket?.connected ? [chatSocket!, operatorSocket] : [chatSocket!]), { onEvent: handleSessionEvent, onOpen: handleOpened });
     liveSessions.set(id, session);
   }
   return session;
@@ -366,7 +370,11 @@ function getOrCreateSession(id: string): LiveSession {
 
 function connectSockets(user: CurrentUser): void {
   chatSocket ??= new SocketConnection("/", {
-    onEvent: (event) => liveSessions.get(event.data.session_id)?.receive(event, chatSocket!),
+    onEvent: (event) => {
+      const open = liveSessions.get(event.data.session_id);
+      if (open === undefined) updateActivity(event); // what is shown of a conversation that is not open here
+      else open.receive(event, chatSocket!);
+    },
     onConnect: () => {
       connectionState.value = "open";
       rejoinOpenSessions();
@@ -396,6 +404,16 @@ function connectSockets(user: CurrentUser): void {
       onDisconnect: () => undefined,
     });
   }
+}
+
+/** Takes over the state of a session that was opened. */
+function handleOpened(session: LiveSession): void {
+  const unfinished = session.unfinishedTurns();
+  for (const { turn } of session.turns.value) sendQueue.removeDelivered(turn.id);
+  const isWaiting = unfinished.some(({ turn }) => turn.state === "waiting");
+  setActivity(session.id, isWaiting ? "waiting" : unfinished.length > 0 ? "running" : null);
+  if (isWaiting) void refreshApprovals();
+  usageVersion.value++;
 }
 
 /** Handles an event of a session that is open on this page. */
@@ -511,6 +529,12 @@ effect(() => {
   if (route.value.page !== "session") return;
   if (session.state.peek() === "new") void joinSession(session);
   else if (session.state.peek() === "open" && session.summary.peek() !== null) void session.loadSummary().catch(() => undefined); // further branches
+});
+
+// What went wrong on another page is no longer of interest; what navigation itself reports comes after it.
+effect(() => {
+  void route.value;
+  if (notice.peek()?.isError) notice.value = null;
 });
 
 effect(() => {

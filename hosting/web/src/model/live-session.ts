@@ -12,10 +12,19 @@ import { t } from "../text/translate";
 /** Records per request. */
 const PAGE_SIZE = 200;
 
+/** Least time between two renders of streamed text: nobody reads more, and each lays the turn out again. */
+const RENDER_INTERVAL_MS = 45;
+
 /** A turn, and a counter that increments with every change, so that only this turn is rendered again. */
 export interface LiveTurn {
   turn: Turn;
   version: Signal<number>;
+  /** Height in pixels when it was last laid out, or an estimate; 0 if it never was. */
+  height: number;
+}
+
+function liveTurn(turn: Turn): LiveTurn {
+  return { turn, version: signal(0), height: 0 };
 }
 
 /** What is chosen for all messages of a session; null leaves it to the host. */
@@ -48,11 +57,16 @@ export class LiveSession {
   private socket: SocketConnection | null = null;
   private lastSeq = 0;
   private animationFrame = 0;
+  private renderedAt = -Infinity;
   private joinPromise: Promise<void> | null = null;
   /** A page of older turns that is being loaded. */
   private older: Promise<void> | null = null;
   /** An event whose large fields are being loaded. */
   private loading: Promise<void> | null = null;
+  /** Turns of the first join, which are shown at once when all of them are there; null after it. */
+  private replayed: LiveTurn[] | null = null;
+  /** Whether events happen now, and not before the session was opened. */
+  private isNews = true;
   /** Events received during a join, or while a large text is loaded. */
   private heldEvents: WireEvent[] = [];
 
@@ -60,7 +74,11 @@ export class LiveSession {
     readonly id: string,
     /** Sockets to try for joining: chat first, then operator. */
     private readonly getSockets: () => SocketConnection[],
-    private readonly onEvent: (event: WireEvent) => void,
+    private readonly handlers: {
+      onEvent: (event: WireEvent) => void;
+      /** The turns that a session had before it was opened are there; what happened in them is no news. */
+      onOpen: (session: LiveSession) => void;
+    },
   ) {
     this.branches = new BranchPoints(this.path);
   }
@@ -134,7 +152,7 @@ export class LiveSession {
     const loaded = turnsFromRecords(page.items);
     // The first turn may be incomplete; the next page has it whole, unless it is the only turn of this page.
     if (page.more && loaded.length > 1) loaded.shift();
-    const added = loaded.filter((turn) => !this.turnsByTask.has(turn.id)).map((turn) => ({ turn, version: signal(0) }));
+    const added = loaded.filter((turn) => !this.turnsByTask.has(turn.id)).map(liveTurn);
     for (const live of added) this.turnsByTask.set(live.turn.id, live);
     this.turns.value = [...added, ...this.turns.value];
     this.hasOlder.value = page.more;
@@ -175,19 +193,25 @@ export class LiveSession {
       else if (!this.isNew) void this.loadSummary().catch(() => undefined);
       const joined = await this.requestJoin();
       if (joined.partial && !first) this.clearTurns();
+      const isWhole = first || joined.partial === true;
+      this.isNews = !first || this.isNew;
+      if (isWhole) this.replayed = [];
       for (const event of joined.events) {
         const { seq } = event.data;
         if (seq !== undefined && seq <= this.lastSeq) continue; // already received: sending a message subscribes to its session
         this.lastSeq = seq ?? this.lastSeq;
-        await this.loadAndApply(event);
+        if (event.data.large === undefined) this.applyEvent(event);
+        else await this.loadAndApply(event);
       }
+      this.isNews = true;
       this.lastSeq = Math.max(this.lastSeq, joined.seq);
-      if (first || joined.partial) {
-        this.dropIncompleteTurns();
-        await this.loadOlder();
-      }
+      this.showReplayed();
+      if (isWhole) await this.loadOlder();
       this.state.value = "open";
+      if (first) this.handlers.onOpen(this);
     } catch (error) {
+      this.isNews = true;
+      this.showReplayed();
       if (first) this.state.value = "failed";
       throw error;
     }
@@ -216,45 +240,55 @@ export class LiveSession {
     for (const event of held) this.processEvent(event);
   }
 
-  /** Drops finished turns whose first events are no longer retained; they are loaded from the stored records instead. */
-  private dropIncompleteTurns(): void {
-    const kept = this.turns.value.filter(({ turn }) => turn.isComplete || !isFinished(turn));
-    for (const live of this.turns.value) if (!kept.includes(live)) this.turnsByTask.delete(live.turn.id);
-    this.turns.value = kept;
+  /** Shows the replayed turns, except finished ones whose first events are no longer retained; these are loaded from the stored records. */
+  private showReplayed(): void {
+    const replayed = this.replayed ?? [];
+    this.replayed = null;
+    const kept = replayed.filter(({ turn }) => turn.isComplete || !isFinished(turn));
+    for (const live of replayed) if (!kept.includes(live)) this.turnsByTask.delete(live.turn.id);
+    if (kept.length > 0) this.turns.value = [...this.turns.value, ...kept];
   }
 
   private clearTurns(): void {
     this.turnsByTask.clear();
     this.turns.value = [];
+    if (this.replayed !== null) this.replayed = [];
   }
 
   private applyEvent(event: WireEvent): void {
-    if (event.event === "session_titled" || event.event === "session_changed") return this.onEvent(event);
+    if (event.event === "session_titled" || event.event === "session_changed") return this.tell(event);
     if (event.event === "session_deleted") {
       // A session that gets the same id later is a new one, and its events are numbered from the beginning.
       this.clearTurns();
       this.lastSeq = 0;
-      return this.onEvent(event);
+      return this.tell(event);
     }
     if ((event.event === "model_attempt" || event.event === "model_fallback") && event.data.purpose === "title") return;
     let live = this.turnsByTask.get(event.data.task_id);
     if (live === undefined && event.event === "feedback_recorded") return; // the turn's own events are not retained
     if (live === undefined) {
-      live = { turn: createTurn(event.data.task_id), version: signal(0) };
+      live = liveTurn(createTurn(event.data.task_id));
       this.turnsByTask.set(event.data.task_id, live);
-      this.turns.value = [...this.turns.value, live];
+      if (this.replayed === null) this.turns.value = [...this.turns.value, live];
+      else this.replayed.push(live);
     }
     applyEvent(live.turn, event);
     if (event.event === "task_queued" && this.isNew && this.summary.value === null) void this.loadSummary().catch(() => undefined);
     this.changedTurns.add(live);
-    // At most one render per animation frame; a hidden tab has no frames and needs no rendering.
-    if (this.animationFrame === 0) this.animationFrame = requestAnimationFrame(() => this.notifyChanges());
-    this.onEvent(event);
+    if (this.animationFrame === 0) this.animationFrame = requestAnimationFrame(this.notifyChanges);
+    this.tell(event);
   }
 
-  private notifyChanges(): void {
+  private tell(event: WireEvent): void {
+    if (this.isNews) this.handlers.onEvent(event);
+  }
+
+  /** Renders what changed, in an animation frame: a hidden tab has none and needs no rendering. */
+  private readonly notifyChanges = (now: number): void => {
+    if (now - this.renderedAt < RENDER_INTERVAL_MS) return void (this.animationFrame = requestAnimationFrame(this.notifyChanges));
+    this.renderedAt = now;
     this.animationFrame = 0;
     for (const live of this.changedTurns) live.version.value++;
     this.changedTurns.clear();
-  }
+  };
 }

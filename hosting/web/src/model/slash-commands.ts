@@ -17,6 +17,14 @@ export interface CommandActions {
 export interface CommandContext {
   models: readonly string[];
   mayChooseModel: boolean;
+  /** The skills that people may call; a command of the page goes before one of the same name. */
+  skills: readonly CallableSkill[];
+}
+
+export interface CallableSkill {
+  name: string;
+  description: string;
+  argument_hint: string;
 }
 
 export interface Suggestion {
@@ -101,13 +109,16 @@ export function listCommands(): readonly [string, string][] {
 
 /** Returns what the text of the message field may become; none for a text that is no command. */
 export function suggest(text: string, context: CommandContext): readonly Suggestion[] {
-  const typed = /^\/([a-z]*)$/u.exec(text)?.[1];
+  const typed = /^\/([a-z0-9-]*)$/u.exec(text)?.[1];
   if (typed !== undefined) {
-    return COMMANDS.filter(({ name }) => name.startsWith(typed) && (name !== "model" || context.mayChooseModel)).map(({ name, description, runsAlone }) => ({
+    const commands = COMMANDS.filter(({ name }) => name.startsWith(typed) && (name !== "model" || context.mayChooseModel)).map(({ name, description, runsAlone }) => ({
       text: runsAlone ? `/${name}` : `/${name} `,
       description: description(),
       isComplete: runsAlone,
     }));
+    const skills = context.skills.filter(({ name }) => name.startsWith(typed) && findCommand(name) === undefined);
+    // What follows is the argument of the skill, so choosing one does not send it.
+    return [...commands, ...skills.map(({ name, description, argument_hint: hint }) => ({ text: `/${name} `, description: hint ? `${hint} · ${description}` : description, isComplete: false }))];
   }
   const [, name = "", argument = ""] = /^\/([a-z]+) +(\S*)$/u.exec(text) ?? [];
   const command = findCommand(name);
@@ -122,6 +133,7 @@ export function runCommand(text: string, actions: CommandActions, context: Comma
   const [, name, argument = ""] = COMMAND.exec(text.trimEnd()) ?? [];
   if (name === undefined) return null;
   const command = findCommand(name);
+  if (command === undefined && context.skills.some((each) => each.name === name)) return null; // the host loads the skill
   if (command === undefined) return t("There is no command /{name}; /help lists the commands.", { name });
   if (argument === "" && !command.runsAlone) return t("What should /{name} choose? Write it behind the command.", { name });
   if (argument !== "" && command.arguments === undefined) return t("/{name} takes nothing behind it.", { name });

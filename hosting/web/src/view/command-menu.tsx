@@ -1,7 +1,7 @@
 // Menu of slash commands above the message field; the field keeps the focus and names the selected entry.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { announcement, cancelLastTask, chooseForSession, continueLast, exportSession, forkSession, regenerateLast, shortcutsOpen, startSession } from "../model/app-state";
+import { announcement, callableSkills, cancelLastTask, chooseForSession, continueLast, exportSession, forkSession, regenerateLast, shortcutsOpen, startSession } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
 import { suggest, type CommandActions, type CommandContext, type Suggestion } from "../model/slash-commands";
 import { plural } from "../text/translate";
@@ -78,7 +78,7 @@ function optionId(index: number): string {
 /** What the commands need to know of the page. */
 export function commandContext(): CommandContext {
   const models = modelNames();
-  return { models, mayChooseModel: models.length > 0 };
+  return { models, mayChooseModel: models.length > 0, skills: callableSkills.value };
 }
 
 /** What the commands do in a session. */

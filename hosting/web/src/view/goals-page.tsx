@@ -8,7 +8,7 @@ import { formatPercent, formatTime } from "../text/format";
 import { t } from "../text/translate";
 import { sendJson } from "../wire/http-api";
 import type { GoalInfo } from "../wire/protocol";
-import { ActionButton } from "./controls";
+import { ActionButton, Dialog } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
 import { stateLabel } from "../text/state-labels";
 
@@ -62,6 +62,10 @@ function NewGoal({ onMade }: { onMade: () => void }): JSX.Element {
 
 function Entry({ goal, onChange }: { goal: GoalInfo; onChange: () => void }): JSX.Element {
   const name = toOneLine(goal.title, 80);
+  const [isAsking, setAsking] = useState(false);
+  const remove = async (): Promise<void> => {
+    if (await reportErrors(() => sendJson("DELETE", `/api/goals/${encodeURIComponent(goal.goal_id)}`))) onChange();
+  };
   const isPaused = goal.state === "paused";
   const act = (verb: string) => async (): Promise<void> => {
     if (await reportErrors(() => sendJson("POST", `/api/goals/${encodeURIComponent(goal.goal_id)}/${verb}`))) onChange();
@@ -85,7 +89,17 @@ function Entry({ goal, onChange }: { goal: GoalInfo; onChange: () => void }): JS
             <ActionButton label={t("Cancel: {name}", { name })} action={act("cancel")}>{t("Cancel")}</ActionButton>
           </>
         )}
+        <button type="button" class="quiet" aria-label={t("Delete: {name}", { name })} onClick={() => setAsking(true)}>{t("Delete…")}</button>
       </div>
+      {isAsking && (
+        <Dialog title={t("Delete this goal?")} onClose={() => setAsking(false)}>
+          <p>{t("“{title}”, its steps and the conversations that it works in will be deleted. What it has reported to another conversation stays there.", { title: name })}</p>
+          <div class="buttons">
+            <button type="button" class="danger" onClick={() => (setAsking(false), void remove())}>{t("Delete")}</button>
+            <button type="button" onClick={() => setAsking(false)}>{t("Cancel")}</button>
+          </div>
+        </Dialog>
+      )}
     </li>
   );
 }

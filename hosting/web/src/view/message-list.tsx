@@ -5,11 +5,14 @@ import { connectionState, isOfflineOnly, reportErrors, sendQueue } from "../mode
 import type { LiveSession } from "../model/live-session";
 import { route } from "../model/router";
 import { isFinished, type Turn } from "../model/turn-reducer";
+import { countLastThatFill, estimateHeight } from "../model/turn-height";
 import { rich, t } from "../text/translate";
 import { ApiError } from "../wire/http-api";
 import { Icon } from "./icons";
 import { UserMessage } from "./user-message";
-import { turnElementId, TurnView } from "./turn";
+import { turnElementId } from "./turn";
+import { TurnSlot } from "./turn-slot";
+import { TurnWindow } from "./turn-window";
 import { Welcome } from "./welcome";
 
 /** Distance from the end in pixels that counts as being at the end. */
@@ -27,8 +30,16 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
   const lastInput = useRef(-Infinity);
   const noteInput = (): void => void (lastInput.current = performance.now());
   const turns = session.turns.value;
+  const [turnWindow, setTurnWindow] = useState<TurnWindow | null>(null);
+  const renderedAtFirst = turns.length - countLastThatFill(turns.map(({ turn, height }) => height || estimateHeight(turn)), innerHeight);
+  const count = session.hasOlder.value ? -1 : turns.length;
   const pending = sendQueue.items.value.filter((item) => item.session === session.id && item.problem === "");
 
+  useLayoutEffect(() => {
+    const created = new TurnWindow(scroller.current!, atEnd);
+    setTurnWindow(created);
+    return () => created.disconnect();
+  }, []);
   useLayoutEffect(() => {
     atEnd.current = true;
     setScrolledAway(false);
@@ -91,9 +102,9 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
           {isNew && session.state.value !== "failed" && <Welcome />}
           {session.state.value === "failed" && connectionState.value === "open" && <p class="empty">{t("This conversation cannot be opened.")}</p>}
           {session.hasOlder.value && <OlderMessages session={session} scroller={scroller} reveals={reveals} />}
-          <div role="log" aria-label={t("Conversation")} aria-live="off">
-            {turns.map((live) => (
-              <TurnView key={live.turn.id} live={live} session={session} />
+          <div role={turns.length + pending.length > 0 ? "feed" : "group"} aria-label={t("Conversation")} aria-busy={session.state.value === "loading"}>
+            {turns.map((live, index) => (
+              <TurnSlot key={live.turn.id} live={live} session={session} window={turnWindow} shownAtFirst={index >= renderedAtFirst} isLast={index === turns.length - 1} position={index + 1} count={count} />
             ))}
             {pending.map((item) => (
               <article key={item.id} class="turn sending">
@@ -123,18 +134,20 @@ function pointAt(turn: Turn, seq: number, isOver: () => boolean): void {
   document.querySelector("[data-found]")?.removeAttribute("data-found");
   const isAnswer = turn.answerRecord > 0 && seq >= turn.answerRecord;
   let frames = 0;
+  let held = 0;
   const hold = (): void => {
     const article = document.getElementById(turnElementId(turn.id));
     const message = article?.querySelector<HTMLElement>(isAnswer ? ".reply" : ".said");
     if (frames > 0 && isOver()) return;
     if (article && message) {
+      held++;
       if (!article.hasAttribute("data-found")) {
         article.setAttribute("data-found", "");
         focusMessage(article, message);
       }
-      message.scrollIntoView({ block: "start" });
     }
-    if (++frames < REVEAL_FRAMES) requestAnimationFrame(hold);
+    (message ?? article)?.scrollIntoView({ block: "start" }); // a turn that comes into view is rendered
+    if (held < REVEAL_FRAMES && ++frames < 10 * REVEAL_FRAMES) requestAnimationFrame(hold);
   };
   requestAnimationFrame(hold);
 }

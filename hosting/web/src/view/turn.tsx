@@ -28,7 +28,7 @@ import { ToolCall } from "./tool-call";
 import { Waterfall } from "./waterfall";
 import { hostErrorText, type ErrorText } from "../text/error-text";
 
-export const TurnView = memo(function TurnView({ live, session }: { live: LiveTurn; session: LiveSession }): JSX.Element {
+export const TurnView = memo(function TurnView({ live, session, position, count }: { live: LiveTurn; session: LiveSession; position: number; count: number }): JSX.Element {
   void live.version.value;
   const turn = { ...live.turn }; // a copy, so that child components detect the change
   const [isEditing, setEditing] = useState(false);
@@ -36,7 +36,7 @@ export const TurnView = memo(function TurnView({ live, session }: { live: LiveTu
   useQueuePosition(live);
   useKeptHeight(article, isFinished(turn));
   return (
-    <article class={`turn ${turn.state}`} id={turnElementId(turn.id)} ref={article} aria-label={t("Turn: {text}", { text: toOneLine(turn.text, 60) })}>
+    <article class={`turn ${turn.state}`} id={turnElementId(turn.id)} ref={article} aria-posinset={position} aria-setsize={count} aria-label={t("Turn: {text}", { text: toOneLine(turn.text, 60) })}>
       <h2 class="off-screen">{t("You said")}</h2>
       {isEditing && <MessageEditor session={session} turn={turn} onClose={() => setEditing(false)} />}
       {!isEditing && <UserMessage text={turn.text} attachments={turn.attachments} state={turn.startedAt === "" ? undefined : <time class="said-at" dateTime={turn.startedAt} title={formatDateTime(turn.startedAt)}>{formatTime(turn.startedAt)}</time>} />}

@@ -475,6 +475,9 @@ export interface SkillInfo {
   description: string;
   enabled: boolean;
   tokens: number;
+  /** Whether a person may call it with `/name`; what may follow is hinted. */
+  callable: boolean;
+  argument_hint: string;
 }
 
 export interface McpServerInfo {

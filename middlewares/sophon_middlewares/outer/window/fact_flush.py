@@ -7,6 +7,7 @@ messages of people only: what a page or a tool said never becomes a trusted entr
 import logging
 from collections.abc import Sequence
 
+from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.errors import SophonError
 from sophon.events import MemoryFlush
@@ -39,7 +40,8 @@ async def flush_facts(ctx: Context, material: Sequence[Message]) -> None:
     settings = ctx.settings.memory
     wants = ctx.get(HAS_MEMORY) if settings.learn is None else settings.learn
     text = select_text(material)
-    if not (settings.enabled and wants and ctx.services.learns and text):
+    learns = ctx.services.learns and find_chat_overrides(ctx).remembers_for_all
+    if not (settings.enabled and wants and learns and text):
         return
     try:
         messages = [Message("system", INSTRUCTION), Message("user", text)]

@@ -52,7 +52,6 @@ async def test_model_shows_and_chooses(start) -> None:
     running = await start()
     assert await answer(running, "/model") == "The host chooses the model. There are: brain/brain"
     assert await answer(running, "/model brain/brain") == "brain/brain answers from now on."
-    assert (await running.store.sessions.get("synthetic-10")).model == "brain/brain"
     assert "⚠️" in await answer(running, "/model nobody/nothing")
     assert await answer(running, "/model auto") == "The host chooses the model from now on."
 

@@ -13,6 +13,8 @@ from sophon_hosting.channels.outbound.replies import EMPTY_REPLY, ReplyBuilder
 from tests.channels.contract.test_every_channel import NAMES, made
 from tests.hosting.channels.conftest import Brain
 
+pytestmark = pytest.mark.usefixtures("email_package")
+
 INVISIBLE = [
     "",
     " \n",

@@ -108,7 +108,7 @@ async def test_a_question_after_a_restart_is_asked_below_a_whole_preview(start: 
     # In the preview itself, or as a message that replaces it before the question.
     shown = [*again.channel.previews[-1:], *replaced(again)]
     assert shown[0][-1 if again.channel.previews else 0] == "I shall pay Bob."
-    approve, _ = again.channel.sent[-1].payload["buttons"]
+    approve, *_ = again.channel.sent[-1].payload["buttons"]
     await again.channel.deliver_press(approve)
     await again.channel.wait_for_text("Paid.")
     assert replaced(again)[-1][0] == "I shall pay Bob.\n\nPaid."

@@ -250,3 +250,35 @@ def test_the_last_message_is_answered_again_in_a_branch(process: Command, sophon
     empty = process("chat", "--session", "new", lines="/regenerate\n")
     assert empty.code != 0
     assert "there is no session 'new'" in empty.err
+
+
+def test_a_file_goes_with_the_next_message_only(process: Command, sophon: Command, folder: Path) -> None:
+    (folder / "my notes.txt").write_text("reeds")
+    done = process("chat", "--session", "s", lines='/attach "my notes.txt"\n/attach\n2 + 2\n3 + 3\n/attach none.txt\n')
+    assert done.out.count("attached: my notes.txt, text/plain, 5 bytes") == 2
+    assert "none.txt cannot be read" in done.err
+    assert sophon("sessions", "show", "s").out.count("file: my notes.txt") == 1
+    again = process("chat", "--session", "s", lines="/attach\n/regenerate\n")
+    assert "nothing is attached" in again.out
+
+
+def test_a_message_that_is_answered_again_keeps_its_files(process: Command, sophon: Command, folder: Path) -> None:
+    (folder / "notes.txt").write_text("reeds")
+    process("chat", "--session", "s", lines="/attach notes.txt\n2 + 2\n/regenerate\n")
+    for each in sophon("sessions", "list", "--json").json:
+        assert "file: notes.txt" in sophon("sessions", "show", each["id"]).out
+
+
+def test_a_skill_is_called_by_its_name_and_listed_by_help(process: Command, folder: Path) -> None:
+    for name, header in (("shout", "user-invocable: true\nargument-hint: '[text]'"), ("quiet", "")):
+        (folder / "data" / "skills" / name).mkdir(parents=True)
+        (folder / "data" / "skills" / name / "SKILL.md").write_text(
+            f"---\nname: {name}\ndescription: About {name}.\n{header}\n---\nDo it."
+        )
+    done = process("chat", "--json", lines="/shout hello\n/quiet\n")
+    loaded = [json.loads(line)["data"]["name"] for line in done.out.splitlines() if '"skill_loaded"' in line]
+    assert loaded == ["shout"]
+    assert "there is no command '/quiet'" in done.err
+    shown = process("chat", lines="/help\n").out
+    assert "/shout [text]" in shown
+    assert "About quiet" not in shown

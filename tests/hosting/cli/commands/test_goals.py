@@ -32,6 +32,15 @@ def test_a_goal_is_created_listed_shown_paused_resumed_and_cancelled(sophon: Com
     assert [each["state"] for each in sophon("goals", "list", "--json").json] == ["cancelled"]
 
 
+def test_a_goal_is_deleted_with_its_session_of_work_after_a_confirmation(sophon: Command) -> None:
+    goal = sophon("goals", "create", "Birds", "--json").json["goal_id"]
+    refused = sophon("goals", "delete", goal)
+    assert (refused.code, "nothing was deleted" in refused.err) == (1, True)
+    assert sophon("goals", "delete", goal, "--yes").out == f"The goal {goal} was deleted.\n"
+    assert sophon("goals", "list").out == "There are no goals.\n"
+    assert "There are no sessions" in sophon("sessions", "list").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -41,6 +41,17 @@ def test_a_turn_of_a_local_chat_is_shown_as_a_tree(chatted: list[dict[str, Any]]
     assert found["trace"]["tools"][0]["outcome"] == "completed"
 
 
+def test_a_trace_is_exported_for_other_viewers(chatted: list[dict[str, Any]], sophon: Command, folder: Path) -> None:
+    task = chatted[1]["run_id"]
+    sophon("trace", "export", task, "-o", "trace.json")
+    written = json.loads((folder / "trace.json").read_text())
+    assert written == json.loads(sophon("trace", "export", task).out)
+    spans = written["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert "execute_tool calculator" in [each["name"] for each in spans]
+    assert "exists already" in sophon("trace", "export", task, "-o", "trace.json").err
+    assert "there is no trace 'none'" in sophon("trace", "export", "none").err
+
+
 def test_who_looks_for_a_turn_of_a_chat_among_the_tasks_is_told_where_it_is(
     chatted: list[dict[str, Any]], sophon: Command
 ) -> None:

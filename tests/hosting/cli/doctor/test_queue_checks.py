@@ -1,49 +1,15 @@
-"""Checks of a shared queue: who puts and takes, and its counts."""
+"""Checks of a shared queue: its counts."""
 
 from pathlib import Path
 
 import pytest
 
 from sophon.services import Services
-from sophon_hosting.cli.doctor.queue_checks import check_queue, check_roles, judge_queue
-from sophon_hosting.leadership.host_registry import HostDescription
+from sophon_hosting.cli.doctor.queue_checks import check_queue, judge_queue
 from sophon_hosting.queue.contract import QueueStatistics
 from tests import postgres
 
-GROUP = {"Queue": {"Backend": "Redis", "Url": "redis://127.0.0.1:1/0"}}
 EMPTY = QueueStatistics(0, 0, 0, 0, 0, 100, False, 0, 0.0)
-
-
-def host(role: str, version: str = "1.0") -> HostDescription:
-    return HostDescription(f"{role}-{version}", role, version, "redis", "2026-01-01T00:00:00")  # type: ignore[arg-type]
-
-
-def found(hosts: list[HostDescription], settings: dict[str, object] | None = None) -> list[tuple[str, str]]:
-    services = Services(settings=GROUP if settings is None else settings)
-    return [(each.grade, each.text) for each in check_roles(services, hosts)]
-
-
-def test_a_host_alone_is_no_group() -> None:
-    assert found([], {}) == []
-
-
-@pytest.mark.parametrize(
-    ("roles", "warning"),
-    [
-        ([], "no process"),
-        (["hub"], "none of them runs turns"),
-        (["worker", "worker"], "none of them answers clients"),
-        (["hub", "worker"], ""),
-        (["serve"], ""),
-    ],
-)
-def test_a_group_needs_somebody_who_answers_and_somebody_who_works(roles: list[str], warning: str) -> None:
-    warnings = [text for grade, text in found([host(role) for role in roles]) if grade == "warning"]
-    assert [warning in text for text in warnings] == ([True] if warning else [])
-
-
-def test_several_versions_are_an_update_that_is_not_complete() -> None:
-    assert ("warning", "they have different versions: 1.0, 2.0") in found([host("serve"), host("serve", "2.0")])
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,18 @@ class Client:
         self.text = ""
         self._epoch: tuple[str, int] | None = None
         self._news = asyncio.Event()
-        self.socket = socketio.AsyncClient(reconnection=False)
-        self.socket.on("*", self._receive)
+        self.socket = self._make_socket()
+
+    def _make_socket(self) -> socketio.AsyncClient:
+        socket = socketio.AsyncClient(reconnection=False)
+        socket.on("*", self._receive)
+        return socket
+
+    async def move(self, url: str) -> None:
+        """Connect to another hub once this one has closed the connection."""
+        await self.socket.wait()
+        self.url, self.socket = url, self._make_socket()
+        await self.socket.connect(url, transports=["websocket"])
 
     def _receive(self, name: str, data: Any = None) -> None:
         self.received.append((name, data))
@@ -56,6 +66,21 @@ class Client:
         joined = await self.ask("join_session", session_id=session_id, last_seq=last_seq)
         for each in joined["events"]:
             self._receive(each["event"], each["data"])
+
+    @property
+    def streamed(self) -> list[str]:
+        """The texts that were streamed, in their order: each begins with a reset or another epoch."""
+        texts, epoch = [""], None
+        for name, data in self.received:
+            if name not in ("stream_reset", "stream_chunk"):
+                continue
+            if name == "stream_reset" or (data["task_id"], data["epoch"]) != epoch:
+                texts.append("")
+                epoch = (data["task_id"], data["epoch"])
+            if name == "stream_chunk":
+                assert data["offset"] == len(texts[-1]), "a gap or a repetition"
+                texts[-1] += data["text"]
+        return [each for each in texts if each]
 
     @property
     def durable(self) -> list[tuple[int, str]]:
@@ -117,14 +142,20 @@ class Site:
         address = bind_address("127.0.0.1", 0)
         await server.start(address)
         self.servers.append(server)
-        self._stack.push_async_callback(server.shutdown, 1)
+        self._stack.push_async_callback(self.drain, server, 1)
         await _until(lambda: server.host.fanout.is_connected)
         return address.url
+
+    async def drain(self, server: HostServer, grace_seconds: float) -> None:
+        """Shut a host down, as SIGTERM does, unless that was done before."""
+        if server in self.servers:
+            self.servers.remove(server)
+            await server.shutdown(grace_seconds)
 
     async def client(self, url: str) -> Client:
         client = Client(url)
         await client.socket.connect(url, transports=["websocket"])
-        self._stack.push_async_callback(client.socket.disconnect)
+        self._stack.push_async_callback(lambda: client.socket.disconnect())
         return client
 
     def http(self, url: str) -> httpx.AsyncClient:

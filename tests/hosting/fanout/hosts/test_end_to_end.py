@@ -101,3 +101,21 @@ async def test_a_polling_connection_belongs_to_one_hub(site: Site, proxy: Proxy)
     connection = json.loads(opened[1:])["sid"]
     assert (await a.post(f"{path}&sid={connection}", content="40")).status_code == 200
     assert (await b.post(f"{path}&sid={connection}", content="40")).status_code == 400
+
+
+async def test_a_renamed_session_is_told_to_clients_of_other_hubs_that_did_not_join_it(
+    site: Site, proxy: Proxy
+) -> None:
+    a, b = await site.serve("a", runs_turns=False), await site.serve("b", runs_turns=True)
+    at_b = await site.client(b)
+    await at_b.join("talk")
+    joined = await site.client(a)
+    await joined.join("talk")
+    unjoined, near = await site.client(a), await site.client(b)
+    answer = await site.http(b).patch("/api/sessions/talk", json={"title": "Words"})
+    assert answer.status_code == 200, answer.text
+    for client in (unjoined, near, joined, at_b):
+        assert (await client.until_event("session_changed"))["title"] == "Words"
+    for client in (unjoined, near, joined, at_b):
+        await client.ask("list_sessions")
+        assert [name for name, _ in client.received].count("session_changed") == 1

@@ -30,13 +30,16 @@ async def test_a_goal_is_made_shown_paused_resumed_and_cancelled(serve) -> None:
     assert (await ada.post(f"{path}/cancel")).json()["state"] == "cancelled"
     refused = await ada.post(f"{path}/resume")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "illegal_transition")
+    assert (await ada.delete(path)).json() == {"ok": True}
+    assert ((await ada.get(path)).status_code, (await ada.get("/api/goals")).json()) == (404, {"items": []})
+    assert [each["session_id"] for each in (await ada.get("/api/sessions")).json()["items"]] == ["s"]
 
 
 async def test_a_goal_of_another_user_does_not_exist_except_for_operators(serve) -> None:
     api = await serve(settings=GOALS)
     ada, bob, olga = [await api.open(user) for user in ("ada", "bob", "olga")]
     goal_id = (await ada.post("/api/goals", json={"title": "Birds"})).json()["goal_id"]
-    requests = [("GET", ""), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/cancel")]
+    requests = [("GET", ""), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/cancel"), ("DELETE", "")]
     for method, end in requests:
         known = await bob.request(method, f"/api/goals/{goal_id}{end}")
         unknown = await bob.request(method, f"/api/goals/none{end}")

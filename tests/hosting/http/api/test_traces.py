@@ -126,3 +126,16 @@ async def test_the_messages_of_a_turn_are_those_of_its_reader(api: Any, ada: Any
         assert items[0]["content"] == "again"
     for task in (tasks[1], "unknown"):
         assert (await bob.get(f"/api/traces/{task}/messages")).status_code == 404
+
+
+async def test_a_trace_is_downloaded_as_otlp_by_its_owner_only(
+    filled: Any, ada: httpx.AsyncClient, bob: httpx.AsyncClient
+) -> None:
+    own = (await ada.get("/api/traces", params={"limit": 1})).json()["items"][0]["run_id"]
+    answer = await ada.get(f"/api/traces/{own}", params={"format": "otlp"})
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="trace.otlp.json"'
+    spans = answer.json()["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert [each["name"] for each in spans] == ["invoke_agent sophon", "chat m", "execute_tool files.read"]
+    assert "salary" not in answer.text
+    assert (await bob.get(f"/api/traces/{own}", params={"format": "otlp"})).status_code == 404
+    assert (await ada.get(f"/api/traces/{own}", params={"format": "xml"})).status_code == 400

@@ -1,0 +1,110 @@
+"""Changed settings of a group of processes: the store has what operators changed, and the fan-out says when to look.
+
+A row per setting, so that two changes of different settings at two processes are both kept. What a reset removed has a
+row as well; a setting without a row stays as each process has saved it itself.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from sophon.clock import Clock
+from sophon.failure_log import log_failure
+from sophon.services import Services
+from sophon.settings.changeable import split_changeable
+from sophon.settings.saved_settings import remove_value, set_value
+from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
+from sophon_hosting.fanout.contract import HintsLost, HostFanout, HostMessage, Wake
+from sophon_hosting.leadership.membership import GroupMembership
+from sophon_hosting.live_settings.live_settings import LiveSettings
+
+log = logging.getLogger("sophon")
+
+OWNER, KIND = "host", "changed_setting"
+"""Names of the rows in the channel state; no channel is called `host`."""
+
+VALUE = "value"
+"""Field of a row; one without it was reset."""
+
+HINT = "settings"
+
+CHECK_SECONDS = 30.0
+"""How often the store is read, for hints that were lost."""
+
+
+class SharedSettings:
+    """Shares the changes of `live` with the other processes of the group, and applies theirs. Keeps them in the file
+    of this process as well, so that it starts with them.
+    """
+
+    def __init__(self, live: LiveSettings, state: ChannelStateStore, fanout: HostFanout, clock: Clock) -> None:
+        self._live, self._state, self._fanout, self._clock = live, state, fanout, clock
+        self._is_due = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        live.share = self._share
+
+    async def start(self) -> None:
+        """Apply what others changed, and go on doing so in the background. Raises StoreError."""
+        await self.apply_changes()
+        self._fanout.subscribe(self._receive)
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Apply nothing any more."""
+        task, self._task = self._task, None
+        if task is not None:
+            self._fanout.unsubscribe(self._receive)
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def apply_changes(self) -> None:
+        """Read the changes of all processes, and apply those that this one does not have. Raises StoreError."""
+        async with self._live.lock:
+            rows = await self._state.list(KIND, OWNER)
+            self._live.adopt(merge_changes(self._live.loaded.saved.read(), rows))
+
+    async def _share(self, path: str, change: Mapping[str, Any]) -> None:
+        await self._state.put(ChannelStateEntry(OWNER, "", KIND, path, change))
+        self._fanout.publish(Wake(HINT))
+
+    def _receive(self, message: HostMessage) -> None:
+        if isinstance(message, HintsLost) or message == Wake(HINT):
+            self._is_due.set()
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with self._clock.timeout(CHECK_SECONDS):
+                    await self._is_due.wait()
+            self._is_due.clear()
+            try:
+                await self.apply_changes()
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                log_failure(log, error, "settings that another process changed could not be applied")
+
+
+def merge_changes(saved: Mapping[str, Any], rows: Sequence[ChannelStateEntry]) -> dict[str, Any]:
+    """Return what a process has saved, with the changes of all processes. Pure.
+
+    Settings that this version does not know as changeable are left out: a process of another version changed them.
+    """
+    values = dict(saved)
+    for row in rows:
+        parts = split_changeable(row.key)
+        if parts is None:
+            continue
+        values = set_value(values, parts, row.value[VALUE]) if VALUE in row.value else remove_value(values, parts)
+    return values
+
+
+def share_settings(
+    live: LiveSettings, services: Services, membership: GroupMembership, fanout: HostFanout
+) -> SharedSettings | None:
+    """Return what shares the settings of a process of a group; None for one that has its store alone."""
+    if not membership.is_shared:
+        return None
+    live.on_applied.append(membership.note_settings)
+    return SharedSettings(live, services.store.channel_state, fanout, services.clock)

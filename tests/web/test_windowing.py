@@ -1,0 +1,145 @@
+"""Long conversations: only turns near the visible part are rendered, and nothing that a reader does shows it."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from sophon_hosting.host import RunRequest
+from tests.web.driving import turn, write
+
+MOST_RENDERED = 40
+"""Turns; about nine of these are as high as the window, and one window's height on each side is rendered."""
+
+ELEMENTS_OF_THE_REST = 1500
+"""Elements of the page besides one for each turn that is loaded."""
+
+ALL = "document.querySelectorAll('.turn, .distant-turn')"
+FRAMES = (
+    "count => new Promise(done => { const next = () => count-- > 0 ? requestAnimationFrame(next) : done(); next(); })"
+)
+TEXTS = f"""() => [...{ALL}].map(each =>
+    (each.matches('.turn') ? each.querySelector('.said p') : each).textContent.split('\\n')[0])"""
+MOVED = f"""async number => {{
+  const id = {ALL}[number].id;
+  const top = () => document.getElementById(id).getBoundingClientRect().top;
+  document.getElementById(id).scrollIntoView();  // it and the turns above it are rendered in the next frames
+  const before = top();
+  for (let frame = 0; frame < 12; frame++) await new Promise(requestAnimationFrame);
+  return top() - before;
+}}"""
+"""How far a turn moves that one jumps to, in pixels."""
+
+
+async def converse(served, count: int, text: str = "message {}") -> None:
+    """Have so many turns in one session."""
+    for number in range(count):
+        await served.site.host.accept(RunRequest(text.format(number), session_id="long", owner="local"))
+        if number % 100 == 99 or number == count - 1:
+            await served.over("long", number + 1)
+
+
+async def check_bound(page: Page) -> None:
+    """Few turns are rendered, and besides them there is one element for each turn."""
+    assert await page.locator(".turn").count() <= MOST_RENDERED
+    loaded = await page.evaluate(f"() => {ALL}.length")
+    assert await page.evaluate("() => document.querySelectorAll('*').length") < loaded + ELEMENTS_OF_THE_REST
+
+
+async def scroll_to(page: Page, selector: str, number: int) -> None:
+    """Bring a turn into view."""
+    place = "([selector, number]) => document.querySelectorAll(selector)[number].scrollIntoView()"
+    await page.evaluate(place, [selector, number])
+
+
+async def load_all(page: Page, count: int) -> None:
+    """Load the older turns until all of them are there."""
+    for _ in range(count):
+        shown = await page.evaluate(f"() => {{ document.querySelector('.older')?.click(); return {ALL}.length; }}")
+        if shown == count:
+            return
+        await page.wait_for_function(f"count => {ALL}.length > count", arg=shown)
+
+
+async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_first(host, look) -> None:
+    served = await host(Queue={"Capacity": 1000}, AgentExecution={"MaxConcurrentTasks": 3, "Titles": False})
+    await converse(served, 1000)
+    page = await look(f"{served.url}/#/session/long")
+    await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
+    await check_bound(page)
+    await page.locator(".thread").hover()
+    await page.mouse.wheel(0, -1_000_000)
+    await load_all(page, 1000)
+    await expect(page.locator(".older")).to_have_count(0)
+    assert await page.evaluate(TEXTS) == [f"message {number}" for number in range(1000)]
+    await scroll_to(page, ".turn, .distant-turn", 0)
+    await expect(page.get_by_text("You said: message 0", exact=True)).to_be_in_viewport()
+    first = page.locator(".turn").first
+    await expect(first).to_have_attribute("aria-posinset", "1")
+    await expect(first).to_have_attribute("aria-setsize", "1000")
+    await check_bound(page)
+    await page.get_by_role("button", name="To the end").click()
+    await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
+
+
+@pytest.fixture
+async def long(host, look) -> Page:
+    """A conversation of 60 turns, each much higher than what is estimated before it is rendered."""
+    served = await host()
+    await converse(served, 60, "say number {}\n\n" + "# x\n" * 8)
+    page = await look(f"{served.url}/#/session/long")
+    await expect(page.locator(".turn-footer").last).to_be_in_viewport()
+    return page
+
+
+async def test_what_one_reads_stays_in_its_place_while_turns_above_get_their_height(long) -> None:
+    await long.locator(".thread").hover()
+    await long.mouse.wheel(0, -1000)
+    await expect(long.get_by_role("button", name="To the end")).to_be_visible()
+    for number in (40, 30, 20, 10):
+        assert abs(await long.evaluate(MOVED, number)) < 2
+
+
+async def test_the_search_of_the_browser_finds_a_distant_turn_and_leads_to_it(long) -> None:
+    distant = long.locator(".distant-turn").first
+    await expect(distant).to_have_attribute("hidden", "until-found")
+    assert "number 0" in (await distant.text_content() or "")
+    await distant.evaluate(
+        "each => each.dispatchEvent(new Event('beforematch', {bubbles: true}))"
+    )  # as the browser does
+    await expect(turn(long).locator(".markdown")).to_be_in_viewport()
+
+
+async def test_all_that_is_selected_is_copied(long) -> None:
+    await long.locator(".thread").click(position={"x": 5, "y": 5})
+    await long.keyboard.press("Control+a")
+    await expect(long.locator(".turn")).to_have_count(60)
+    copied = await long.evaluate("() => getSelection().toString()")
+    assert all(f"number {number}\n" in copied for number in range(60))
+    await long.evaluate("() => getSelection().removeAllRanges()")
+    await expect(long.locator(".distant-turn").first).to_be_attached()
+
+
+async def test_what_somebody_opened_stays_open_while_one_reads_elsewhere(long) -> None:
+    last = long.locator(".turn").last
+    identity = await last.evaluate("each => each.previousElementSibling.id")
+    opened = long.locator(f"[id='{identity}']")
+    await opened.locator(".what-happened summary").click()
+    await long.locator(".thread").hover()
+    await scroll_to(long, ".turn, .distant-turn", 0)
+    await expect(turn(long).get_by_text("number 0").last).to_be_in_viewport()
+    await expect(opened.locator("details[open]")).to_have_count(1)
+    assert await long.locator(".turn").count() <= MOST_RENDERED
+
+
+async def test_a_print_has_all_turns(long) -> None:
+    assert await long.locator(".turn").count() < 60
+    await long.evaluate(
+        "() => addEventListener('afterprint', () => (window.printed = document.querySelectorAll('.turn').length))"
+    )
+    await long.pdf()
+    assert await long.evaluate("() => window.printed") == 60
+
+
+async def test_an_answer_that_begins_is_followed_at_the_end_of_a_long_conversation(long) -> None:
+    await write(long, "tell slowly")
+    await expect(long.get_by_text("The first half.")).to_be_in_viewport()
+    assert await long.locator(".turn").count() <= MOST_RENDERED
