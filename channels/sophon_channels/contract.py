@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from aiohttp import web
 
@@ -337,6 +337,15 @@ class ChannelHealth:
     last_received_at: datetime | None = None
     is_credential_rejected: bool = False
     counts: dict[str, int] = field(default_factory=lambda: {})
+
+
+@runtime_checkable
+class ReactingChannel(Protocol):
+    """A channel that can react to a message with an emoji; other channels lack the method."""
+
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        """React to a message, as far as the rate limits allow now; errors of the platform are not raised."""
+        ...
 
 
 class EntrySender(Protocol):

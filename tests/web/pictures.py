@@ -1,6 +1,7 @@
 """Takes the pictures of docs/images, from a real host: `python -m tests.web.pictures`.
 
-With a folder, `python -m tests.web.pictures FOLDER`, it takes those of every view: wide and narrow, light and dark.
+With a folder, `python -m tests.web.pictures FOLDER`, it takes those of every view:
+wide and narrow, light and dark, and in German.
 """
 
 import asyncio
@@ -21,6 +22,12 @@ SIZES: dict[str, dict[str, Any]] = {
     "1440": {"viewport": {"width": 1440, "height": 900}},
     "390": {"viewport": {"width": 390, "height": 844}, "has_touch": True},
 }
+GERMAN_SIZES: dict[str, dict[str, Any]] = {
+    "de-1200": {"viewport": {"width": 1200, "height": 800}, "locale": "de-DE"},
+    "de-390": {**SIZES["390"], "locale": "de-DE"},
+}
+"""The longer words of German, also in the narrowest window with the conversations at the side."""
+
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1200, "height": 800}}
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}, "device_scale_factor": 2}
 ANSWER = """say Two ways to reverse a list:
@@ -129,8 +136,8 @@ async def take_views(folder: Path) -> None:
     async with async_playwright() as playwright:
         switches = [each for each in SWITCHES if "debugging" not in each]
         browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
-        for size, options in SIZES.items():
-            for scheme in ("light", "dark"):
+        for size, options in {**SIZES, **GERMAN_SIZES}.items():
+            for scheme in ("light", "dark") if size in SIZES else ("light",):
                 context = await browser.new_context(color_scheme=scheme, reduced_motion="reduce", **options)
                 page = await context.new_page()
                 await page.goto(address.url)
@@ -142,33 +149,53 @@ async def take_views(folder: Path) -> None:
 
 async def take_states(page: Page, folder: Path, suffix: str) -> None:
     """Take the conversation in some states, and then each view."""
+    is_german = suffix.startswith("de")
+    approve, menu = ("Genehmigen", "Unterhaltungen zeigen") if is_german else ("Approve", "Show the conversations")
 
     async def take(name: str) -> None:
         await page.wait_for_timeout(400)  # pictures only, as above
         await page.screenshot(path=folder / f"{name}-{suffix}.png")
 
+    async def say(text: str) -> None:
+        await page.locator("#composer").fill(text)
+        await page.locator("#composer").press("Enter" if "390" not in suffix else "Control+Enter")
+
     await page.wait_for_selector(".welcome")
     await take("welcome")
-    await write(page, ANSWER)
+    await say(ANSWER)
     await page.wait_for_selector(".turn.completed figure.code")
     await take("answer")
-    await write(page, "pay Ada")
+    await say("pay Ada")
     await page.wait_for_selector(".approval")
     await take("approval")
-    await page.get_by_role("button", name="Approve").click()
+    await page.get_by_role("button", name=approve).click()
     await page.wait_for_selector(".turn.completed >> nth=1")
-    await write(page, TEA)
+    await say(TEA)
     await page.wait_for_selector(".graph li")
     await take("plan")
-    await page.get_by_role("button", name="Approve").click()
+    await page.get_by_role("button", name=approve).click()
     await page.wait_for_selector(".turn.completed .reasons")
+    await take("traces-session")
     if "390" in suffix:
-        await page.get_by_role("button", name="Show the conversations").click()
+        await page.get_by_role("button", name=menu).click()
+        await page.get_by_role("searchbox").fill("list")
+        await page.wait_for_selector(".session.hit")
+        await take("hits")
+        await page.get_by_role("searchbox").fill("")
+        await page.wait_for_selector(".session.hit", state="detached")
         await take("sidebar")
         await page.keyboard.press("Escape")
+    else:
+        await page.get_by_role("searchbox").fill("list")
+        await page.wait_for_selector(".session.hit")
+        await take("hits")
+        await page.get_by_role("searchbox").fill("")
     for view in VIEWS:
         await view.open(page)
         await take(view.path)
+        if view.path == "traces":
+            await page.locator(".info-page a[href*='trace'], .info-page summary").first.click()
+            await take("trace")
 
 
 if __name__ == "__main__":

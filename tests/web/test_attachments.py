@@ -10,6 +10,7 @@ import pytest
 from playwright.async_api import FilePayload, Page, expect
 
 from tests.web.driving import turn, write
+from tests.web.test_accessibility import ANNOUNCED
 from tests.web.test_looks import findings
 
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
@@ -97,11 +98,35 @@ async def test_a_file_is_removed_before_it_is_sent_and_from_the_host(host: Any, 
 
 async def test_a_refused_file_says_why_and_the_others_are_sent(host: Any, look: Any) -> None:
     page = await look((await host()).url)
+    await page.evaluate(ANNOUNCED)
     await attach(page, ARCHIVE, NOTE)
     await expect(page.locator(".draft-file.failed")).to_contain_text("not accepted")
+    await page.wait_for_function("() => window.announced.some((each) => each.startsWith('a.zip was not attached: '))")
     await write(page, "say done")
     await expect(turn(page).locator(".sent-file")).to_have_count(1)
     look.complaints.clear()  # the browser notes the 415
+
+
+async def test_why_a_file_is_refused_is_said_in_german(host: Any, look: Any) -> None:
+    page = await look((await host()).url, locale="de-DE")
+    await attach(page, ARCHIVE)
+    await expect(page.locator(".draft-file.failed .problem")).to_have_text(
+        "Dateien dieser Art werden nicht angenommen."
+    )
+    look.complaints.clear()  # the browser notes the 415
+
+
+async def test_a_picture_is_shown_at_once_in_the_page_that_sent_it(host: Any, look: Any) -> None:
+    served = await host()
+    page = await look(served.url)
+    await attach(page, PICTURE)
+    await expect(page.locator(".draft-file progress")).to_have_count(0)
+    await write(page, "wait")
+    await served.brain.reached.wait()
+    await expect(turn(page).locator(".sent-file img")).to_have_js_property("naturalWidth", 60)
+    served.brain.gate.set()
+    await expect(turn(page).locator(".turn-footer")).to_be_visible()
+    await expect(turn(page).locator(".sent-file img")).to_have_js_property("naturalWidth", 60)
 
 
 async def test_uploaded_files_of_a_draft_survive_a_reload(host: Any, look: Any) -> None:

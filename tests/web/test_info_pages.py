@@ -1,10 +1,12 @@
 """The pages beside the conversations: memory, schedules, goals, agents and traces, each in use."""
 
+import asyncio
 import os
 
 from playwright.async_api import expect
 
-from tests.web.driving import turn, write
+from tests.web.driving import TEA, Weather, turn, write
+from tests.web.test_language import english_texts
 from tests.web.test_looks import findings
 
 
@@ -134,3 +136,38 @@ async def test_a_page_without_anything_says_how_to_begin(host, look) -> None:
     for title in ("No agents.", "No skills.", "No MCP servers."):
         await expect(page.get_by_text(title)).to_be_visible()
     assert await findings(page) == []
+
+
+async def test_a_trace_grows_while_its_turn_runs_and_says_when_it_has_ended(host, look) -> None:
+    weather = Weather()
+    served = await host(tools=(weather.tool(),))
+    page = await look(served.url)
+    await write(page, "weather")
+    await asyncio.wait_for(weather.both.wait(), 30)
+    await page.goto(f"{served.url}/#/traces")
+    trace = page.locator(".rows > li")
+    await expect(trace).to_contain_text("running")
+    await trace.locator("summary").first.click()
+    calls = page.locator(".trace-rows .tool-call", has_text="weather")
+    await expect(calls).to_have_count(2)
+    await expect(calls.first).to_contain_text("running")
+    await expect(page.locator(".trace-rows .tool-call", has_text="brain")).to_have_count(1)
+    weather.done.set()
+    await expect(calls.first).to_contain_text("completed")
+    await expect(page.locator(".trace-rows .tool-call", has_text="brain")).to_have_count(2)
+    await expect(trace.locator("summary").first).to_contain_text("completed")
+
+
+async def test_a_trace_is_read_in_german(host, look) -> None:
+    served = await host(Planning={"Mode": "Auto"})
+    page = await look(served.url, locale="de-DE")
+    await page.locator("#composer").fill(TEA)
+    await page.locator("#composer").press("Enter")
+    await page.get_by_role("button", name="Genehmigen").click()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    await page.goto(f"{served.url}/#/traces")
+    await page.locator(".rows > li summary").first.click()
+    rows = page.locator(".trace-rows")
+    await expect(rows.first).to_contain_text("Plan: genehmigt")
+    await expect(rows.first).to_contain_text("Schritt eines Plans · Der Anbieter lehnt die Anfrage ab.")
+    assert [text for text in await english_texts(page) if TEA[:20] not in text] == []  # the title is the reader's

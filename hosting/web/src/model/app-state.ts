@@ -531,6 +531,12 @@ effect(() => {
   else if (session.state.peek() === "open" && session.summary.peek() !== null) void session.loadSummary().catch(() => undefined); // further branches
 });
 
+// What went wrong on another page is no longer of interest; what navigation itself reports comes after it.
+effect(() => {
+  void route.value;
+  if (notice.peek()?.isError) notice.value = null;
+});
+
 effect(() => {
   const searched = searchText.value;
   void listsArchived.value;

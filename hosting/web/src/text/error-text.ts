@@ -10,6 +10,8 @@ export interface ErrorText {
 
 /** Codes of which the sentence says everything; with others, such as wrong input, the host says what exactly is wrong. */
 const SENTENCES: Readonly<Record<string, () => string>> = {
+  attachment_in_use: () => t("The file belongs to a message that was sent, and is deleted with its conversation."),
+  attachments_full: () => t("There is no room for more files; delete conversations with files, or wait until unsent ones expire."),
   authentication: () => t("The provider does not accept the key."),
   budget_exceeded: () => t("A budget limit is reached."),
   busy: () => t("This is in use at the moment."),
@@ -33,8 +35,10 @@ const SENTENCES: Readonly<Record<string, () => string>> = {
   request_timeout: () => t("The request took too long."),
   response_too_large: () => t("The reply of the model is too large."),
   too_large: () => t("This is too large."),
+  too_many_uploads: () => t("Too many files are being uploaded; wait for one."),
   too_many_messages: () => t("Too many messages in a short time; try again later."),
   unauthorized: () => t("You are not signed in."),
+  unsupported_media_type: () => t("Files of this kind are not accepted."),
   unavailable: () => t("The host cannot do this at the moment; try again later."),
 };
 
@@ -42,6 +46,12 @@ const SENTENCES: Readonly<Record<string, () => string>> = {
 export function hostErrorText(code: string, message: string): ErrorText {
   if (language() === "en") return { text: message };
   return Object.hasOwn(SENTENCES, code) ? { text: SENTENCES[code]!() } : { text: message, lang: "en" };
+}
+
+/** The sentence of an error code in the reader's language, where nothing else says what went wrong; undefined if there is none. */
+export function codeText(code: string): string | undefined {
+  if (code === "bad_request") return t("The provider rejects the request.");
+  return Object.hasOwn(SENTENCES, code) ? SENTENCES[code]!() : undefined;
 }
 
 /** What an exception says; the page's own are in its language already. */

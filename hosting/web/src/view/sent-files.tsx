@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../model/app-state";
 import type { Attachment } from "../wire/protocol";
-import { isShownImage, loadImage, saveFile } from "../wire/file-transfer";
+import { isShownImage, keptImage, loadImage, saveFile } from "../wire/file-transfer";
 import { t } from "../text/translate";
 import { Icon } from "./icons";
 
@@ -21,7 +21,7 @@ export function SentFiles({ files }: { files: readonly Attachment[] }): JSX.Elem
 }
 
 function SentFile({ file }: { file: Attachment }): JSX.Element {
-  const [image, setImage] = useState("");
+  const [image, setImage] = useState(() => keptImage(file));
   useEffect(() => {
     let isGone = false;
     // Without the image its name stays.

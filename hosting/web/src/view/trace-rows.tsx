@@ -5,7 +5,8 @@ import { route, routeUrl } from "../model/router";
 import type { TraceRow } from "../model/trace-tree";
 import { escapeControls, toOneLine } from "../text/escape-controls";
 import { formatDuration, formatNumber, formatUsageCost } from "../text/format";
-import { stateLabel } from "../text/state-labels";
+import { riskWord, stateLabel } from "../text/state-labels";
+import { attemptLabel, decisionLabel, noteLabel, purposeLabel, subjectLabel, verdictLabel } from "../text/trace-text";
 import { t } from "../text/translate";
 import type { TurnMessage } from "../wire/protocol";
 import { Disclosure } from "./controls";
@@ -27,7 +28,7 @@ function Row({ task, row }: { task: string; row: TraceRow }): JSX.Element {
   useEffect(() => {
     if (isLinked) here.current?.scrollIntoView({ block: "center" });
   }, [isLinked]);
-  const { label, detail } = describe(row);
+  const { label, detail, english = "" } = describe(row);
   return (
     <li ref={here} class={isLinked ? "linked" : undefined}>
       <Disclosure
@@ -36,7 +37,11 @@ function Row({ task, row }: { task: string; row: TraceRow }): JSX.Element {
         summary={
           <>
             <span class="tool-name">{toOneLine(label, 60)}</span>
-            <span class="tool-arguments">{toOneLine(detail, 120)}</span>
+            <span class="tool-arguments">
+              {toOneLine(detail, 120)}
+              {detail !== "" && english !== "" && " · "}
+              {english !== "" && <span lang="en">{toOneLine(english, 120)}</span>}
+            </span>
             <span class="tool-end">
               {formatDuration(row.start)} + {formatDuration(row.duration)}
             </span>
@@ -56,15 +61,16 @@ function Row({ task, row }: { task: string; row: TraceRow }): JSX.Element {
   );
 }
 
-function describe(row: TraceRow): { label: string; detail: string } {
+/** The name of a row and what it says of itself; `english` is what the host says in its own words. */
+function describe(row: TraceRow): { label: string; detail: string; english?: string } {
   if (row.kind === "attempt") {
     const { attempt } = row;
-    return { label: attempt.model, detail: [attempt.purpose, stateLabel(attempt.outcome)].join(" · ") };
+    return { label: attempt.model, detail: [purposeLabel(attempt.purpose), attemptLabel(attempt.outcome)].join(" · ") };
   }
   if (row.kind === "tool") return { label: row.call.tool, detail: `${stateLabel(row.call.outcome)} · ${row.arguments}` };
-  if (row.kind === "approval") return { label: t("Approval"), detail: `${row.approval.tool || row.approval.kind}: ${row.approval.decision ? stateLabel(row.approval.decision) : t("nobody has decided")}` };
-  if (row.kind === "step") return { label: row.label, detail: [stateLabel(row.status), row.reason].filter(Boolean).join(" · ") };
-  return { label: row.note.kind.replaceAll("_", " "), detail: noteText(row.note.data) };
+  if (row.kind === "approval") return { label: t("Approval"), detail: `${row.approval.kind === "tool" && row.approval.tool ? row.approval.tool : subjectLabel(row.approval.kind)}: ${row.approval.decision ? decisionLabel(row.approval.decision) : t("nobody has decided")}` };
+  if (row.kind === "step") return { label: row.label, detail: stateLabel(row.status), english: row.reason };
+  return { label: noteLabel(row.note.kind), detail: "", english: noteText(row.note.data) };
 }
 
 function noteText(data: Record<string, unknown>): string {
@@ -81,7 +87,7 @@ function Content({ task, row }: { task: string; row: TraceRow }): JSX.Element {
   if (row.kind === "tool") {
     return (
       <>
-        <Facts items={[[t("risk"), row.call.risk], ...row.call.verdicts.map((each): [string, string] => [each.guard, `${each.verdict} (${each.rule})`])]} />
+        <Facts items={[[t("risk"), row.call.risk && riskWord(row.call.risk)], ...row.call.verdicts.map((each): [string, string] => [each.guard, `${verdictLabel(each.verdict)} (${each.rule})`])]} />
         <Text title={t("Arguments")} text={row.arguments} />
         {row.result !== null ? <Text title={t("Result")} text={row.result} /> : <p class="hint">{t("The result is not stored with the conversation.")}</p>}
         {row.children.length > 0 && <TraceRows task={task} rows={row.children} />}

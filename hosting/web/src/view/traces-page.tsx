@@ -5,6 +5,7 @@ import { currentUser, reportErrors } from "../model/app-state";
 import { route, routeUrl } from "../model/router";
 import { buildTraceTree } from "../model/trace-tree";
 import { saveFile } from "../model/save-file";
+import { hostErrorText } from "../text/error-text";
 import { toOneLine } from "../text/escape-controls";
 import { formatDuration, formatMilliseconds, formatNumber, formatTime, formatTokens, formatUsageCost } from "../text/format";
 import { plural, rich, t } from "../text/translate";
@@ -83,6 +84,7 @@ function Details({ task }: { task: string }): JSX.Element | null {
     reloadMessages();
   });
   if (loaded === null || stored === null) return null;
+  const failure = loaded.error.message === undefined ? null : hostErrorText(loaded.error.code ?? "", loaded.error.message);
   return (
     <>
       <p>
@@ -93,7 +95,7 @@ function Details({ task }: { task: string }): JSX.Element | null {
         <button type="button" class="quiet" onClick={() => void saveTrace(task, "otlp")}>{t("Download for OpenTelemetry")}</button>
       </p>
       <p class="hint">{t("task {run_id}, by {principal} over {channel}", { run_id: task, principal: toOneLine(loaded.principal, 60) || t("nobody"), channel: toOneLine(loaded.channel, 30) })}</p>
-      {loaded.error.message !== undefined && <p role="alert">{toOneLine(loaded.error.message, 300)}</p>}
+      {failure !== null && <p role="alert" lang={failure.lang}>{toOneLine(failure.text, 300)}</p>}
       <TraceRows task={task} rows={buildTraceTree(loaded, stored.items)} />
       <Disclosure class="tool-call" summary={<span>{t("Time by middleware")}</span>}>
         {() => (

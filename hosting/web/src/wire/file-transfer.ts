@@ -52,8 +52,24 @@ export function isShownImage(attachment: Attachment): boolean {
   return SHOWN_TYPES.has(attachment.media_type);
 }
 
+/** Images that are kept, so that a turn that comes into view again shows them at once. */
+const MAX_KEPT_IMAGES = 30;
+const keptImages = new Map<string, string>();
+
+/** The image of an attachment that was loaded lately; empty if it was not. */
+export function keptImage(attachment: Attachment): string {
+  return keptImages.get(attachment.id) ?? "";
+}
+
 /** Returns an image as a `data:` URL, which the content security policy allows. */
 export async function loadImage(attachment: Attachment): Promise<string> {
+  const address = keptImage(attachment) || (await readImage(attachment));
+  keptImages.set(attachment.id, address);
+  if (keptImages.size > MAX_KEPT_IMAGES) keptImages.delete(keptImages.keys().next().value!);
+  return address;
+}
+
+async function readImage(attachment: Attachment): Promise<string> {
   const content = await download(pathOf(attachment));
   return new Promise((resolve, reject) => {
     const reader = new FileReader();
