@@ -75,7 +75,8 @@ class ChatOverrides:
 
     def change(self, name: str, text: str | None) -> Self:
         """Return the overrides with one changed; None: it is inherited. Raises InputError."""
-        return replace(self, **{name: None if text is None else parse_override(name, text)})
+        changed: dict[str, Any] = {name: None if text is None else parse_override(name, text)}
+        return replace(self, **changed)
 
     def over(self, wider: "ChatOverrides") -> "ChatOverrides":
         """Return the overrides with those of `wider` for what is inherited."""

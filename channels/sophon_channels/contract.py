@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from aiohttp import web
 
@@ -327,15 +327,25 @@ class SelfTestResult:
 @dataclass(slots=True)
 class ChannelHealth:
     """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not; the
-    host starts it again from time to time). `is_credential_rejected`: the platform rejected the credential, and nothing
-    can be sent. `counts` holds the number of events by kind.
+    host starts it again from time to time), detached (set by the host after several refused starts).
+    `is_credential_rejected`: the platform rejected the credential, and nothing can be sent. `counts` holds the number
+    of events by kind.
     """
 
-    state: Literal["stopped", "starting", "running", "failing", "refused"] = "stopped"
+    state: Literal["stopped", "starting", "running", "failing", "refused", "detached"] = "stopped"
     detail: str = ""
     last_received_at: datetime | None = None
     is_credential_rejected: bool = False
     counts: dict[str, int] = field(default_factory=lambda: {})
+
+
+@runtime_checkable
+class ReactingChannel(Protocol):
+    """A channel that can react to a message with an emoji; other channels lack the method."""
+
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        """React to a message, as far as the rate limits allow now; errors of the platform are not raised."""
+        ...
 
 
 class EntrySender(Protocol):

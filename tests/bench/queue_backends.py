@@ -1,4 +1,4 @@
-"""Tasks per second through each queue with a server, beside its bare client making as many round trips."""
+"""Tasks per second through each queue with a server, beside its bare client that gives the server the same commands."""
 
 import asyncio
 import itertools
@@ -11,6 +11,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.redis_streams.scripts import load_script
 from tests.bench.bare_rabbitmq import measure_bare_client
 from tests.hosting.queue.backends.backend import Options, ServerBackend
 from tests.hosting.queue.backends.rabbitmq import RabbitMqBackend
@@ -26,16 +27,23 @@ Cycle = Callable[[int], Awaitable[None]]
 
 
 async def bare_redis(url: str, work: Callable[[Cycle], Awaitable[float]]) -> float:
-    """Three scripts that do nothing, for put, take and ack."""
+    """The scripts of put, take and ack, by redis-py alone, over a queue of its own."""
     clients: Any = Redis  # its own types are partly unknown
+    prefix = f"{{t_bench_bare_{os.getpid()}}}:queue:"
     async with clients.from_url(url, decode_responses=True, protocol=2) as client:
-        script = client.register_script("return {1, {1, 2, 3, ARGV[1], 5}}")
+        put, take, ack = (client.register_script(load_script(name).text) for name in ("put", "take", "ack"))
+        keys = [f"{prefix}work"]
 
         async def cycle(number: int) -> None:
-            for step in ("put", "take", "ack"):
-                await script(["t_bench"], [f"t{number}", f"s{number % SESSIONS}", step, "owner"])
+            entry = (f"t{number}", f"s{number % SESSIONS}", "run", f"o{number % 10}")
+            await put(keys, [prefix, *entry, 1, 100_000, 1.0, 0, 0])
+            [taken, *_] = await take(keys, [prefix, "bare", "", 60_000, 5, 0, 0])
+            await ack(keys, [prefix, taken[0], taken[4]])
 
-        return await work(cycle)
+        try:
+            return await work(cycle)
+        finally:
+            await client.delete(*[key async for key in client.scan_iter(match=f"{prefix}*", count=1000)])
 
 
 BACKENDS: dict[str, tuple[type[ServerBackend], Callable[..., Awaitable[float]]]] = {

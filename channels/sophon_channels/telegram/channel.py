@@ -156,6 +156,10 @@ class TelegramChannel:
         if self._sender is not None:
             await self._sender.send_typing(location)
 
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        if self._sender is not None:
+            await self._sender.send_reaction(location, message_id, emoji)
+
     async def update_preview(
         self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
     ) -> str | None:

@@ -81,6 +81,15 @@ class TelegramSender:
         except TelegramApiError as error:
             self._log_failure(error, location.chat)
 
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        """React to a message, as `ReactingChannel.send_reaction`; one that was sent with a delay has no id."""
+        if int(message_id) <= 0 or not self.rate_limiter.try_acquire_typing(location.chat):
+            return
+        try:
+            await self._client.set_reaction(location.chat, message_id, emoji)
+        except TelegramApiError as error:  # also if the group does not allow the emoji
+            self._log_failure(error, location.chat)
+
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         """Acknowledge a press, as `Channel.acknowledge_press`; never skipped: until then the button shows a progress
         bar.

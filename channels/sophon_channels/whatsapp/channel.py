@@ -203,6 +203,18 @@ class WhatsAppChannel:
         else:
             self._record_success()
 
+    async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
+        """React to a message; it counts as a message to the person, so it is left out if the next one would wait."""
+        if self._client is None or self._rate_limiter.acquire_message(location.chat)[0] > NO_DELAY:
+            return
+        reaction = {"type": "reaction", "reaction": {"message_id": message_id, "emoji": emoji}}
+        try:
+            await self._client.send_message(location.chat, reaction)
+        except WhatsAppApiError as error:
+            if error.is_credential_error:
+                self._record_failure(error)
+            log.info("WhatsApp: %s", error)
+
     async def update_preview(
         self, location: ChatLocation, text: str, preview_message_id: str | None, reply_to_message_id: str | None
     ) -> str | None:

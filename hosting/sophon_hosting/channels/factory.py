@@ -67,6 +67,7 @@ def _create_telegram(
     services: Services, environment: Mapping[str, str], name: str, settings: TelegramSettings
 ) -> ConfiguredChannel:
     from sophon_channels.telegram.channel import TelegramChannel  # lazy: only where it is enabled
+    from sophon_channels.telegram.reactions import ALLOWED_REACTIONS
 
     policy = AccessPolicy(
         frozenset(settings.allow_from),
@@ -77,7 +78,10 @@ def _create_telegram(
     )
     webhook_url = _find_webhook_url(services, name) if settings.mode == "Webhook" else None
     channel = TelegramChannel(settings, environment, services.clock, name=name, webhook_url=webhook_url)
-    inbound = InboundOptions(settings.debounce_seconds, settings.group_history)
+    if settings.ack_reaction and settings.ack_reaction not in ALLOWED_REACTIONS:
+        allowed = " ".join(sorted(ALLOWED_REACTIONS))
+        raise SettingsError([f"AckReaction of the channel {name}: Telegram allows one of {allowed}"])
+    inbound = InboundOptions(settings.debounce_seconds, settings.group_history, settings.ack_reaction)
     return ConfiguredChannel(channel, policy, inbound, _read_chats(name, settings.chats))
 
 
@@ -89,9 +93,8 @@ def _create_whatsapp(
     policy = AccessPolicy(frozenset(settings.allow_from), frozenset(settings.approvers), settings.direct_policy)
     webhook_url = _find_webhook_url(services, name)
     channel = WhatsAppChannel(settings, environment, services.clock, name=name, webhook_url=webhook_url)
-    return ConfiguredChannel(
-        channel, policy, InboundOptions(settings.debounce_seconds), _read_chats(name, settings.chats)
-    )
+    inbound = InboundOptions(settings.debounce_seconds, ack_reaction=settings.ack_reaction)
+    return ConfiguredChannel(channel, policy, inbound, _read_chats(name, settings.chats))
 
 
 def _find_webhook_url(services: Services, name: str) -> str | None:

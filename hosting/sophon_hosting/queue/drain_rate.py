@@ -12,12 +12,21 @@ MIN_RETRY_AFTER_SECONDS, MAX_RETRY_AFTER_SECONDS = 1, 60
 
 
 class DrainRate:
-    """Durations of the newest completions; not rates, which idle periods would distort."""
+    """Durations of the newest completions; not rates, which idle periods would distort.
 
-    __slots__ = ("_seconds",)
+    `elsewhere` is the average of other processes, which counts while this one has completed nothing.
+    """
+
+    __slots__ = ("_seconds", "elsewhere")
 
     def __init__(self) -> None:
         self._seconds: deque[float] = deque(maxlen=SAMPLE_COUNT)
+        self.elsewhere: float | None = None
+
+    @property
+    def average_seconds(self) -> float | None:
+        """Average duration of the newest tasks of this process; None if there was none."""
+        return sum(self._seconds) / len(self._seconds) if self._seconds else None
 
     def record_completion(self, seconds: float) -> None:
         """Record the time in seconds between a delivery and its ack."""
@@ -25,7 +34,8 @@ class DrainRate:
 
     def estimate_retry_after_seconds(self, in_flight: int, excess: int) -> int:
         """Return the estimated seconds until `excess` entries have left, given `in_flight` running ones."""
-        return estimate_retry_after_seconds(self._seconds, in_flight, excess)
+        known = self._seconds or ([] if self.elsewhere is None else [self.elsewhere])
+        return estimate_retry_after_seconds(known, in_flight, excess)
 
 
 def estimate_retry_after_seconds(durations_seconds: Collection[float], in_flight: int, excess: int) -> int:

@@ -1,5 +1,6 @@
 """Counts of a shared queue as one process knows them: by the newest reply of its server, with its own slots."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -12,20 +13,25 @@ class KnownCounts:
     """Waiting entries, by owner, of a queue that other processes change too, and the decision about a further one.
 
     `capacity` and `owner_share` are those of `MemoryQueue`. What a server replies replaces what was known before, so
-    that an error does not last; slots are of this process alone.
+    that an error does not last; slots are of this process alone. Entries of owners whom the server did not name count
+    in the total only.
     """
 
     def __init__(self, capacity: int, owner_share: float) -> None:
-        if capacity < 1:
-            raise ValueError(f"capacity ({capacity}) must be at least 1")
-        if not 0 < owner_share <= 1:
-            raise ValueError(f"owner_share ({owner_share}) must be above 0 and at most 1")
         self.capacity, self.owner_share = capacity, owner_share
-        self.waiting = self.in_flight = self.reserved = 0
+        self.waiting = self.in_flight = 0
+        self.reserved_by = Counter[str]()
+        """Slots that this process has reserved, by owner."""
+        self.drain_rate = DrainRate()
+        self.deliveries = 0
+        """Number of deliveries to this process, as `change` was told."""
         self._owner_count = 0
         self._owners: dict[str, int] = {}
-        self._reserved_by_owner: dict[str, int] = {}
-        self._drain_rate = DrainRate()
+
+    @property
+    def reserved(self) -> int:
+        """Number of slots that this process has reserved."""
+        return self.reserved_by.total()
 
     def learn(self, waiting: int, in_flight: int, owners: int, owner: str, owner_waiting: int) -> None:
         """Take over totals, the number of owners, and what waits of one of them."""
@@ -35,43 +41,46 @@ class KnownCounts:
         else:
             self._owners.pop(owner, None)
 
-    def learn_all(self, in_flight: int, owners: Mapping[str, int]) -> None:
-        """Take over what waits of every owner."""
+    def learn_all(self, waiting: int, in_flight: int, owners: Mapping[str, int]) -> None:
+        """Take over what waits, in total and of each owner, or of those who have most."""
         self._owners = dict(owners)
-        self.waiting, self.in_flight, self._owner_count = sum(owners.values()), in_flight, len(owners)
+        self.waiting, self.in_flight, self._owner_count = waiting, in_flight, len(owners)
 
-    def record_completion(self, seconds: float) -> None:
-        """Record how long a task ran; see `DrainRate`."""
-        self._drain_rate.record_completion(seconds)
-
-    def reserved_by(self, owner: str) -> int:
-        """Return the number of slots that this process has reserved for an owner."""
-        return self._reserved_by_owner.get(owner, 0)
+    def change(self, owner: str, waiting: int, in_flight: int = 0) -> None:
+        """Add what this process has done to what is known."""
+        self.deliveries += in_flight > 0
+        self.waiting = max(self.waiting + waiting, 0)
+        self.in_flight = max(self.in_flight + in_flight, 0)
+        count = self._owners.get(owner, 0) + waiting
+        if count > 0:
+            self._owners[owner] = count
+        else:
+            self._owners.pop(owner, None)
 
     def check(self, owner: str, *, is_paused: bool) -> None:
         """Raise QueueFull if the owner may not add an entry, as far as is known."""
-        own = self._owners.get(owner, 0) + self.reserved_by(owner)
+        own = self._owners.get(owner, 0) + self.reserved_by[owner]
         if not may_enter(own, self.waiting + self.reserved, self.capacity, self.owner_share):
-            raise self.refusal(owner, is_paused=is_paused)
+            raise self.refuse(owner, is_paused=is_paused)
 
-    def refusal(self, owner: str, *, is_paused: bool) -> QueueFull:
-        """Return the error for an owner that may not add an entry."""
-        own, occupied = self._owners.get(owner, 0) + self.reserved_by(owner), self.waiting + self.reserved
-        owners = max(self._owner_count, len(self._owners.keys() | self._reserved_by_owner.keys()))
+    def refuse(self, owner: str, *, is_paused: bool) -> QueueFull:
+        """Return the error for an owner that may not add an entry, by what is known."""
+        own, occupied = self._owners.get(owner, 0) + self.reserved_by[owner], self.waiting + self.reserved
+        owners = max(self._owner_count, len(self._owners.keys() | self.reserved_by.keys()))
+        return self.refuse_counted(own, owners, occupied, 0 if is_paused else self.in_flight)
+
+    def refuse_counted(self, own: int, owners: int, occupied: int, in_flight: int) -> QueueFull:
+        """Return the error for one of the `owners`, who has `own` of the occupied slots."""
         needed = count_needed_departures(own, owners, occupied, self.capacity, self.owner_share)
-        seconds = self._drain_rate.estimate_retry_after_seconds(0 if is_paused else self.in_flight, needed)
+        seconds = self.drain_rate.estimate_retry_after_seconds(in_flight, needed)
         return QueueFull(self.capacity, seconds, owner_waiting=own if occupied < self.capacity else None)
 
     def reserve(self, owner: str) -> Callable[[], None]:
         """Count a slot; the result ends it."""
-        self.reserved += 1
-        self._reserved_by_owner[owner] = self.reserved_by(owner) + 1
+        self.reserved_by[owner] += 1
         return partial(self._release, owner)
 
     def _release(self, owner: str) -> None:
-        self.reserved -= 1
-        count = self._reserved_by_owner[owner] - 1
-        if count:
-            self._reserved_by_owner[owner] = count
-        else:
-            del self._reserved_by_owner[owner]
+        self.reserved_by[owner] -= 1
+        if not self.reserved_by[owner]:
+            del self.reserved_by[owner]

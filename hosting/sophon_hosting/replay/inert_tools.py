@@ -41,7 +41,7 @@ class RecordedResults:
         self.reused += 1
         text = known.pop(0) if len(known) > 1 else known[0]
         # The tool execution puts external text into a fence with a nonce of its own.
-        return ExternalText(unfence_text(text)) if find_fence_sources(text) else text
+        return ExternalText(unfence_text(text)) if find_fence_sources(text) else text  # an ExternalText stays one
 
 
 class InertToolbox(Toolbox):

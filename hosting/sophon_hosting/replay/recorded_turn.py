@@ -11,6 +11,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.traces.trace import Trace
+from sophon_hosting.replay.nested_calls import load_nested_calls
 from sophon_hosting.run_audience import RunAudience, audience_of_run
 from sophon_hosting.run_authorship import is_direct_call
 
@@ -18,7 +19,8 @@ from sophon_hosting.run_authorship import is_direct_call
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
     """A turn as it was: `history` are the records of the session before its message, `calls` its tool calls with the
-    texts that the model read. `options` are those that the message was sent with; `trace` is None if there is none.
+    texts that the model read, those of plan steps and sub-agents last. `options` are those that the message was sent
+    with; `trace` is None if there is none.
     """
 
     run_id: str
@@ -70,7 +72,7 @@ async def load_recorded_turn(store: Store, run_id: str) -> RecordedTurn:
         audience=audience_of_run(run) if run is not None else RunAudience(owner),
         message=message,
         history=[replace(each, seq=0) for each in records[:at]],
-        calls=list(_match_results(own)),
+        calls=[*_match_results(own), *await load_nested_calls(store, session_id, run_id)],
         answer=_find_answer(run, own),
         session_model=session.model,
         options=run.options if run is not None else {},

@@ -78,7 +78,7 @@ class Memory:
         overrides = find_chat_overrides(ctx)
         if overrides.memory == "none":
             return
-        texts = await self._read_files(ctx) if overrides.remembers_for_all else {}
+        texts: Mapping[str, str] = await self._read_files(ctx) if overrides.remembers_for_all else {}
         entries, days = await self._recall(ctx)
         if not (texts or entries or days):
             return

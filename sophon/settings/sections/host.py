@@ -36,6 +36,7 @@ _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may decide approvals besides the user of the session."
 _PROXY = "URL of an HTTP proxy for all requests to the platform: `http://user:password@proxy.example:3128`."
 _CHATS = "What is different in a chat: `*` for all, by the id of a chat or person, `id/topic` for a topic."
+_ACK_REACTION = "Emoji with which the bot reacts to each message that it accepts; empty: none."
 _DEBOUNCE_SECONDS = "Texts of a person that follow each other within so many seconds are one message; 0: never."
 _DIRECT_POLICY = "Who may write in direct chats: accounts with a pairing code, those in AllowFrom, everybody, nobody."
 
@@ -254,6 +255,7 @@ class TelegramSettings(SettingsSection):
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
     debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
+    ack_reaction: str = Field(default="", max_length=16, description=_ACK_REACTION)
     group_policy: GroupPolicySetting = Field(
         default="MentionOnly",
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
@@ -293,6 +295,7 @@ class WhatsAppSettings(SettingsSection):
     approvers: tuple[PlatformId, ...] = Field(default=(), description=_APPROVERS)
     direct_policy: DirectPolicySetting = Field(default="Pairing", description=_DIRECT_POLICY)
     debounce_seconds: FiniteNumber = Field(default=0.0, ge=0, le=30, description=_DEBOUNCE_SECONDS)
+    ack_reaction: str = Field(default="", max_length=16, description=_ACK_REACTION)
     chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
     proxy: SecretUrl | None = Field(default=None, description=_PROXY)
 

@@ -205,6 +205,9 @@ class BotApi:
     async def _sendChatAction(self, fields: dict[str, Any]) -> Answer:
         return Answer.result(True)
 
+    async def _setMessageReaction(self, fields: dict[str, Any]) -> Answer:
+        return Answer.result(True)
+
     async def _answerCallbackQuery(self, fields: dict[str, Any]) -> Answer:
         return Answer.result(True)
 
@@ -319,6 +322,15 @@ def _answering(fields: dict[str, Any]) -> Iterator[str]:
             yield f"button {button}"
 
 
+def _reaction(fields: dict[str, Any]) -> Iterator[str]:
+    if len(fields["reaction"]) > 1:
+        yield "a bot has one reaction to a message"
+    documented = import_module("inspect").getsource(import_module("aiogram.types.reaction_type_emoji"))
+    for each in fields["reaction"]:
+        if each["type"] != "emoji" or f'"{each["emoji"]}"' not in documented:
+            yield f"REACTION_INVALID: {each}"
+
+
 def _callback(fields: dict[str, Any]) -> Iterator[str]:
     if utf16_length(fields.get("text", "")) > 200:
         yield "a note of more than 200 units"
@@ -350,6 +362,7 @@ _CHECKS = {
     "sendDocument": _file,
     "editMessageText": _message,
     "answerCallbackQuery": _callback,
+    "setMessageReaction": _reaction,
     "getUpdates": _updates,
     "setMyCommands": _commands,
     "setWebhook": _webhook,

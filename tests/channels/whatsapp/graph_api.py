@@ -115,6 +115,23 @@ class ButtonMessage(Message):
     interactive: Interactive | InteractiveList
 
 
+class Reaction(Strict):
+    """An emoji, or nothing to take the reaction back."""
+
+    message_id: str = Field(min_length=1)
+    emoji: str = Field(max_length=16)
+
+
+class ReactionMessage(Message):
+    type: Literal["reaction"]
+    reaction: Reaction
+
+    @model_validator(mode="after")
+    def no_reply(self) -> "ReactionMessage":
+        assert self.context is None, "a reaction names its message itself"
+        return self
+
+
 class Media(Strict):
     id: str = Field(min_length=1)
 
@@ -160,7 +177,14 @@ class Read(Strict):
 
 OUTGOING: TypeAdapter[Any] = TypeAdapter(
     Annotated[
-        TextMessage | ButtonMessage | ImageMessage | VideoMessage | AudioMessage | DocumentMessage | Read,
+        TextMessage
+        | ButtonMessage
+        | ReactionMessage
+        | ImageMessage
+        | VideoMessage
+        | AudioMessage
+        | DocumentMessage
+        | Read,
         Field(union_mode="left_to_right"),
     ]
 )

@@ -166,3 +166,55 @@ async def test_quick_messages_before_and_after_a_kill_are_one_message_and_an_edi
     [file] = here.folder.glob("data/*.db")
     with closing(sqlite3.connect(file)) as database:
         assert database.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+def pressed(number: int, data: str) -> dict[str, Any]:
+    """The press of a button."""
+    message = {"message_id": 2, "date": 1, "chat": {"id": ADA["id"], "type": "private"}}
+    query = {"id": str(number), "from": ADA, "chat_instance": "x", "data": data, "message": message}
+    return {"update_id": number, "callback_query": query}
+
+
+def buttons(fields: dict[str, Any]) -> list[str]:
+    return [each["callback_data"] for row in fields["reply_markup"]["inline_keyboard"] for each in row]
+
+
+async def starting(part: str, api: BotApi) -> dict[str, Any]:
+    """The message that contains a text, once it was sent."""
+    count = 1
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not any(part in fields["text"] for fields in await api.called("sendMessage", count)):
+            count = len(api.of("sendMessage")) + 1
+    return next(fields for fields in api.of("sendMessage") if part in fields["text"])
+
+
+async def test_a_call_is_edited_over_three_processes_and_runs_once(
+    api: BotApi, program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOT", TOKEN)
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    here = program(Channels={"Telegram": telegram})
+    here.imports = ("aiogram",)
+    first = await asyncio.to_thread(here.serve)
+    await api.deliver(update(1, "pay Bob"))
+    prompt = await starting("May pay run?", api)
+    await api.deliver(pressed(2, buttons(prompt)[3]))
+    await starting("Write the new value of to", api)
+    assert (await first.ended(signal.SIGKILL))[0] == -signal.SIGKILL
+    await api.deliver(update(3, "Carol"))  # while nobody listens
+    second = await asyncio.to_thread(here.serve)
+    version = await starting("So pay would run", api)
+    assert (await second.ended(signal.SIGKILL))[0] == -signal.SIGKILL
+    assert here.paid() == []
+    await asyncio.to_thread(here.serve)
+    await api.deliver(pressed(4, buttons(version)[0]))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not any("PAID CAROL" in fields["text"] for fields in api.of("sendMessage")):
+            await api.called("sendMessage", len(api.of("sendMessage")) + 1)
+    assert here.paid() == ["Carol"]
+    [file] = here.folder.glob("data/*.db")
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+    versions = [fields for fields in api.of("sendMessage") if "So pay would run" in fields["text"]]
+    # A kill before the answer of the platform was stored may repeat a message, with the mark.
+    assert sum("♻️" not in fields["text"] for fields in versions) == 1

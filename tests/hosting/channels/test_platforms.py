@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.errors import SettingsError
 from sophon.stores.contract import Store
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
@@ -121,6 +122,34 @@ def pressed_on_telegram(number: int, data: str) -> dict[str, Any]:
 
 def telegram_buttons(sent: dict[str, Any]) -> list[str]:
     return [button["callback_data"] for row in sent["reply_markup"]["inline_keyboard"] for button in row]
+
+
+async def test_a_reaction_acknowledges_a_message_on_telegram(api: BotApi, open_site: Any) -> None:
+    await open_site(Telegram={**telegram(api), "AckReaction": "👀"})
+    await api.deliver(update(2, "hello"))
+    await api.called("sendMessage", 1)
+    await api.deliver(update(3, "/help"))
+    await api.called("sendMessage", 2)
+    [reaction] = await api.called("setMessageReaction")
+    assert (reaction["chat_id"], reaction["message_id"]) == (ADA["id"], 2)
+    assert reaction["reaction"] == [{"type": "emoji", "emoji": "👀"}]
+
+
+async def test_a_reaction_that_telegram_has_not_is_a_mistake_in_the_settings(api: BotApi, open_site: Any) -> None:
+    with pytest.raises(SettingsError, match="AckReaction of the channel telegram: Telegram allows one of"):
+        await open_site(Telegram={**telegram(api), "AckReaction": "🦖"})
+
+
+async def test_a_reaction_acknowledges_a_message_on_whatsapp_once(graph: GraphApi, open_site: Any) -> None:
+    url = await open_site(WhatsApp={**whatsapp(graph), "AckReaction": "👀"})
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
+        await ready(client)
+        said = message(id="wamid.W1", timestamp=str(SOON), text={"body": "hello"})
+        for _ in range(2):
+            assert await post(client, body(said)) == 200
+        await graph.until(2)
+    reactions = [each["reaction"] for each in graph.messages if each["type"] == "reaction"]
+    assert reactions == [{"message_id": "wamid.W1", "emoji": "👀"}]
 
 
 async def test_the_arguments_of_a_call_are_edited_on_telegram(api: BotApi, open_site: Any) -> None:

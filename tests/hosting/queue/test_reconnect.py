@@ -28,10 +28,23 @@ async def own(backend, server):
     options = Options(url=server.url, lease_seconds=SHORT_LEASE_SECONDS)
     queues = [backend.build("own", options) for _ in range(2)]
     for queue in queues:
-        await queue.open()
+        await open_when_there(backend, queue)
     yield queues
     for queue in queues:
         await queue.close()
+
+
+async def open_when_there(backend, queue) -> None:
+    """Open it as a host does: a server that has just started may be too slow for the first attempt."""
+
+    async def has_opened() -> bool:
+        try:
+            await queue.open()
+        except QueueUnavailable:
+            return False
+        return True
+
+    await backend.until(has_opened)
 
 
 async def put_when_there(backend, queue, entry: QueueEntry) -> None:

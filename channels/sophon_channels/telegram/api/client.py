@@ -80,6 +80,11 @@ class TelegramClient:
         """Show the typing indicator (sendChatAction): for five seconds, or until the next message."""
         await self._transport.call("sendChatAction", request_bodies.build_send_chat_action(chat, thread))
 
+    async def set_reaction(self, chat: str, message_id: str, emoji: str) -> None:
+        """React to a message (setMessageReaction); replaces the bot's earlier reaction."""
+        body = request_bodies.build_set_message_reaction(chat, message_id, emoji)
+        await self._transport.call("setMessageReaction", body)
+
     async def set_commands(self) -> None:
         """Register the commands that the app suggests for `/` (setMyCommands)."""
         await self._transport.call("setMyCommands", request_bodies.build_set_my_commands())

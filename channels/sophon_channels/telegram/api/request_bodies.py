@@ -115,6 +115,11 @@ def build_send_chat_action(chat: str, thread: str | None) -> dict[str, Any]:
     return {"chat_id": int(chat), "action": "typing", **({"message_thread_id": int(thread)} if thread else {})}
 
 
+def build_set_message_reaction(chat: str, message_id: str, emoji: str) -> dict[str, Any]:
+    """Return the fields of setMessageReaction: a bot has at most one reaction to a message."""
+    return {"chat_id": int(chat), "message_id": int(message_id), "reaction": [{"type": "emoji", "emoji": emoji}]}
+
+
 def build_get_updates(offset: int | None, timeout_seconds: int) -> dict[str, Any]:
     """Return the fields of getUpdates; always with the update types, because Telegram remembers an earlier choice."""
     return {"offset": offset, "timeout": timeout_seconds, "limit": 100, "allowed_updates": list(ALLOWED_UPDATES)}

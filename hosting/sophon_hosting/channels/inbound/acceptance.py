@@ -15,6 +15,7 @@ from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.inbound.ack_reactions import AckReactions
 from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
 from sophon_hosting.channels.inbound.message_json import message_to_json
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
@@ -84,16 +85,18 @@ class MessageAcceptor:
         lookup: MessageLookup,
         history: GroupHistory,
         profiles: ChatProfiles,
+        reactions: AckReactions,
     ) -> None:
-        self._history, self._profiles = history, profiles
+        self._history, self._profiles, self._reactions = history, profiles, reactions
         self._host, self._channel, self._chat_state, self._writer = host, channel, chat_state, writer
         self._lookup = lookup
         self._queue_notices = QueueNotices(host, writer, channel.name)
         self._queue_full_notices: dict[str, float] = {}
 
     async def stop(self) -> None:
-        """Send no more queue notices."""
+        """Send no more queue notices and reactions."""
         await self._queue_notices.stop()
+        await self._reactions.stop()
 
     async def accept(self, messages: Sequence[InboundMessage], pieces: Sequence[InboundMessage] = ()) -> None:
         """Accept the messages, or reply why not. Raises StoreError if one could not be stored; the others are.
@@ -135,6 +138,7 @@ class MessageAcceptor:
             elif not isinstance(result, BaseException):
                 accepted.append((message, f"queued:{self._event_name(message)}", result))
                 if result.created:
+                    self._reactions.start(message)
                     await self._history.forget(message.location, shown.ids)
         self._queue_notices.schedule(accepted)
         self._raise_first_error(results, messages)

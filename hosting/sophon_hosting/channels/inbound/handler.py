@@ -27,6 +27,7 @@ from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.identities import IdentityLinks
 from sophon_hosting.channels.inbound.acceptance import MessageAcceptor
+from sophon_hosting.channels.inbound.ack_reactions import AckReactions
 from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler
@@ -110,7 +111,10 @@ class InboundHandler:
             writer=writer,
             record_ignored=history.record,
         )
-        self._acceptor = MessageAcceptor(host, channel, chat_state, writer, MessageLookup(store), history, profiles)
+        reactions = AckReactions(channel, options.ack_reaction)
+        self._acceptor = MessageAcceptor(
+            host, channel, chat_state, writer, MessageLookup(store), history, profiles, reactions
+        )
         self.media_groups = MediaGroupAssembler(
             channel, store, clock, self._handle_media_group, debounce_seconds=options.debounce_seconds
         )

@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from sophon.errors import QueueUnavailable
-from sophon_hosting.queue.postgresql.known_counts import KnownCounts
+from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.operations import Operations
 from sophon_hosting.queue.postgresql.statements import Statement
 
@@ -47,11 +47,12 @@ class CountRefresher:
                 _log.debug("the counts of the queue are out of date: %s", error)
 
     async def _refresh(self) -> None:
-        """Ask for the counts, and once more if something was delivered meanwhile."""
+        """Ask for the counts, and once more if something was delivered meanwhile: that comes on another connection."""
         for _ in range(2):
             deliveries = self._counts.deliveries
             rows = await self._operations.run(self._statement, is_repeatable=True)
             [(waiting, in_flight, seconds, by_owner)] = rows
-            self._counts.replace(waiting, by_owner, in_flight, seconds)
+            self._counts.learn_all(waiting, in_flight, by_owner)
+            self._counts.drain_rate.elsewhere = seconds
             if deliveries == self._counts.deliveries:
                 return

@@ -13,9 +13,9 @@ from sophon.errors import QueueUnavailable
 from sophon.lazy_dataclass import dataclass
 from sophon.rate_limited_log import RateLimitedLog
 from sophon_hosting.queue.contract import Delivery, QueueEntry
+from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.backoff import Backoff
 from sophon_hosting.queue.postgresql.connecting import connect, is_transient
-from sophon_hosting.queue.postgresql.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.operations import ANSWER_SECONDS, Row, describe_error
 from sophon_hosting.queue.postgresql.statements import Statements
 
@@ -55,10 +55,11 @@ class Dispatcher:
         options: DispatcherOptions,
         statements: Statements,
         counts: KnownCounts,
+        unpaused: asyncio.Event,
         give_back: Callable[[Delivery], Coroutine[Any, Any, None]],
     ) -> None:
         self._options, self._statements, self._counts = options, statements, counts
-        self._give_back = give_back
+        self._unpaused, self._give_back = unpaused, give_back
         self._consumers: OrderedDict[asyncio.Future[Delivery], None] = OrderedDict()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -68,14 +69,13 @@ class Dispatcher:
         self._is_marked_idle = False
         self._is_closing = False
         self._sweep_at = 0.0
-        self.is_paused = False
         self.open: dict[int, float] = {}
         """Fencing tokens of the deliveries in flight, and when each began (monotonic)."""
 
     @property
     def wants_entries(self) -> bool:
         """Whether a consumer waits and may be served."""
-        return bool(self._consumers) and not self.is_paused
+        return bool(self._consumers) and self._unpaused.is_set()
 
     async def take(self) -> Delivery:
         """Wait for a delivery."""
@@ -140,7 +140,7 @@ class Dispatcher:
                 seconds = await self._sweep(connection)
             wanted = min(len(self._consumers), BATCH)
             options = self._options
-            values = (options.host, wanted, options.lease_seconds, self._counts.average_seconds)
+            values = (options.host, wanted, options.lease_seconds, self._counts.drain_rate.average_seconds)
             rows = await (await connection.execute(self._statements.take, values)).fetchall()
         self._accept(rows)
         if len(rows) == wanted:
@@ -217,7 +217,7 @@ class Dispatcher:
             task.add_done_callback(self._returns.discard)
 
     def _next_consumer(self) -> asyncio.Future[Delivery] | None:
-        if self.is_paused or self._is_closing:
+        if not self._unpaused.is_set() or self._is_closing:
             return None
         while self._consumers:
             consumer, _ = self._consumers.popitem(last=False)

@@ -5,21 +5,19 @@ import os
 import time
 from collections.abc import Sequence
 from datetime import UTC
-from functools import partial
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from sophon.errors import QueueUnavailable, SettingsError
 from sophon.security import hide_url_secrets
 from sophon.services import Services
-from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
-from sophon_hosting.queue.drains import PendingDrains
+from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
 from sophon_hosting.queue.postgresql.connecting import to_conninfo
 from sophon_hosting.queue.postgresql.count_refresher import CountRefresher
 from sophon_hosting.queue.postgresql.dispatcher import Dispatcher, DispatcherOptions
-from sophon_hosting.queue.postgresql.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.operations import Operations
 from sophon_hosting.queue.postgresql.statements import build_statements
+from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 
 POSITION_LIMIT = 250
 """Positions from here on are estimated: counting further would cost a put more than all else. See lanes.sql."""
@@ -37,17 +35,10 @@ def build_postgres_queue(services: Services, owner_share: float) -> "PostgresQue
     url = source.resolve(os.environ)
     if url is None:
         raise SettingsError([f"Queue.Url: the {source.source_description} is missing or empty"])
-    return PostgresQueue(
-        url,
-        settings.name,
-        capacity=settings.capacity,
-        max_deliveries=settings.max_deliveries,
-        owner_share=owner_share,
-        lease_seconds=settings.lease.total_seconds(),
-    )
+    return PostgresQueue(url, settings.name, **read_options(services, owner_share))
 
 
-class PostgresQueue:
+class PostgresQueue(SharedQueue):
     """`TaskQueue` in tables of a PostgreSQL database; `name` is the first part of their names.
 
     Each operation is a transaction of one round trip that locks the row of one lane and, last, that of its owner.
@@ -59,40 +50,21 @@ class PostgresQueue:
     queue has no store behind it. Positions from 250 on are estimates.
     """
 
-    def __init__(
-        self,
-        url: str,
-        name: str = "sophon",
-        *,
-        capacity: int = 100,
-        max_deliveries: int = 5,
-        owner_share: float = 1.0,
-        lease_seconds: float = 30.0,
-    ) -> None:
-        if capacity < 1 or max_deliveries < 1:
-            raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")
+    def __init__(self, url: str, name: str = "sophon", **options: Unpack[SharedQueueOptions]) -> None:
+        super().__init__(**options)
         conninfo, server = to_conninfo(url), f"{name!r} at {hide_url_secrets(url)}"
-        self._capacity, self._max_deliveries = capacity, max_deliveries
-        self._owner_share, self._lease_seconds = owner_share, lease_seconds
         self._statements = build_statements(name)
         self._repeatable = self._statements.repeatable
         self._host = f"{name}_{uuid4().hex[:24]}"  # a channel has at most 63 characters
-        self._counts = KnownCounts(capacity, owner_share)
         self._operations = Operations(conninfo, name, server)
-        options = DispatcherOptions(conninfo, name, server, self._host, lease_seconds, max_deliveries)
-        self._dispatcher = Dispatcher(options, self._statements, self._counts, self._untake)
-        self._drains = PendingDrains()
+        self._dispatcher = Dispatcher(
+            DispatcherOptions(conninfo, name, server, self._host, self._lease_seconds, self._max_deliveries),
+            self._statements,
+            self._counts,
+            self._unpaused,
+            self._untake,
+        )
         self._refresher = CountRefresher(self._operations, self._statements.counts, self._counts)
-
-    @property
-    def is_shared(self) -> bool:
-        """True: other processes use the same tables."""
-        return True
-
-    @property
-    def lease_seconds(self) -> float | None:
-        """Duration of a delivery lease."""
-        return self._lease_seconds
 
     async def open(self) -> None:
         """Connect, and create the tables if there are none. Raises QueueUnavailable."""
@@ -112,14 +84,9 @@ class PostgresQueue:
             _log.info("the queue was not told of the end of this process: %s", error)
         await self._operations.close()
 
-    def reserve(self, owner: str = "") -> ReservedSlot:
-        """Reserve a slot by the newest counts. Raises QueueFull."""
-        self._counts.reserve(owner, is_paused=self._dispatcher.is_paused)
-        return ReservedSlot(partial(self._put, None), partial(self._counts.release, owner))
-
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
         """Enqueue an entry and return its position. Raises QueueFull by the exact count, and QueueUnavailable."""
-        return await self._put(None if force else self._capacity, entry)
+        return await self._put(None if force else self._counts.capacity, entry)
 
     async def take(self) -> Delivery:
         """Wait for the next entry, also while the server is away."""
@@ -131,7 +98,7 @@ class PostgresQueue:
         values = (delivery.entry.session_id, delivery.fencing_token, self._wakes)
         is_acked: bool = await self._ask(self._statements.ack, *values)
         if is_acked and began is not None:
-            self._counts.record_completion(time.monotonic() - began)
+            self._counts.drain_rate.record_completion(time.monotonic() - began)
             self._counts.change(delivery.entry.owner, 0, -1)
         self._dispatcher.wake()
         return is_acked
@@ -190,22 +157,10 @@ class PostgresQueue:
         values = (entry.task_id, entry.session_id, entry.owner)
         return self._to_position(await self._ask(self._statements.estimate, *values))
 
-    async def pause(self) -> None:
-        """Deliver nothing in this process until `resume`."""
-        self._dispatcher.is_paused = True
-
     async def resume(self) -> None:
-        """Deliver again in this process; aborts a waiting drain."""
-        self._dispatcher.is_paused = False
-        self._drains.end(drained=False)
+        """Take again; aborts a waiting drain."""
+        await super().resume()
         self._dispatcher.wake()
-
-    async def drain(self) -> bool:
-        """Pause, and wait until nothing of this process is in flight. Return False if aborted by `resume`."""
-        self._dispatcher.is_paused = True
-        if not self._dispatcher.open:
-            return True
-        return await self._drains.wait()
 
     async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
@@ -234,11 +189,15 @@ class PostgresQueue:
             in_flight=in_flight,
             held_lanes=held_lanes,
             dead=dead,
-            capacity=self._capacity,
-            paused=self._dispatcher.is_paused,
+            capacity=self._counts.capacity,
+            paused=self._is_paused,
             delivered_total=delivered_total,
             oldest_waiting_seconds=oldest_seconds,
         )
+
+    @property
+    def _has_open_deliveries(self) -> bool:
+        return bool(self._dispatcher.open)
 
     @property
     def _wakes(self) -> bool:
@@ -247,12 +206,12 @@ class PostgresQueue:
 
     async def _put(self, capacity: int | None, entry: QueueEntry) -> int:
         counts, owner, is_resume = self._counts, entry.owner, entry.kind == "resume"
-        values = (entry.task_id, entry.session_id, is_resume, owner, self._wakes, capacity, self._owner_share)
-        slots = (counts.reserved, counts.count_slots(owner))
+        values = (entry.task_id, entry.session_id, is_resume, owner, self._wakes, capacity, counts.owner_share)
+        slots = (counts.reserved, counts.reserved_by[owner])
         [row] = await self._run(self._statements.put, *values, *slots)
         is_full, is_new, position, occupied, own, owners, in_flight = row
         if is_full:
-            raise counts.refuse(own, owners, occupied, 0 if self._dispatcher.is_paused else in_flight)
+            raise counts.refuse_counted(own, owners, occupied, 0 if self._is_paused else in_flight)
         if is_new:
             counts.change(owner, 1)
         self._dispatcher.wake()
@@ -264,8 +223,7 @@ class PostgresQueue:
     def _end(self, delivery: Delivery) -> float | None:
         """Note that a delivery is no longer in flight here; return when it began."""
         began = self._dispatcher.open.pop(delivery.fencing_token, None)
-        if not self._dispatcher.open:
-            self._drains.end(drained=True)
+        self._end_drains()
         return began
 
     async def _untake(self, delivery: Delivery) -> None:
@@ -275,8 +233,7 @@ class PostgresQueue:
             await self._run(self._statements.untake, *values)
         except QueueUnavailable as error:
             _log.warning("a task that nobody waited for is delivered again when its lease ends: %s", error)
-        if not self._dispatcher.open:
-            self._drains.end(drained=True)
+        self._end_drains()
         self._dispatcher.wake()
 
     async def _run(self, statement: bytes, *values: object) -> list[tuple[Any, ...]]:

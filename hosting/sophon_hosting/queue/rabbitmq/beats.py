@@ -7,6 +7,12 @@ from typing import Any, cast
 from sophon.lazy_dataclass import dataclass
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
 
+BEAT_SECONDS = 1.0
+"""Longest interval between two beats of the process that schedules."""
+
+SILENCE_BEATS = 3
+"""Beats that may fail to come before a process asks who schedules."""
+
 MAX_OWNERS = 1_000
 """Owners whose number of entries a beat tells; beyond it only the sum counts."""
 

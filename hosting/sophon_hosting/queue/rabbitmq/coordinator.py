@@ -2,19 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from sophon.clock import Clock
 from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
+from sophon_hosting.queue.rabbitmq.background_work import BackgroundWork
 from sophon_hosting.queue.rabbitmq.beats import Beat
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError, NoSuchQueue, PublishRefused
 from sophon_hosting.queue.rabbitmq.dead_letter_queue import DeadLetterQueue
+from sophon_hosting.queue.rabbitmq.entry_records import EntryRecords
 from sophon_hosting.queue.rabbitmq.leases import Leases
 from sophon_hosting.queue.rabbitmq.ledger import Ledger
-from sophon_hosting.queue.rabbitmq.records import HoldRecord, StoredRecord, TaskRecord, sort_records
+from sophon_hosting.queue.rabbitmq.records import HoldRecord, StoredRecord
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
 from sophon_hosting.queue.rabbitmq.topology import MAX_ENTRIES
 
@@ -39,14 +39,12 @@ class Coordinator:
         refresh_seconds: float,
     ) -> None:
         self.queue, self.member_id = queue, member_id
-        self._connection, self._clock, self._refresh_seconds = connection, clock, refresh_seconds
+        self._connection, self._refresh_seconds = connection, refresh_seconds
         self._ledger = Ledger(connection, member_id)
         self._dead = DeadLetterQueue(connection)
         self._leases = Leases(lease_seconds)
-        # Fencing tokens of the open deliveries, by task.
-        self._open: dict[str, int] = {}
-        self._orders = 0
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._records = EntryRecords(self._ledger, self._dead, self._leases, queue, clock)
+        self._work = BackgroundWork()
         self.is_serving = False
 
     # What the broker delivers.
@@ -55,20 +53,19 @@ class Coordinator:
         """Take a record: one that was written here, or that a predecessor has left."""
         is_new = self._ledger.on_arrival(message_id, stored, tag, deliveries)
         if is_new and self.is_serving:
-            self._restore([stored.record])
+            self._records.restore([stored.record])
 
     async def start(self) -> None:
         """Begin to serve; call it when all records of the predecessors have arrived. Raises BrokerError."""
         for letter in await self._dead.read():
             self.queue.restore_dead_letter(letter)
-        self._restore(self._ledger.list_records())
+        self._records.restore(self._ledger.list_records())
         self.is_serving = True
 
     def stop(self) -> None:
         """End what runs in the background; the connection has ended."""
         self.is_serving = False
-        for each in self._tasks:
-            each.cancel()
+        self._work.cancel()
 
     def claim(self, member_id: str, open_deliveries: Sequence[Delivery], ended: Sequence[Delivery]) -> list[int]:
         """Take the greeting of a process: its open deliveries, and those that it could not acknowledge.
@@ -78,11 +75,11 @@ class Coordinator:
         """
         now = _now()
         for delivery in ended:
-            self._spawn(self.ack(delivery))
+            self._work.start(self.ack(delivery))
         known = {each.fencing_token for each in (*open_deliveries, *ended)}
         for lost in self._leases.list_deliveries(member_id):
             if lost.fencing_token not in known:
-                self._spawn(self.nack(lost, is_counted=False))
+                self._work.start(self.nack(lost, is_counted=False))
         return [
             each.fencing_token for each in open_deliveries if not self._leases.renew(each.fencing_token, member_id, now)
         ]
@@ -95,7 +92,7 @@ class Coordinator:
             await self.nack(delivery)
         for member_id in self._leases.list_members():
             if member_id != self.member_id:
-                self._spawn(self._check(member_id))
+                self._work.start(self._check(member_id))
         for record in self._ledger.list_records(older_than_seconds=self._refresh_seconds):
             await self._ledger.write(record)
 
@@ -108,7 +105,7 @@ class Coordinator:
             raise BrokerError(f"it holds {MAX_ENTRIES} entries; the store keeps the rest until it has drained")
         position = await self.queue.put_beside(entry, reserved, force=force)
         try:
-            await self._sync(entry)
+            await self._records.sync(entry)
         except BaseException as error:
             if is_new:
                 await self.queue.remove(entry.task_id)
@@ -121,10 +118,9 @@ class Coordinator:
     async def take(self, member_id: str) -> Delivery:
         """Wait for the next entry for a process. A cancelled call takes nothing."""
         delivery = await self.queue.take()
-        self._open[delivery.entry.task_id] = delivery.fencing_token
         self._leases.grant(delivery, member_id, _now())
         try:
-            await self._sync(delivery.entry)
+            await self._records.sync(delivery.entry)
         except BaseException:
             await self.nack(delivery, is_counted=False)
             raise
@@ -134,7 +130,7 @@ class Coordinator:
         """Acknowledge; see `TaskQueue.ack`."""
         if not await self.queue.ack(delivery):
             return False
-        self._end(delivery)
+        self._leases.end(delivery.fencing_token)
         self._sync_later(delivery.entry)
         return True
 
@@ -143,9 +139,9 @@ class Coordinator:
         outcome = await self.queue.nack(delivery, is_counted=is_counted, delay_seconds=delay_seconds)
         if outcome == "stale":
             return outcome
-        self._end(delivery)
+        self._leases.end(delivery.fencing_token)
         if outcome == "dead":
-            await self._bury(delivery.entry)
+            await self._records.bury(delivery.entry)
         else:
             self._sync_later(delivery.entry)
         return outcome
@@ -202,7 +198,7 @@ class Coordinator:
             return False
         item = self.queue.find_waiting(task_id)
         if item is not None:
-            await self._sync(item.entry)
+            await self._records.sync(item.entry)
         await self._dead.remove(task_id)
         return True
 
@@ -218,86 +214,10 @@ class Coordinator:
         """Return the numbers that the other processes are told, as of now."""
         return Beat.of(self.queue)
 
-    # The records.
-
-    def _restore(self, records: Sequence[TaskRecord | HoldRecord]) -> None:
-        """Fill the queue from records: held lanes, then what was in flight, then what waits."""
-        tasks = [each for each in records if isinstance(each, TaskRecord)]
-        self._orders = max([self._orders, *(each.order for each in tasks)])
-        self.queue.raise_tokens(max((each.token for each in tasks), default=0))
-        for each in records:
-            if isinstance(each, HoldRecord):
-                self.queue.hold_now(each.session_id, each.task_id)
-        waiting: list[TaskRecord] = []
-        for record in sorted(tasks, key=lambda each: each.token, reverse=True):
-            delivery = self.queue.adopt(record) if record.token and not self.queue.is_known(record.entry) else None
-            if delivery is None:
-                waiting.append(record)
-                continue
-            self._open[record.entry.task_id] = record.token
-            self._leases.grant(delivery, record.holder, _now())
-            if record.has_resume:
-                waiting.append(replace(record, entry=replace(record.entry, kind="resume"), deliveries=0))
-        for record in sort_records(waiting):
-            if not self.queue.is_dead(record.entry.task_id):
-                self.queue.restore(record)
-            else:  # its predecessor fell between the dead letter and the acknowledgement
-                self._ledger.discard(record.key)
-
-    def _describe(self, entry: QueueEntry) -> TaskRecord | None:
-        """Return what the record of a task must hold now; None if it needs none."""
-        delivered, waiting = self.queue.find_delivered(entry), self.queue.find_waiting(entry.task_id)
-        item = delivered or waiting
-        if item is None:
-            return None
-        known = self._ledger.find(("task", entry.task_id))
-        if not isinstance(known, TaskRecord):
-            self._orders += 1
-            known = TaskRecord(item.entry, self._orders, since=self._clock.now().timestamp())
-        if delivered is not None:
-            token = self._open[entry.task_id]
-            lease = self._leases.find(token)
-            holder = lease.member_id if lease else ""
-            return replace(
-                known,
-                entry=item.entry,
-                deliveries=item.deliveries,
-                token=token,
-                holder=holder,
-                has_resume=waiting is not None,
-            )
-        if (known.entry, known.deliveries, known.has_resume) == (item.entry, item.deliveries, False):
-            return known  # given back: a successor finds out by its lease, which is cheaper than a write
-        return replace(known, entry=item.entry, deliveries=item.deliveries, token=0, holder="", has_resume=False)
-
-    async def _sync(self, entry: QueueEntry) -> None:
-        """Let the broker keep of a task what it is now; wait for a write, not for an acknowledgement."""
-        record = self._describe(entry)
-        if record is None:
-            self._ledger.discard(("task", entry.task_id))
-        elif record != self._ledger.find(record.key):
-            await self._ledger.write(record)
-
     def _sync_later(self, entry: QueueEntry) -> None:
-        """Do the same without waiting."""
-        if self._describe(entry) is None:
-            self._ledger.discard(("task", entry.task_id))
-        else:
-            self._spawn(self._sync(entry))
-
-    async def _bury(self, entry: QueueEntry) -> None:
-        """Move the record of a task to the dead letters, and end the hold of its lane."""
-        hold = self._ledger.find(("hold", entry.session_id))
-        if isinstance(hold, HoldRecord) and hold.task_id == entry.task_id:
-            self._ledger.discard(hold.key)
-        letter = next(each for each in await self.queue.list_dead_letters() if each.entry.task_id == entry.task_id)
-        await self._dead.add(letter)
-        self._ledger.discard(("task", entry.task_id))
-
-    def _end(self, delivery: Delivery) -> None:
-        self._leases.end(delivery.fencing_token)
-        if self._open.get(delivery.entry.task_id) == delivery.fencing_token:
-            del self._open[delivery.entry.task_id]
+        """Let the broker keep of a task what it is now, without waiting for a write."""
+        if not self._records.discard_ended(entry):
+            self._work.start(self._records.sync(entry))
 
     async def _check(self, member_id: str) -> None:
         """Let the leases of a process without a connection end early; it may come back and claim them."""
@@ -305,20 +225,6 @@ class Coordinator:
             await self._connection.send(member_id, b"{}")
         except NoSuchQueue:
             self._leases.shorten(member_id, _now() + self._leases.seconds / 3)
-
-    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run it in the background; trouble with the broker ends the connection, and with it this object."""
-        task = asyncio.create_task(_ignore_trouble(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
-
-
-async def _ignore_trouble(work: Coroutine[Any, Any, object]) -> None:
-    try:
-        await work
-    except BrokerError as error:
-        log.debug("the queue could not be written: %s", error)
 
 
 def _now() -> float:

@@ -21,13 +21,15 @@ class Leases:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._by_token: dict[int, Lease] = {}
+        self._by_task: dict[str, Lease] = {}
 
     def __len__(self) -> int:
         return len(self._by_token)
 
     def grant(self, delivery: Delivery, member_id: str, now: float) -> None:
         """Start the lease of a delivery."""
-        self._by_token[delivery.fencing_token] = Lease(delivery, member_id, now + self.seconds)
+        lease = Lease(delivery, member_id, now + self.seconds)
+        self._by_token[delivery.fencing_token] = self._by_task[delivery.entry.task_id] = lease
 
     def renew(self, token: int, member_id: str, now: float) -> bool:
         """Start the lease anew, for this process. Return False if it has ended."""
@@ -43,13 +45,15 @@ class Leases:
             if lease.member_id == member_id:
                 lease.until = min(lease.until, until)
 
-    def end(self, token: int) -> Lease | None:
-        """End a lease, and return it if it was open."""
-        return self._by_token.pop(token, None)
+    def end(self, token: int) -> None:
+        """End a lease, if it is open."""
+        lease = self._by_token.pop(token, None)
+        if lease is not None and self._by_task.get(lease.delivery.entry.task_id) is lease:
+            del self._by_task[lease.delivery.entry.task_id]
 
-    def find(self, token: int) -> Lease | None:
-        """Return the open lease of a delivery, or None."""
-        return self._by_token.get(token)
+    def find_of_task(self, task_id: str) -> Lease:
+        """Return the lease of a task that is in flight."""
+        return self._by_task[task_id]
 
     def list_expired(self, now: float) -> list[Delivery]:
         """Return the deliveries whose lease has expired; they are still open."""

@@ -4,41 +4,31 @@ import asyncio
 import contextlib
 import logging
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from sophon.errors import QueueUnavailable
 from sophon.failure_log import log_failure
 from sophon_hosting.queue.contract import Delivery
-from sophon_hosting.queue.rabbitmq.beats import Beat
+from sophon_hosting.queue.rabbitmq.background_work import BackgroundWork
+from sophon_hosting.queue.rabbitmq.beats import BEAT_SECONDS, SILENCE_BEATS, Beat
 from sophon_hosting.queue.rabbitmq.calls import CallServer, PendingCalls, perform
 from sophon_hosting.queue.rabbitmq.connection import OPERATION_SECONDS, BrokerConnection, BrokerError
+from sophon_hosting.queue.rabbitmq.connection_keeper import ConnectionKeeper
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.holdings import Holdings
-from sophon_hosting.queue.rabbitmq.records import Inquiry, decode_record, encode_inquiry
+from sophon_hosting.queue.rabbitmq.records import INQUIRY_SECONDS, Inquiry, decode_record, encode_inquiry
 from sophon_hosting.queue.rabbitmq.topology import Topology
 from sophon_hosting.queue.rabbitmq.wire import decode_error, decode_message, encode_message
 
 log = logging.getLogger("sophon")
-
-MIN_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.1, 2.0
-"""Wait before the next attempt to connect; it doubles with each."""
-
-BEAT_SECONDS = 1.0
-"""Longest interval between two beats of the process that schedules."""
-
-SILENCE_BEATS = 3
-"""Beats that may fail to come before a process asks who schedules."""
-
-INQUIRY_SECONDS = 60.0
-"""Time after which the broker drops a question that nobody took."""
 
 BuildCoordinator = Callable[[BrokerConnection, str, Beat], Coordinator]
 """Builds the coordinator on a connection, for the member of this id, from the newest beat of its predecessor."""
 
 
 class Member:
-    """Connection of one process, opened anew whenever it ends, and the calls of the process that schedules.
+    """One process at the broker: whether it schedules, or who does, and the calls of that process.
 
     The broker decides which process that is: the queue of entries has a single active consumer. Whoever receives a
     message of it asks through the same queue; when its own question arrives, it has all that was there before, and
@@ -58,11 +48,12 @@ class Member:
     ) -> None:
         self.id = uuid.uuid4().hex[:16]
         self.beat = Beat()
-        self._url, self._label, self._topology = url, label, topology
         self._tick_seconds = min(BEAT_SECONDS, lease_seconds / 5)
-        self._heartbeat_seconds = max(2, round(lease_seconds / 2))
         self._holdings, self._build, self._on_change = holdings, build, on_change
-        self._connection: BrokerConnection | None = None
+        heartbeat_seconds = max(2, round(lease_seconds / 2))
+        self._keeper = ConnectionKeeper(
+            url, label, topology, self.id, heartbeat_seconds, self, on_open=self._ask, on_end=self._detach
+        )
         self._coordinator: Coordinator | None = None
         self._server: CallServer | None = None
         self._calls = PendingCalls()
@@ -70,10 +61,9 @@ class Member:
         self._leader: tuple[str, str] | None = None
         self._terms = 0
         self._inquiry = ""
-        self._heard = self._heard_anything = 0.0
-        self._is_away, self._reason = False, "not connected"
+        self._heard = 0.0
         self._changed = asyncio.Event()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._work = BackgroundWork()
 
     @property
     def coordinator(self) -> Coordinator | None:
@@ -82,25 +72,21 @@ class Member:
 
     async def open(self) -> None:
         """Connect, and find who schedules. Raises QueueUnavailable if the broker does not answer."""
-        self._spawn(self._stay_connected())
-        self._spawn(self._tick_forever())
+        self._work.start(self._keeper.run())
+        self._work.start(self._tick_forever())
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(OPERATION_SECONDS):
-                while self._leader is None and not self._is_away:
+            async with asyncio.timeout(2 * OPERATION_SECONDS):
+                while self._leader is None and not self._keeper.is_away:
                     await self._changed.wait()
-        if self._connection is None:
+        if self._leader is None:
+            reason = self._keeper.reason if self._keeper.is_away else "no process that schedules has answered"
             await self.close()
-            raise QueueUnavailable(self._label, self._reason)
+            raise QueueUnavailable(self._keeper.label, reason)
 
     async def close(self) -> None:
         """Close the connection; another process goes on with what it had."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        connection = self._connection
-        self._detach("closed")
-        if connection is not None:
-            await connection.close()
+        await self._work.stop()
+        await self._keeper.close()
 
     async def call(self, operation: str, *arguments: Any, seconds: float | None = OPERATION_SECONDS) -> Any:
         """Let the process that schedules perform an operation.
@@ -114,18 +100,19 @@ class Member:
                     changed = self._changed
                     if (coordinator := self.coordinator) is not None:
                         return await perform(coordinator, self.id, operation, arguments)
-                    if self._leader is not None and self._connection is not None:
-                        fields = await self._call_leader(self._connection, self._leader[0], operation, arguments)
+                    connection = self._keeper.connection
+                    if self._leader is not None and connection is not None:
+                        fields = await self._call_leader(connection, self._leader[0], operation, arguments)
                         if fields is not None:
                             return fields["value"]
-                    elif self._is_away and seconds is not None:
-                        raise QueueUnavailable(self._label, self._reason)
+                    elif self._keeper.is_away and seconds is not None:
+                        raise QueueUnavailable(self._keeper.label, self._keeper.reason)
                     else:
                         await changed.wait()
         except BrokerError as error:
-            raise QueueUnavailable(self._label, str(error)) from error
+            raise QueueUnavailable(self._keeper.label, str(error)) from error
         except TimeoutError as error:
-            raise QueueUnavailable(self._label, "no process that schedules has answered") from error
+            raise QueueUnavailable(self._keeper.label, "no process that schedules has answered") from error
 
     async def _call_leader(
         self, connection: BrokerConnection, leader_id: str, operation: str, arguments: tuple[Any, ...]
@@ -153,14 +140,14 @@ class Member:
             return None
         fields = reply.result()
         if "error" in fields:
-            raise decode_error(fields["error"], self._label)
+            raise decode_error(fields["error"], self._keeper.label)
         return fields
 
     # What arrives.
 
     def on_task(self, message_id: str, body: bytes, tag: int, deliveries: int) -> None:
         """Take a message of the queue of entries, which makes this process the one that schedules."""
-        connection = self._connection
+        connection = self._keeper.connection
         if connection is None:
             return
         try:
@@ -173,20 +160,20 @@ class Member:
             self._terms += 1
             self._inquiry = f"{self.id}.{self._terms}"
             self._coordinator = self._build(connection, self.id, self.beat)
-            self._spawn(self._ask(connection))
+            self._work.start(self._ask(connection))
         coordinator = self._coordinator
         if not isinstance(content, Inquiry):
             coordinator.on_record(message_id, content, tag, deliveries)
             return
         connection.acknowledge(tag)
         if coordinator.is_serving:
-            self._spawn(self._announce())
+            self._work.start(self._announce())
         elif content.member_id == self._inquiry:
-            self._spawn(self._start(connection, coordinator))
+            self._work.start(self._start(connection, coordinator))
 
     def on_member_message(self, body: bytes) -> None:
         """Take a message of another process."""
-        self._heard_anything = _now()
+        self._keeper.note_message()
         try:
             fields = decode_message(body)
         except ValueError as error:
@@ -225,7 +212,7 @@ class Member:
         """Give back a delivery whose taker has gone meanwhile."""
         delivery = fields.get("value")
         if isinstance(delivery, Delivery):
-            self._spawn(self.call("nack", delivery, False, 0.0))
+            self._work.start(self.call("nack", delivery, False, 0.0))
 
     # Terms.
 
@@ -237,7 +224,7 @@ class Member:
             log.warning("scheduling could not begin: %s", error)
             await connection.close()
             return
-        if connection is not self._connection:
+        if connection is not self._keeper.connection:
             return
         self._server = CallServer(coordinator, connection)
         stale = coordinator.claim(self.id, self._holdings.list_open(), self._holdings.list_ended())
@@ -247,7 +234,7 @@ class Member:
         await self._announce()
 
     async def _announce(self) -> None:
-        coordinator, connection = self.coordinator, self._connection
+        coordinator, connection = self.coordinator, self._keeper.connection
         if coordinator is not None and connection is not None:
             self.beat = coordinator.beat()
             fields = {"type": "beat", "from": self.id, "term": self._inquiry, **self.beat.to_fields()}
@@ -267,32 +254,11 @@ class Member:
 
     # Connections.
 
-    async def _stay_connected(self) -> None:
-        backoff_seconds = MIN_BACKOFF_SECONDS
-        while True:
-            connection = BrokerConnection(self._topology, self.id)
-            try:
-                self._connection, self._heard_anything = connection, _now()
-                await connection.open(self._url, self._heartbeat_seconds, self)
-                await self._ask(connection)
-                self._is_away, backoff_seconds = False, MIN_BACKOFF_SECONDS
-                await connection.wait_ended()
-                log.warning("the connection to %s has ended: %s", self._label, connection.reason)
-                self._detach(connection.reason)
-            except BrokerError as error:
-                self._is_away = True
-                self._detach(str(error))
-            except Exception as error:  # noqa: BLE001 - logged, and tried again
-                log_failure(log, error, "the connection to %s failed", self._label)
-                self._detach(str(error))
-            await connection.close()
-            await asyncio.sleep(backoff_seconds)
-            backoff_seconds = min(2 * backoff_seconds, MAX_BACKOFF_SECONDS)
-
-    def _detach(self, reason: str) -> None:
+    def _detach(self) -> None:
+        """Forget what was of the connection that has ended."""
         coordinator, self._coordinator = self._coordinator, None
         server, self._server = self._server, None
-        self._connection, self._reason, self._inquiry = None, reason, ""
+        self._inquiry = ""
         if server is not None:
             server.stop()
         if coordinator is not None:
@@ -303,18 +269,12 @@ class Member:
         last = _now()
         while True:
             await asyncio.sleep(self._tick_seconds)
-            connection, now = self._connection, _now()
-            gap = now - last - self._tick_seconds
-            last = now
-            if connection is None or not connection.is_open:
-                continue
-            is_silent = now - self._heard_anything > 2 * self._heartbeat_seconds
-            if gap > self._heartbeat_seconds or is_silent:
-                # What it believed to know may be long past; a new connection finds out.
-                connection.end("this process hung" if gap > self._heartbeat_seconds else "the broker is silent")
+            stall_seconds = _now() - last - self._tick_seconds
+            last = _now()
+            if (connection := self._keeper.find_responsive(stall_seconds)) is None:
                 continue
             try:
-                await self._tick(connection, now)
+                await self._tick(connection, last)
             except BrokerError as error:
                 log.debug("the queue's broker did not take a message: %s", error)
             except Exception as error:  # noqa: BLE001 - logged, and tried again
@@ -331,22 +291,9 @@ class Member:
         await connection.send(self.id, b"{}")
 
     def _send_later(self, member_id: str, fields: dict[str, Any]) -> None:
-        connection = self._connection
+        connection = self._keeper.connection
         if connection is not None:
-            self._spawn(connection.send(member_id, encode_message(fields)))
-
-    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.create_task(_ignore_trouble(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
-
-
-async def _ignore_trouble(work: Coroutine[Any, Any, object]) -> None:
-    try:
-        await work
-    except (BrokerError, QueueUnavailable) as error:
-        log.debug("the queue's broker did not take a message: %s", error)
+            self._work.start(connection.send(member_id, encode_message(fields)))
 
 
 def _now() -> float:

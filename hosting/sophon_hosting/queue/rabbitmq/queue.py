@@ -2,10 +2,9 @@
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Unpack, cast
 from urllib.parse import urlsplit
 
 from sophon.clock import Clock, SystemClock
@@ -18,25 +17,23 @@ from sophon_hosting.queue.contract import (
     NackResult,
     QueueEntry,
     QueueStatistics,
-    ReservedSlot,
     TaskQueue,
 )
 from sophon_hosting.queue.drain_rate import MAX_RETRY_AFTER_SECONDS
-from sophon_hosting.queue.drains import PendingDrains
-from sophon_hosting.queue.memory import DEFAULT_CAPACITY, DEFAULT_MAX_DELIVERIES
 from sophon_hosting.queue.rabbitmq.beats import Beat
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.holdings import Holdings
 from sophon_hosting.queue.rabbitmq.member import Member
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
-from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, MAX_ENTRIES, Topology
+from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, Topology
+from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 
 REFRESH_SECONDS = CONSUMER_TIMEOUT_SECONDS / 3
 """Age at which a record is written again, so that none is unacknowledged for as long as the consumer time-out."""
 
 
-class RabbitMqQueue:
+class RabbitMqQueue(SharedQueue):
     """`TaskQueue` of several processes on RabbitMQ 3.10 and newer.
 
     One process at a time schedules, with the queue in memory that a single process has; the broker chooses it, keeps a
@@ -51,49 +48,25 @@ class RabbitMqQueue:
         name: str = "sophon",
         *,
         label: str | None = None,
-        capacity: int = DEFAULT_CAPACITY,
-        max_deliveries: int = DEFAULT_MAX_DELIVERIES,
-        owner_share: float = 1.0,
-        lease_seconds: float = 30.0,
         refresh_seconds: float = REFRESH_SECONDS,
-        max_length: int = MAX_ENTRIES,
-        consumer_timeout_seconds: float = CONSUMER_TIMEOUT_SECONDS,
+        topology: Topology | None = None,
         clock: Clock | None = None,
+        **options: Unpack[SharedQueueOptions],
     ) -> None:
-        if capacity < 1 or max_deliveries < 1:
-            raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")
-        if not 0 < owner_share <= 1:
-            raise ValueError(f"owner_share ({owner_share}) must be above 0 and at most 1")
-        self._capacity, self._owner_share, self._max_deliveries = capacity, owner_share, max_deliveries
-        self._lease_seconds, self._refresh_seconds = lease_seconds, refresh_seconds
-        self._clock = clock or SystemClock()
+        super().__init__(**options)
+        self._refresh_seconds, self._clock = refresh_seconds, clock or SystemClock()
         self._holdings = Holdings()
-        topology = Topology(name, max_length, consumer_timeout_seconds)
         self._member = Member(
             url,
             label or describe_broker(url),
-            topology,
-            lease_seconds,
+            topology or Topology(name),
+            self._lease_seconds,
             self._holdings,
             self._build_coordinator,
             self._restart_takes,
         )
-        self._reserved: Counter[str] = Counter()
         self._takes: set[asyncio.Task[Delivery]] = set()
-        self._running = asyncio.Event()
-        self._running.set()
-        self._drains = PendingDrains()
         self._returns: set[asyncio.Task[object]] = set()
-
-    @property
-    def is_shared(self) -> bool:
-        """True: other processes put into this queue and take from it."""
-        return True
-
-    @property
-    def lease_seconds(self) -> float | None:
-        """Duration of a delivery lease."""
-        return self._lease_seconds
 
     async def open(self) -> None:
         """Connect. Raises QueueUnavailable if the broker does not answer."""
@@ -101,43 +74,22 @@ class RabbitMqQueue:
 
     async def close(self) -> None:
         """Give back what was taken and is not done, and disconnect."""
-        self._running.clear()
+        self._unpaused.clear()
         self._restart_takes()
         await asyncio.gather(*self._returns, return_exceptions=True)
         await self._member.close()
 
-    def reserve(self, owner: str = "") -> ReservedSlot:
-        """Reserve a slot, by the newest counts that this process knows. Raises QueueFull."""
-        try:
-            if (coordinator := self._member.coordinator) is not None:
-                coordinator.queue.check_admission(owner, self._reserved)
-            else:
-                self._check_admission(owner, self._member.beat)
-        except QueueFull as error:
-            raise self._refuse(error) from None
-        self._reserved[owner] += 1
-
-        def end() -> None:
-            self._reserved[owner] -= 1
-            if not self._reserved[owner]:
-                del self._reserved[owner]
-
-        async def admit(entry: QueueEntry) -> int:
-            return await self.put(entry, force=True)
-
-        return ReservedSlot(admit, end)
-
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
         """Enqueue an entry and return its position. Raises QueueFull and QueueUnavailable."""
         try:
-            return int(await self._member.call("put", entry, force, dict(self._reserved)))
+            return int(await self._member.call("put", entry, force, dict(self._counts.reserved_by)))
         except QueueFull as error:
             raise self._refuse(error) from None
 
     async def take(self) -> Delivery:
         """Wait for the next entry."""
         while True:
-            await self._running.wait()
+            await self._unpaused.wait()
             take = asyncio.create_task(self._take_once())
             self._takes.add(take)
             try:
@@ -211,18 +163,8 @@ class RabbitMqQueue:
 
     async def pause(self) -> None:
         """Take nothing in this process until `resume`; others go on."""
-        self._running.clear()
+        await super().pause()
         await self._cancel_takes()
-
-    async def resume(self) -> None:
-        """Take again; aborts a waiting drain."""
-        self._running.set()
-        self._drains.end(drained=False)
-
-    async def drain(self) -> bool:
-        """Pause, and wait until this process has no delivery. Return False if aborted by `resume`."""
-        await self.pause()
-        return True if not self._holdings else await self._drains.wait()
 
     async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
@@ -235,27 +177,41 @@ class RabbitMqQueue:
     async def statistics(self) -> QueueStatistics:
         """Return the numbers of all processes; `reserved` and `paused` are of this one."""
         found = cast("QueueStatistics", await self._member.call("statistics"))
-        return replace(found, reserved=self._reserved.total(), paused=not self._running.is_set())
+        return replace(found, reserved=self._counts.reserved, paused=self._is_paused)
+
+    @property
+    def _has_open_deliveries(self) -> bool:
+        return bool(self._holdings)
+
+    def _check_admission(self, owner: str) -> None:
+        """Raise QueueFull if the owner may not reserve a slot: by the entries themselves if this process schedules."""
+        counts, coordinator = self._counts, self._member.coordinator
+        try:
+            if coordinator is not None:
+                coordinator.queue.check_admission(owner, counts.reserved_by)
+            else:
+                self._check_by_beat(owner, self._member.beat)
+        except QueueFull as error:
+            raise self._refuse(error) from None
+
+    def _check_by_beat(self, owner: str, beat: Beat) -> None:
+        counts = self._counts
+        own, total = beat.owners.get(owner, 0) + counts.reserved_by[owner], beat.waiting + counts.reserved
+        if not may_enter(own, total, counts.capacity, counts.owner_share):
+            over_share = own if total < counts.capacity else None
+            raise QueueFull(counts.capacity, beat.retry_after_seconds, owner_waiting=over_share)
 
     def _refuse(self, error: QueueFull) -> QueueFull:
         """Return the error for the sender; while this process is paused, it promises nothing soon."""
-        if self._running.is_set():
+        if not self._is_paused:
             return error
         return QueueFull(error.capacity, MAX_RETRY_AFTER_SECONDS, owner_waiting=error.owner_waiting)
 
-    def _check_admission(self, owner: str, beat: Beat) -> None:
-        held = beat.owners.get(owner, 0) + self._reserved[owner]
-        total = beat.waiting + self._reserved.total()
-        if not may_enter(held, total, self._capacity, self._owner_share):
-            raise QueueFull(
-                self._capacity, beat.retry_after_seconds, owner_waiting=held if total < self._capacity else None
-            )
-
     def _build_coordinator(self, connection: BrokerConnection, member_id: str, beat: Beat) -> Coordinator:
         queue = ScheduledQueue(
-            self._capacity,
+            self._counts.capacity,
             max_deliveries=self._max_deliveries,
-            owner_share=self._owner_share,
+            owner_share=self._counts.owner_share,
             clock=self._clock,
             delivered_before=beat.delivered,
         )
@@ -293,10 +249,6 @@ class RabbitMqQueue:
         except QueueUnavailable:
             return  # this process does not claim it any more, so it is given back when the broker is there
 
-    def _end_drains(self) -> None:
-        if not self._holdings:
-            self._drains.end(drained=True)
-
 
 def build_rabbitmq_queue(services: Services, owner_share: float) -> TaskQueue:
     """Build the queue of `Queue.Url`. Raises SettingsError without it."""
@@ -304,16 +256,8 @@ def build_rabbitmq_queue(services: Services, owner_share: float) -> TaskQueue:
     url = settings.url.resolve(os.environ) if settings.url is not None else None
     if url is None:
         raise SettingsError(["Queue.Url: the backend RabbitMq needs the URL of its server"])
-    return RabbitMqQueue(
-        url,
-        settings.name,
-        label=describe_broker(url),
-        capacity=settings.capacity,
-        max_deliveries=settings.max_deliveries,
-        owner_share=owner_share,
-        lease_seconds=settings.lease.total_seconds(),
-        clock=services.clock,
-    )
+    options = read_options(services, owner_share)
+    return RabbitMqQueue(url, settings.name, clock=services.clock, **options)
 
 
 def describe_broker(url: str) -> str:

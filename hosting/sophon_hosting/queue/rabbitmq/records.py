@@ -9,6 +9,9 @@ from sophon_hosting.queue.contract import QueueEntry
 Key = tuple[str, str]
 """Kind of a record (`task`, `hold`) and the id of its task or session; the newest record of a key counts."""
 
+INQUIRY_SECONDS = 60.0
+"""Time after which the broker drops a question that nobody took."""
+
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:

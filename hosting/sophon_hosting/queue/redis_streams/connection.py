@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from functools import cache
 from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -46,6 +47,7 @@ class RedisConnection:
                 decode_responses=True,
                 protocol=2,
             )
+            pool.connection_class = _without_send_timeout(pool.connection_class)
             self._redis: Any = Redis.from_pool(pool)
         except ValueError as error:
             raise SettingsError([f"Queue.Url: {redact(str(error))}"]) from None
@@ -99,6 +101,27 @@ class RedisConnection:
         self._requests.discard(task)
         if not task.cancelled():
             task.exception()  # nobody may be there any more to hear of it
+
+
+@cache
+def _without_send_timeout(connection_class: Any) -> Any:
+    """Return a class of connections that limit the time of an answer, not that of sending.
+
+    redis-py sends in a task of its own to limit its time, which is a fifth of what a request costs. A request fits the
+    buffer of the connection, so that sending it does not wait.
+    """
+
+    async def send_packed_command(self: Any, command: Any, check_health: bool = True) -> None:
+        if not self.is_connected:  # then it waits for answers, too
+            await connection_class.send_packed_command(self, command, check_health)
+            return
+        seconds, self.socket_timeout = self.socket_timeout, None
+        try:
+            await connection_class.send_packed_command(self, command, check_health)
+        finally:
+            self.socket_timeout = seconds
+
+    return type("RequestConnection", (connection_class,), {"send_packed_command": send_packed_command})
 
 
 class _NoGroup(Exception):

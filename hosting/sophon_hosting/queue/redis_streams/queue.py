@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Unpack
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import QueueUnavailable, SettingsError
@@ -16,12 +17,10 @@ from sophon_hosting.queue.contract import (
     NackResult,
     QueueEntry,
     QueueStatistics,
-    ReservedSlot,
 )
-from sophon_hosting.queue.drains import PendingDrains
-from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.redis_streams.connection import RedisConnection
 from sophon_hosting.queue.redis_streams.taking import Taker
+from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options
 
 REFRESH_SECONDS = 1.0
 """Time after which the counts of all owners are asked for."""
@@ -36,65 +35,32 @@ def build_redis_queue(services: Services, owner_share: float) -> "RedisStreamsQu
     url = queue.url.resolve(os.environ) if queue.url is not None else None
     if not url:
         raise SettingsError(["Queue.Url: the URL of the Redis server is missing or empty"])
-    return RedisStreamsQueue(
-        url,
-        queue.name,
-        capacity=queue.capacity,
-        max_deliveries=queue.max_deliveries,
-        owner_share=owner_share,
-        lease_seconds=queue.lease.total_seconds(),
-        clock=services.clock,
-    )
+    return RedisStreamsQueue(url, queue.name, clock=services.clock, **read_options(services, owner_share))
 
 
-class RedisStreamsQueue:
+class RedisStreamsQueue(SharedQueue):
     """`TaskQueue` on Redis 7.0 or newer, or Valkey; see docs/queues.md for what it promises.
 
-    Queues with the same `url` and `name` are one queue. `lease_seconds` is the time without `renew` after which a
-    delivery is lost; the rest is as for `MemoryQueue`. Times are those of the server. For one event loop.
+    Queues with the same `url` and `name` are one queue. Times are those of the server. For one event loop.
     """
 
     def __init__(
-        self,
-        url: str,
-        name: str,
-        *,
-        capacity: int,
-        max_deliveries: int,
-        owner_share: float = 1.0,
-        lease_seconds: float = 30.0,
-        clock: Clock | None = None,
+        self, url: str, name: str, *, clock: Clock | None = None, **options: Unpack[SharedQueueOptions]
     ) -> None:
-        if capacity < 1 or max_deliveries < 1:
-            raise ValueError(f"capacity ({capacity}) and max_deliveries ({max_deliveries}) must be at least 1")
+        super().__init__(**options)
         self._clock = clock or SystemClock()
         self._connection = RedisConnection(url, name)
-        self._lease_seconds = lease_seconds
         self._consumer = f"{socket.gethostname()}-{os.getpid()}-{self._clock.new_nonce()}"
-        self._counts = KnownCounts(capacity, owner_share)
-        self._unpaused = asyncio.Event()
-        self._unpaused.set()
-        self._drains = PendingDrains()
         self._taker = Taker(
             self._connection,
             self._consumer,
             self._counts,
             self._unpaused,
             self._clock,
-            lease_seconds=lease_seconds,
-            max_deliveries=max_deliveries,
+            lease_seconds=self._lease_seconds,
+            max_deliveries=self._max_deliveries,
         )
         self._refreshing: asyncio.Task[None] | None = None
-
-    @property
-    def is_shared(self) -> bool:
-        """True: all hosts with the same server and name share it."""
-        return True
-
-    @property
-    def lease_seconds(self) -> float | None:
-        """Duration of a lease."""
-        return self._lease_seconds
 
     async def open(self) -> None:
         """Connect. Raises QueueUnavailable if the server is not there."""
@@ -112,11 +78,6 @@ class RedisStreamsQueue:
             await self._connection.run("leave", self._consumer)
         await self._connection.close()
 
-    def reserve(self, owner: str = "") -> ReservedSlot:
-        """Reserve a slot by the newest counts. Raises QueueFull."""
-        self._counts.check(owner, is_paused=self._is_paused)
-        return ReservedSlot(self._admit, self._counts.reserve(owner))
-
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
         """Enqueue an entry and return its position. Raises QueueFull, except for forced, `resume` and known entries."""
         counts = self._counts
@@ -129,12 +90,12 @@ class RedisStreamsQueue:
             int(force),
             counts.capacity,
             counts.owner_share,
-            counts.reserved_by(entry.owner),
+            counts.reserved_by[entry.owner],
             counts.reserved,
         )
         self._counts.learn(*known)
         if position is None:
-            raise counts.refusal(entry.owner, is_paused=self._is_paused)
+            raise counts.refuse(entry.owner, is_paused=self._is_paused)
         return int(position)
 
     async def take(self) -> Delivery:
@@ -150,7 +111,7 @@ class RedisStreamsQueue:
             self._end(delivery)
         self._counts.learn(*known)
         if done and seconds is not None:
-            self._counts.record_completion(seconds)
+            self._counts.drain_rate.record_completion(seconds)
         return bool(done)
 
     async def nack(self, delivery: Delivery, *, is_counted: bool = True, delay_seconds: float = 0.0) -> NackResult:
@@ -197,20 +158,6 @@ class RedisStreamsQueue:
         """Return the position that a new `run` would get."""
         return int(await self._connection.run("estimate", entry.task_id, entry.session_id, entry.owner))
 
-    async def pause(self) -> None:
-        """Stop delivering to this process until `resume`."""
-        self._unpaused.clear()
-
-    async def resume(self) -> None:
-        """Deliver again; aborts a waiting drain."""
-        self._unpaused.set()
-        self._drains.end(drained=False)
-
-    async def drain(self) -> bool:
-        """Pause, and wait until nothing of this process is in flight. Return False if aborted by `resume`."""
-        self._unpaused.clear()
-        return await self._drains.wait() if self._taker.has_open else True
-
     async def list_dead_letters(self) -> list[DeadLetter]:
         """Return the dead letters, oldest first."""
         return [
@@ -238,11 +185,8 @@ class RedisStreamsQueue:
         )
 
     @property
-    def _is_paused(self) -> bool:
-        return not self._unpaused.is_set()
-
-    async def _admit(self, entry: QueueEntry) -> int:
-        return await self.put(entry, force=True)
+    def _has_open_deliveries(self) -> bool:
+        return self._taker.has_open
 
     async def _run_counted(self, script: str, task_id: str) -> bool:
         done, known = await self._connection.run(script, task_id)
@@ -258,9 +202,9 @@ class RedisStreamsQueue:
 
     async def _count(self) -> None:
         in_flight, owners = await self._connection.run("counts")
-        names, numbers = owners[::2], map(int, owners[1::2])
-        self._counts.learn_all(in_flight, dict(zip(names, numbers, strict=True)))
+        by_owner = dict(zip(owners[::2], map(int, owners[1::2]), strict=True))
+        self._counts.learn_all(sum(by_owner.values()), in_flight, by_owner)
 
     def _end(self, delivery: Delivery) -> None:
-        if not self._taker.end(delivery):
-            self._drains.end(drained=True)
+        self._taker.end(delivery)
+        self._end_drains()

@@ -54,10 +54,9 @@ class Taker:
         began = self._open.get(delivery.fencing_token)
         return None if began is None else self._clock.monotonic() - began
 
-    def end(self, delivery: Delivery) -> bool:
-        """Forget a delivery; return whether another one is in flight."""
+    def end(self, delivery: Delivery) -> None:
+        """Forget a delivery."""
         self._open.pop(delivery.fencing_token, None)
-        return bool(self._open)
 
     async def close(self) -> None:
         """End what is under way."""

@@ -12,6 +12,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
+from sophon_hosting.queue.rabbitmq.topology import Topology
 from tests.hosting.queue.rabbitmq.conftest import make_node
 from tests.rabbitmq_server import RabbitMqServer
 
@@ -30,8 +31,13 @@ def impatient_node() -> Iterator[RabbitMqServer]:
 async def make_queue(impatient_node: RabbitMqServer) -> AsyncIterator[Callable[..., RabbitMqQueue]]:
     made: list[RabbitMqQueue] = []
 
-    def make(name: str, **options: float) -> RabbitMqQueue:
-        made.append(RabbitMqQueue(impatient_node.url, name, lease_seconds=LEASE_SECONDS, **options))  # type: ignore[arg-type]
+    def make(name: str, refresh_seconds: float) -> RabbitMqQueue:
+        topology = Topology(name, consumer_timeout_seconds=TIMEOUT_SECONDS)
+        made.append(
+            RabbitMqQueue(
+                impatient_node.url, topology=topology, refresh_seconds=refresh_seconds, lease_seconds=LEASE_SECONDS
+            )
+        )
         return made[-1]
 
     yield make
@@ -65,7 +71,7 @@ async def renew_forever(queue: RabbitMqQueue, delivery: Delivery) -> None:
 
 
 async def test_nothing_is_held_for_longer_than_the_time_out(make_queue, impatient_node, caplog) -> None:
-    queue = make_queue("patient", consumer_timeout_seconds=TIMEOUT_SECONDS, refresh_seconds=TIMEOUT_SECONDS / 4)
+    queue = make_queue("patient", TIMEOUT_SECONDS / 4)
     await queue.open()
     with caplog.at_level(logging.WARNING, "sophon"):
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -84,7 +90,7 @@ async def test_nothing_is_held_for_longer_than_the_time_out(make_queue, impatien
 
 
 async def test_without_the_rewriting_the_connection_ends_and_nothing_is_doubled(make_queue, caplog) -> None:
-    queue = make_queue("late", consumer_timeout_seconds=TIMEOUT_SECONDS, refresh_seconds=600.0)
+    queue = make_queue("late", 600.0)
     await queue.open()
     with caplog.at_level(logging.WARNING, "sophon"):
         async with asyncio.timeout(PATIENCE_SECONDS):

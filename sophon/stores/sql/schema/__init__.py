@@ -1,0 +1,94 @@
+"""Table definitions, a module per aggregate. A change needs a migration in `migrations/versions/` and its number in
+`schema_migration.REVISIONS`.
+
+Statements are built from these tables; only migrations create them. A partial index has its condition for SQLite alone
+here, because an option of another dialect would import that dialect into every process; the migrations name both.
+"""
+
+from sophon.stores.sql.schema.channel_tables import IS_DEAD_LETTER, channel_state, outbound
+from sophon.stores.sql.schema.event_tables import event_logs, events, traces, turn_traces
+from sophon.stores.sql.schema.host_tables import leases, preferences, probes
+from sophon.stores.sql.schema.learning_tables import feedback, route_averages, trajectories
+from sophon.stores.sql.schema.memory_tables import memories, vectors
+from sophon.stores.sql.schema.planning_tables import goals, schedules
+from sophon.stores.sql.schema.run_tables import (
+    IS_OPEN,
+    IS_SIGNALLED,
+    IS_UNFINISHED,
+    IS_UNSUCCESSFUL,
+    approvals,
+    checkpoint_logs,
+    inbound,
+    journal,
+    runs,
+    sub_agents,
+)
+from sophon.stores.sql.schema.schema_metadata import metadata
+from sophon.stores.sql.schema.security_tables import (
+    api_tokens,
+    audit,
+    audit_chain,
+    data_labels,
+    grants,
+    rate_events,
+    snapshot_chains,
+    snapshots,
+)
+from sophon.stores.sql.schema.session_tables import (
+    attachment_uses,
+    attachments,
+    message_index,
+    records,
+    sessions,
+    texts,
+)
+from sophon.stores.sql.schema.usage_tables import attempts, budget_alerts, reservations, spending
+
+__all__ = [
+    "IS_DEAD_LETTER",
+    "IS_OPEN",
+    "IS_SIGNALLED",
+    "IS_UNFINISHED",
+    "IS_UNSUCCESSFUL",
+    "api_tokens",
+    "approvals",
+    "attachment_uses",
+    "attachments",
+    "attempts",
+    "audit",
+    "audit_chain",
+    "budget_alerts",
+    "channel_state",
+    "checkpoint_logs",
+    "data_labels",
+    "event_logs",
+    "events",
+    "feedback",
+    "goals",
+    "grants",
+    "inbound",
+    "journal",
+    "leases",
+    "memories",
+    "message_index",
+    "metadata",
+    "outbound",
+    "preferences",
+    "probes",
+    "rate_events",
+    "records",
+    "reservations",
+    "route_averages",
+    "runs",
+    "schedules",
+    "sessions",
+    "snapshot_chains",
+    "snapshots",
+    "spending",
+    "sub_agents",
+    "texts",
+    "traces",
+    "trajectories",
+    "turn_traces",
+    "vectors",
+]
