@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
 from playwright.async_api import Page, expect
 
 from tests.web.driving import turn, write
@@ -67,14 +66,17 @@ async def test_the_page_is_german_from_sign_in_to_an_approval(host, look) -> Non
     assert await english_texts(page) == []
 
 
-@pytest.mark.parametrize("view", VIEWS, ids=lambda each: each.path)
-async def test_no_view_has_english_left(host, look, view) -> None:
+async def test_no_view_has_english_left(host, look) -> None:
     page = await look((await host()).url, **GERMAN)
     await write_german(page, "pay Ada")
     await page.get_by_role("button", name="Genehmigen").click()
     await expect(page.locator(".turn.completed")).to_be_visible()
-    await view.open(page)
-    assert await english_texts(page) == []
+    found: dict[str, list[str]] = {}
+    for view in VIEWS:
+        await view.open(page)
+        if texts := await english_texts(page):
+            found[view.path] = texts
+    assert found == {}
     forget_refusals(look.complaints)
 
 
