@@ -327,11 +327,12 @@ class SelfTestResult:
 @dataclass(slots=True)
 class ChannelHealth:
     """State of a channel. `state`: stopped, starting, running, failing (the channel retries), refused (it does not; the
-    host starts it again from time to time). `is_credential_rejected`: the platform rejected the credential, and nothing
-    can be sent. `counts` holds the number of events by kind.
+    host starts it again from time to time), detached (set by the host after several refused starts).
+    `is_credential_rejected`: the platform rejected the credential, and nothing can be sent. `counts` holds the number
+    of events by kind.
     """
 
-    state: Literal["stopped", "starting", "running", "failing", "refused"] = "stopped"
+    state: Literal["stopped", "starting", "running", "failing", "refused", "detached"] = "stopped"
     detail: str = ""
     last_received_at: datetime | None = None
     is_credential_rejected: bool = False

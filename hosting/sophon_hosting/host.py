@@ -215,6 +215,8 @@ class Host:
         self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp", WORK_SESSION_PREFIX}
         """Names of the channels, enabled or not, and that of goals: the ids of their sessions are theirs."""
+        self.list_detached_channels: Callable[[], list[str]] = list
+        """Names of the channels that could not be started several times in a row."""
         self.off_the_record: Host | None = None
         """The `OffTheRecordHost`, started and shut down by who creates it; None: no conversations off the record."""
         self.mcp: McpSupervisor | None = None

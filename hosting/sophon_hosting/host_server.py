@@ -192,6 +192,7 @@ class HostServer:
             HttpOptions(
                 render_metrics=self._render_metrics,
                 channels=self.channels.channels,
+                attach_channel=self.channels.attach,
                 throttle=throttle,
                 instance_id=compute_instance_id(
                     services.settings.store.url.resolve(environment) or MEMORY_SCHEME, services.folder

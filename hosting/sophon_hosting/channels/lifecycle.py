@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from aiohttp import web
 
-from sophon.errors import StoreUnavailable
+from sophon.errors import NotFound, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.principals import channel_person_principal
 from sophon.services import Services
@@ -48,6 +48,9 @@ FINAL_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled"})
 
 START_RETRY_SECONDS = 5.0
 """Delay before a channel is started again after an error of the host."""
+
+DETACHED_AFTER = 5
+"""Refused starts in a row after which a channel is reported as detached. Source: reference/features.md 212."""
 
 START_WAIT_SECONDS = 90.0
 """How long a turn with files waits for its channel to start: longer than the delay after a rejected credential."""
@@ -104,7 +107,8 @@ class ConnectedChannel:
         self._addresses = RecipientAddresses(services.store)
         self._credential_rejected = asyncio.Event()
         self._start_error = ""
-        self._started = asyncio.Event()
+        self._started, self._attach = asyncio.Event(), asyncio.Event()
+        self._is_waiting_to_start = False
         self.outbox_worker = OutboxWorker(
             channel,
             services.store.outbox,
@@ -237,9 +241,38 @@ class ConnectedChannel:
                 rejections = 0
             self.outbox_worker.hold()
             rejections += outcome != "failed"
-            await self._clock.sleep(START_RETRY_SECONDS if outcome == "failed" else credential_delay(rejections))
+            if rejections >= DETACHED_AFTER:
+                self._detach(rejections)
+            if await self._wait_to_start(START_RETRY_SECONDS if outcome == "failed" else credential_delay(rejections)):
+                rejections = 0
             self._started.clear()
             await self.channel.stop()
+
+    def _detach(self, rejections: int) -> None:
+        """Report that nobody should wait for the channel; it is still tried from time to time, without a log line."""
+        if rejections == DETACHED_AFTER:
+            log.error("the channel %s is detached after %d refused starts", self.channel.name, rejections)
+        self.channel.health.state = "detached"
+
+    async def _wait_to_start(self, seconds: float) -> bool:
+        """Wait until the next start; return whether it was asked for (`attach`)."""
+        self._attach.clear()
+        self._is_waiting_to_start = True
+        try:
+            async with self._clock.timeout(seconds):
+                await self._attach.wait()
+        except TimeoutError:
+            return False
+        finally:
+            self._is_waiting_to_start = False
+        return True
+
+    def attach(self) -> bool:
+        """Start the channel at once, with credentials that are read now; return False if it does not wait for that in
+        this process.
+        """
+        self._attach.set()
+        return self._is_waiting_to_start
 
     async def _serve(self) -> bool:
         """Send and do periodic work, as the leader, until the credential is rejected; return whether it was accepted
@@ -376,6 +409,19 @@ class ChannelSupervisor:
             for person_id in each.policy.approvers
         )
 
+    def attach(self, name: str) -> bool:
+        """Start a channel at once that waits for its next start; return False if it does not, in this process.
+
+        Raises NotFound.
+        """
+        connected = self._connected.get(name)
+        if connected is None:
+            raise NotFound("channel", name, [*self._connected])
+        return connected.attach()
+
+    def _list_detached(self) -> list[str]:
+        return [each.channel.name for each in self._configured if each.channel.health.state == "detached"]
+
     def routes(self) -> list[web.RouteDef]:
         """Return the webhook routes of all channels."""
         return [route for each in self._configured for route in each.channel.routes()]
@@ -400,6 +446,7 @@ class ChannelSupervisor:
         """Connect each channel to the host; `has_http`: this process receives its webhooks."""
         self._host = host
         host.channel_names.update(each.channel.name for each in self._configured)
+        host.list_detached_channels = self._list_detached
         self._connected = {
             each.channel.name: ConnectedChannel(
                 host,

@@ -1,6 +1,6 @@
 """aiohttp application of a host: its routes and its HTTP middlewares."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aiohttp import web
@@ -101,14 +101,15 @@ API_ROUTES = (
 class HttpOptions:
     """Options of the HTTP application.
 
-    `render_metrics` renders the response of `/metrics`; if None, the path does not exist. `web_folder` is the
-    folder of the built web page. `channels` are listed at `/api/channels`. `throttle` delays failed log-ins.
-    `instance_id` is shown by `/healthz`.
+    `render_metrics` renders the response of `/metrics`; if None, the path does not exist. `web_folder` is the folder of
+    the built web page. `channels` are listed at `/api/channels`, and started again by `attach_channel`. `throttle`
+    delays failed log-ins. `instance_id` is shown by `/healthz`.
     """
 
     render_metrics: RenderMetrics | None = None
     web_folder: Path = BUILT_FOLDER
     channels: Sequence[Channel] = ()
+    attach_channel: Callable[[str], bool] | None = None
     throttle: LoginThrottle | None = None
     instance_id: str = ""
 
@@ -153,7 +154,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     else:
         app.add_routes(fallback_page_routes(access, metrics=chosen.render_metrics is not None))
     app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
-    app.add_routes(channel_routes(chosen.channels))
+    app.add_routes(channel_routes(chosen.channels, chosen.attach_channel))
     if hub.open_ai_api:
         app.add_routes(openai_routes())
     return app

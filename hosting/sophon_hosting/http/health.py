@@ -55,6 +55,8 @@ async def get_readiness(request: web.Request) -> web.Response:
         "store": await _run_check(host, "store", _check_store),
         "queue": await _run_check(host, "queue", _check_queue),
     }
+    if detached := host.list_detached_channels():  # what comes over the others is answered
+        checks["channels"] = f"{DEGRADED} detached: {', '.join(detached)}"
     is_ready = all(each == "ok" or each.startswith(DEGRADED) for each in checks.values())
     return json_response({"status": "ready" if is_ready else "not ready", "checks": checks}, 200 if is_ready else 503)
 

@@ -1,7 +1,7 @@
 """Capability routing: chooses the candidate models of a turn and their order."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -17,6 +17,9 @@ from sophon.turn_permissions import filter_permitted, find_routing_permissions
 
 if TYPE_CHECKING:
     from sophon.routing.router import Routed
+
+VISION: Final = "vision"
+"""Capability of a model that sees images."""
 
 HEALTH_REASONS: Mapping[ProviderHealth, str] = {
     "active": "eligible",
@@ -34,6 +37,9 @@ class CapabilityRouting:
     (route_observation.py). A booster of the strategy Intelligent answers in place of the rest of the chain. Behind
     ToolExecution it decides anew for each model call; with `traces_priority` the decisions of the strategy Priority,
     too, are on the context and in the trace, and observed.
+
+    For a message with pictures models that see go before others, unless the session, a plan step or an agent names a
+    model.
 
     Raises NoProvider if no provider is eligible, or no model is permitted.
     """
@@ -127,7 +133,20 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_prio
 
 
 def find_model_hint(ctx: Context) -> str | None:
-    """Return the model hint of the plan's step or the sub-agent, else that of the agent that answers."""
+    """Return the model hint of the plan's step or the sub-agent, else that of the agent that answers.
+
+    Without one, a message with pictures asks for a model that sees.
+    """
+    return _find_named_hint(ctx) or (VISION if has_pictures(ctx.messages) else None)
+
+
+def has_pictures(messages: Sequence[Message]) -> bool:
+    """Return whether the newest message of the user has images, or image files."""
+    newest = next((each for each in reversed(messages) if each.role == "user"), None)
+    return newest is not None and (bool(newest.images) or any(each.is_image for each in newest.attachments))
+
+
+def _find_named_hint(ctx: Context) -> str | None:
     if ctx.step is not None:
         return ctx.step.model_hint
     if ctx.services.agents is None:

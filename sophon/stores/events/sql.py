@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.outbound_entry import prepare_entries
-from sophon.stores.sessions.sql import session_not_found_error
+from sophon.stores.sessions.sql_rows import session_not_found_error
 from sophon.stores.sql.column_types import UtcTime
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE

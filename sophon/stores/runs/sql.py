@@ -51,7 +51,9 @@ from sophon.stores.runs.transitions import (
 )
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord
 from sophon.stores.sessions.records import assign_seqs
-from sophon.stores.sessions.sql import add_records, copy_session, create_session, find_session
+from sophon.stores.sessions.sql_branches import copy_session
+from sophon.stores.sessions.sql_records import add_records
+from sophon.stores.sessions.sql_rows import create_session, find_session
 from sophon.stores.snapshots.sql import add_snapshots
 from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.database import Database

@@ -76,6 +76,7 @@ class BotApi:
     """Name, media type and content of what came with the calls."""
     confirmed: int = 0
     token: str = TOKEN
+    largest: dict[str, int] = field(default_factory=lambda: dict(LARGEST))
     base: str = ""
 
     def __post_init__(self) -> None:
@@ -174,7 +175,7 @@ class BotApi:
         for file in attached.values():
             content = file.file.read()
             self.uploads.append((file.filename, file.content_type, content))
-            if not 0 < len(content) <= LARGEST[kind]:
+            if not 0 < len(content) <= self.largest[kind]:
                 yield f"{name} of {len(content)} bytes"
 
     async def _sendPhoto(self, fields: dict[str, Any]) -> Answer:

@@ -10,6 +10,7 @@ from aiohttp.test_utils import TestServer
 from sophon.clock import SystemClock
 from sophon.errors import SettingsError
 from sophon.settings import Secret, TelegramSettings, WhatsAppSettings
+from sophon.settings.types.secret_references import SecretUrl
 from sophon_channels.errors import ChannelError
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.telegram.channel import TelegramChannel
@@ -116,7 +117,7 @@ async def proxy() -> AsyncIterator[Proxy]:
 async def test_every_request_of_a_channel_goes_through_its_proxy(
     bots: list[BotApi], graph: GraphApi, proxy: Proxy
 ) -> None:
-    url = Secret(str(proxy.server.make_url("/")))
+    url = SecretUrl(str(proxy.server.make_url("/")))
     bot = TelegramChannel(
         TelegramSettings(token=Secret(BOT_TOKEN), api_base=bots[0].base, proxy=url), {}, SystemClock()
     )
@@ -126,7 +127,11 @@ async def test_every_request_of_a_channel_goes_through_its_proxy(
         f"/bot{BOT_TOKEN}/getWebhookInfo",
     ]
     proxy.passed.clear()
-    hidden = {"access_token": Secret(ACCESS_TOKEN), "app_secret": Secret("s"), "verify_token": Secret("w")}
+    hidden: dict[str, Any] = {
+        "access_token": Secret(ACCESS_TOKEN),
+        "app_secret": Secret("s"),
+        "verify_token": Secret("w"),
+    }
     settings = WhatsAppSettings(phone_number_id=NUMBER_ID, api_base=graph.url, proxy=url, **hidden)
     assert (await WhatsAppChannel(settings, {}, SystemClock()).run_self_test())[0].ok
     assert [each.partition("?")[0] for each in proxy.passed] == [f"{graph.url}/{NUMBER_ID}"]
@@ -136,7 +141,7 @@ async def test_a_proxy_that_does_not_let_through_is_reported_and_nothing_goes_pa
     bots: list[BotApi], proxy: Proxy
 ) -> None:
     proxy.status = 502
-    url = Secret(str(proxy.server.make_url("/")))
+    url = SecretUrl(str(proxy.server.make_url("/")))
     settings = TelegramSettings(token=Secret(BOT_TOKEN), api_base=bots[0].base, proxy=url)
     [result] = await TelegramChannel(settings, {}, SystemClock()).run_self_test()
     assert not result.ok

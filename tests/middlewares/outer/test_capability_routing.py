@@ -3,13 +3,16 @@
 import pytest
 
 from sophon import Context, ModelRequest, Next, Pipeline, Response, Services
+from sophon.attachments import Attachment
 from sophon.context import Step
 from sophon.errors import NoProvider, ProviderUnavailable
+from sophon.images import Image
+from sophon.messages import Message
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.provider import Candidate, Provider
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, SessionEvents, ToolExecution
-from sophon_middlewares.outer.capability_routing import PriorityRouting, RouteRequest
+from sophon_middlewares.outer.capability_routing import PriorityRouting, RouteRequest, has_pictures
 
 
 def model(name: str, *capabilities: str) -> FunctionModel:
@@ -153,3 +156,43 @@ async def test_the_next_of_the_route_answers_when_the_first_fails() -> None:
 
     assert (await chain.run(host.turn("go"))).text == "plain"
     assert (await chain.run(host.turn("go").child("x", Step("s", model_hint="code")))).text == "coder"
+
+
+IMAGE = Image("image/png", b"png")
+PHOTO = Attachment("a", "photo.png", "image/png", 3)
+NOTES = Attachment("b", "notes.txt", "text/plain", 3)
+
+
+@pytest.mark.parametrize(
+    ("message", "sees"),
+    [
+        (Message("user", "look", images=(IMAGE,)), True),
+        (Message("user", "look", attachments=(NOTES, PHOTO)), True),
+        (Message("user", "read", attachments=(NOTES,)), False),
+        (Message("user", "hello"), False),
+    ],
+)
+async def test_a_message_with_pictures_asks_a_model_that_sees(message: Message, sees: bool) -> None:
+    services = Services(models=[model("blind"), model("seeing", "vision")], settings={"Planning": {"Mode": "Never"}})
+    ctx = services.turn("look")
+    ctx.messages[-1] = message
+    await CapabilityRouting()(ctx, _end)
+    assert [each.info.name for each in ctx.route] == (["seeing", "blind"] if sees else ["blind", "seeing"])
+
+
+async def test_pictures_do_not_overrule_the_choice_of_the_session() -> None:
+    services = Services(models=[model("blind"), model("seeing", "vision")])
+    ctx = services.turn("look", images=[IMAGE], model="blind")
+    await CapabilityRouting()(ctx, _end)
+    assert ctx.route[0].info.name == "blind"
+
+
+async def test_pictures_of_an_earlier_message_do_not_count() -> None:
+    assert not has_pictures(
+        [Message("user", "look", images=(IMAGE,)), Message("assistant", "ok"), Message("user", "x")]
+    )
+    assert has_pictures([Message("user", "look", images=(IMAGE,)), Message("tool", "ok", tool_call_id="c")])
+
+
+async def _end(ctx: Context) -> None:
+    pass

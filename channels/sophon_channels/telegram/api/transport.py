@@ -54,8 +54,14 @@ class BotApiTransport:
     that an update that aiogram cannot parse blocks no other.
     """
 
-    def __init__(self, token: str, base_url: str | None, clock: Clock, proxy: str | None = None) -> None:
-        """Open no connection, but import aiogram, which takes seconds: call it in a thread."""
+    def __init__(
+        self, token: str, base_url: str | None, clock: Clock, proxy: str | None = None, *, is_local: bool = False
+    ) -> None:
+        """Open no connection, but import aiogram, which takes seconds: call it in a thread.
+
+        `is_local`: the server runs with `--local` on this machine; getFile then returns paths of its disk.
+        """
+        self.is_local = is_local
         # A slow import: only a host with this channel needs it.
         from aiogram import Bot, methods
         from aiogram.client.session.aiohttp import AiohttpSession

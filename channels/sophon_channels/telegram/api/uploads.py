@@ -12,6 +12,8 @@ from sophon_channels.telegram.api.transport import BotApiTransport, FileUpload
 MEGABYTE = 1024 * 1024
 MAX_UPLOAD_BYTES = 50 * MEGABYTE
 """Maximum size of an upload, in bytes."""
+MAX_LOCAL_UPLOAD_BYTES = 2000 * MEGABYTE
+"""Maximum size of an upload to a server with `--local`, in bytes. Source: core.telegram.org/bots/api, local server."""
 MAX_PHOTO_BYTES = 10 * MEGABYTE
 """Bytes. Source: reference/channels.md, "Files"."""
 
@@ -24,6 +26,11 @@ UploadKind = Literal["photo", "document"]
 METHOD_BY_KIND: Mapping[UploadKind, str] = {"photo": "sendPhoto", "document": "sendDocument"}
 
 
+def find_max_upload_bytes(*, is_local: bool) -> int:
+    """Return the maximum size of an upload in bytes. Pure."""
+    return MAX_LOCAL_UPLOAD_BYTES if is_local else MAX_UPLOAD_BYTES
+
+
 async def upload_file(
     transport: BotApiTransport, file: OutboundFile, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool
 ) -> Any:
@@ -33,7 +40,7 @@ async def upload_file(
     An image that Telegram rejects as a photo is sent again as a document, and a caption that it cannot parse as plain
     text.
     """
-    size = await transport.run_in_thread(partial(file.check_size, MAX_UPLOAD_BYTES))
+    size = await transport.run_in_thread(partial(file.check_size, find_max_upload_bytes(is_local=transport.is_local)))
     kind: UploadKind = "photo" if file.media_type in PHOTO_MEDIA_TYPES and size <= MAX_PHOTO_BYTES else "document"
     as_html = bool(payload.get("html"))
     while True:
@@ -50,7 +57,8 @@ async def upload_file(
 
 
 async def _upload(transport: BotApiTransport, file: OutboundFile, method: str, fields: Mapping[str, Any]) -> Any:
-    stream = await transport.run_in_thread(partial(file.open, MAX_UPLOAD_BYTES))
+    # Streamed to a local server too, and not as file://: its account need not be able to read the file.
+    stream = await transport.run_in_thread(partial(file.open, find_max_upload_bytes(is_local=transport.is_local)))
     with stream:
         upload = FileUpload(request_bodies.UPLOAD_FIELD, file.name, file.media_type, stream)
         return await transport.call(method, fields, timeout_seconds=UPLOAD_TIMEOUT_SECONDS, upload=upload)

@@ -1,23 +1,32 @@
 """`/api/channels`: the configured channels and their health."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aiohttp import web
 
+from sophon.errors import NotFound
 from sophon_channels.contract import Channel
 from sophon_hosting.http.json_io import get_authorized_host, json_response
 
 
-def channel_routes(channels: Sequence[Channel]) -> list[web.RouteDef]:
-    """Return the routes of this module."""
+def channel_routes(channels: Sequence[Channel], attach: Callable[[str], bool] | None = None) -> list[web.RouteDef]:
+    """Return the routes of this module; `attach` starts a channel again that waits for its next start."""
 
     async def list_channels(request: web.Request) -> web.Response:
         """List the configured channels; account, error detail and counters are for operators only."""
         operator = get_authorized_host(request).user.operator
         return json_response({"items": [_channel_to_json(each, operator=operator) for each in channels]})
 
-    return [web.get("/api/channels", list_channels)]
+    async def attach_channel(request: web.Request) -> web.Response:
+        """Start a channel at once that could not be started; `attached` is false if it does not wait here for that."""
+        get_authorized_host(request).require_operator()
+        name = request.match_info["name"]
+        if attach is None:
+            raise NotFound("channel", name, [])
+        return json_response({"name": name, "attached": attach(name)})
+
+    return [web.get("/api/channels", list_channels), web.post("/api/channels/{name}/attach", attach_channel)]
 
 
 def _channel_to_json(channel: Channel, *, operator: bool) -> dict[str, Any]:

@@ -469,6 +469,8 @@ const catalogue: Catalogue = {
   "This conversation was off the record. It has ended, and nothing of it is left.": "Diese Unterhaltung war vertraulich. Sie ist beendet, und nichts davon ist geblieben.",
   "This does not exist, or no longer.": "Das gibt es nicht oder nicht mehr.",
   "This host": "Dieser Host",
+  "Attach again": "Wieder verbinden",
+  "detached": "getrennt",
   "This host has no model yet.": "Dieser Host hat noch kein Modell.",
   "This host has no users.": "Dieser Host hat keine Benutzer.",
   "This is in use at the moment.": "Das ist gerade in Gebrauch.",

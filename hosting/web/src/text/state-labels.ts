@@ -11,6 +11,7 @@ const STATES: Readonly<Record<string, () => string>> = {
   completed: () => t("completed"),
   degraded: () => t("degraded"),
   denied: () => t("denied"),
+  detached: () => t("detached"),
   disabled: () => t("disabled"),
   discarded: () => t("discarded"),
   done: () => t("done"),

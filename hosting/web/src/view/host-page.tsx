@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { chain, currentUser, refreshHost, tools } from "../model/app-state";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { rich, t } from "../text/translate";
-import { getJson } from "../wire/http-api";
+import { getJson, sendJson } from "../wire/http-api";
 import type { ChannelInfo } from "../wire/protocol";
 import { Disclosure, StatusLight } from "./controls";
 import { DeadLettersPanel } from "./dead-letters-panel";
@@ -14,13 +14,19 @@ import { riskLabel, stateLabel } from "../text/state-labels";
 
 export function HostPage(): JSX.Element {
   const [channels, setChannels] = useState<ChannelInfo[] | null>(null);
-  useEffect(() => {
-    void refreshHost();
+  const loadChannels = (): void => {
     getJson<{ items: ChannelInfo[] }>("/api/channels").then(
       ({ items }) => setChannels(items),
       () => setChannels([]),
     );
+  };
+  useEffect(() => {
+    void refreshHost();
+    loadChannels();
   }, []);
+  const attach = (name: string): void => {
+    void sendJson("POST", `/api/channels/${encodeURIComponent(name)}/attach`).then(loadChannels, loadChannels);
+  };
   return (
     <section class="info-page">
       <OperatorNav />
@@ -43,6 +49,9 @@ export function HostPage(): JSX.Element {
                 <td>
                   <StatusLight good={each.state === "running"} label={stateLabel(each.state)} />
                   {each.detail ? <p class="hint" lang="en">{toOneLine(each.detail, 300)}</p> : null}
+                  {each.state === "detached" && currentUser.value?.operator && (
+                    <button type="button" onClick={() => attach(each.name)}>{t("Attach again")}</button>
+                  )}
                 </td>
               </tr>
             ))}
