@@ -88,7 +88,7 @@ async def test_a_call_is_approved_by_an_answer(server: MailServer, open_host: An
     await open_host()
     await server.deliver(write_mail("pay Bob", ""))
     [question] = await server.until_sent(1)
-    [command] = [line for line in plain(question).splitlines() if "/approve " in line]
+    command, *_ = [line for line in plain(question).splitlines() if "/approve " in line]
     command = command[command.index("/approve ") :].split("`")[0].split(" or ")[0].strip()
     await server.deliver(write_mail(command, "Re: ", after=question))
     mails = await server.until_sent(3)
