@@ -96,6 +96,11 @@ class BotApiTransport:
                 status, body = response.status, await response.read()
         return self._result(method, status, body)
 
+    @property
+    def clock(self) -> Clock:
+        """The clock of the time limits."""
+        return self._clock
+
     async def run_in_thread(self, function: Callable[[], T]) -> T:
         """Run a blocking function, such as reading a file's size, in a thread."""
         return await self._clock.run_in_thread(function)
