@@ -3,12 +3,15 @@
 import gc
 import signal
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from sophon.security.known_secrets import KNOWN_SECRETS
 from tests import properties
+
+BROWSER_TESTS = Path(__file__).parent / "web"
 
 settings.load_profile(properties.FEW)
 
@@ -32,6 +35,27 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let both workers of a run begin with files of the browser, which take most of the time.
+
+    pytest-xdist gives each worker one half of the list, and shares what is left at the end: one worker would have them
+    all, and a test that it has begun is not shared.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        if item.path.parent == BROWSER_TESTS:
+            files.setdefault(item.path, []).append(item)
+    halves: tuple[list[pytest.Item], list[pytest.Item]] = ([], [])
+    for file in sorted(files.values(), key=len, reverse=True):
+        min(halves, key=len).extend(file)
+    others = [item for item in items if item.path not in files]
+    middle = max(len(items) // 2 - len(halves[0]), 0)
+    items[:] = [*halves[0], *others[:middle], *halves[1], *others[middle:]]
 
 
 @pytest.hookimpl(wrapper=True)

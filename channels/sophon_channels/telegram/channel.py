@@ -35,7 +35,7 @@ from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.downloads import download_attachment
 from sophon_channels.telegram.api.errors import TelegramApiError
 from sophon_channels.telegram.api.transport import BotApiTransport
-from sophon_channels.telegram.api.uploads import MAX_UPLOAD_BYTES
+from sophon_channels.telegram.api.uploads import find_max_upload_bytes
 from sophon_channels.telegram.runner import TelegramRunner
 from sophon_channels.telegram.sender import TelegramSender
 from sophon_channels.telegram.webhook import TelegramWebhook
@@ -95,7 +95,7 @@ class TelegramChannel:
 
     @property
     def max_file_bytes(self) -> int:
-        return MAX_UPLOAD_BYTES
+        return find_max_upload_bytes(is_local=self._settings.local)
 
     async def start(self, inbox: Inbox) -> None:
         """Start the channel, as `Channel.start`. If Telegram is unreachable, it retries in the background."""
@@ -139,7 +139,7 @@ class TelegramChannel:
         return rendering.render_payloads(message)
 
     def find_file_problem(self, media_type: str, size: int) -> str:
-        return find_size_problem(size, MAX_UPLOAD_BYTES)
+        return find_size_problem(size, self.max_file_bytes)
 
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._sender is None:
@@ -209,7 +209,14 @@ class TelegramChannel:
         base = self._settings.api_base
         proxy = resolve_proxy(self._settings.proxy, self._environment, "Telegram")
         return await self._clock.run_in_thread(
-            partial(BotApiTransport, token, str(base) if base else None, self._clock, proxy)
+            partial(
+                BotApiTransport,
+                token,
+                str(base) if base else None,
+                self._clock,
+                proxy,
+                is_local=self._settings.local,
+            )
         )
 
     async def _initialize_runner(self, runner: TelegramRunner) -> None:

@@ -31,13 +31,14 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text
 from sophon_channels.outbound_file import OutboundFile
 from sophon_channels.proxy import resolve_proxy
+from sophon_channels.sent_files import SentFiles
 from sophon_channels.webhook_body import WEBHOOKS
 from sophon_channels.whatsapp import rendering
 from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND, download_attachment
-from sophon_channels.whatsapp.api.errors import WhatsAppApiError, send_result_from_error
+from sophon_channels.whatsapp.api.errors import UNKNOWN_MEDIA_CODES, WhatsAppApiError, send_result_from_error
 from sophon_channels.whatsapp.api.rate_limiter import NO_DELAY, WhatsAppRateLimiter
-from sophon_channels.whatsapp.api.uploads import find_file_problem, upload_file_message
+from sophon_channels.whatsapp.api.uploads import MEDIA_ID_LIFETIME, find_file_problem, upload_file_message
 from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
 from sophon_channels.whatsapp.parsing import parse_webhook
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
@@ -78,6 +79,7 @@ class WhatsAppChannel:
         self._health = ChannelHealth()
         self._rate_limiter = WhatsAppRateLimiter(clock)
         self._deduplicator = StatusDeduplicator()
+        self._sent_files = SentFiles(clock, MEDIA_ID_LIFETIME)
         self._client: WhatsAppClient | None = None
         self._typing_until: dict[str, float] = {}
         self._inbox: Inbox | None = None
@@ -174,14 +176,22 @@ class WhatsAppChannel:
         return result
 
     async def _deliver(self, client: WhatsAppClient, entry: OutboundEntry, before_request: BeforeRequest) -> str:
-        file = OutboundFile.from_payload(entry.payload)
-        message = (
-            _build_message(entry)
-            if file is None
-            else await upload_file_message(client, self._clock, file, _text_with_repeat_mark(entry))
-        )
+        file, reply_to = OutboundFile.from_payload(entry.payload), entry.payload.get("reply_to")
+        if file is None:
+            await before_request()
+            return await client.send_message(entry.chat, _build_message(entry), reply_to)
+        caption = _text_with_repeat_mark(entry)
+        message, reused = await upload_file_message(client, self._clock, file, caption, self._sent_files)
         await before_request()  # an upload delivers nothing yet
-        return await client.send_message(entry.chat, message, entry.payload.get("reply_to"))
+        try:
+            return await client.send_message(entry.chat, message, reply_to)
+        except WhatsAppApiError as error:
+            if not reused or error.code not in UNKNOWN_MEDIA_CODES:
+                raise
+        # Meta has lost the upload of days ago; what it refused for certain is sent again with a new one.
+        self._sent_files.forget(reused)
+        message, _ = await upload_file_message(client, self._clock, file, caption, self._sent_files)
+        return await client.send_message(entry.chat, message, reply_to)
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:
         """Do nothing: WhatsApp shows no note at a button."""

@@ -245,6 +245,11 @@ class TelegramSettings(SettingsSection):
     enabled: Flag = Field(default=False, description="Whether the channel runs.")
     token: Secret | None = Field(default=Secret("TELEGRAM_TOKEN", "$env"), description="Bot token, from BotFather.")
     api_base: WebUrl | None = Field(default=None, description="URL of another Bot API server.")
+    local: Flag = Field(
+        default=False,
+        description="Whether the server of ApiBase runs with `--local` on this machine: files are read from its disk, "
+        "and may have 2,000 MB.",
+    )
     mode: Annotated[Literal["Polling", "Webhook"], CaseInsensitive()] = Field(
         default="Polling", description="Poll for updates, or receive them at `/webhooks/telegram`."
     )
@@ -278,6 +283,8 @@ class TelegramSettings(SettingsSection):
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict for each key of Chats that names none."""
         yield from find_chat_conflicts(self.chats)
+        if self.local and self.api_base is None:
+            yield "Local", "only a server of one's own runs with --local; set ApiBase"
 
 
 class WhatsAppSettings(SettingsSection):

@@ -74,8 +74,11 @@ class BotApi:
     contents: dict[str, bytes] = field(default_factory=dict)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Name, media type and content of what came with the calls."""
+    held: set[str] = field(default_factory=set)
+    """Ids of the files that were uploaded."""
     confirmed: int = 0
     token: str = TOKEN
+    largest: dict[str, int] = field(default_factory=lambda: dict(LARGEST))
     base: str = ""
 
     def __post_init__(self) -> None:
@@ -174,14 +177,30 @@ class BotApi:
         for file in attached.values():
             content = file.file.read()
             self.uploads.append((file.filename, file.content_type, content))
-            if not 0 < len(content) <= LARGEST[kind]:
+            if not 0 < len(content) <= self.largest[kind]:
                 yield f"{name} of {len(content)} bytes"
 
     async def _sendPhoto(self, fields: dict[str, Any]) -> Answer:
-        return await self._sendMessage(fields)
+        return await self._send_file(fields, "photo")
 
     async def _sendDocument(self, fields: dict[str, Any]) -> Answer:
-        return await self._sendMessage(fields)
+        return await self._send_file(fields, "document")
+
+    async def _send_file(self, fields: dict[str, Any], kind: str) -> Answer:
+        """A file that was uploaded gets an id, by which it can be sent again as the same kind."""
+        file_id = fields[kind]
+        if file_id.startswith(ATTACHED):
+            file_id = f"{kind}-{len(self.held)}"
+            self.held.add(file_id)
+        elif file_id not in self.held or not file_id.startswith(kind):
+            return Answer.error(400, "Bad Request: wrong file identifier/HTTP URL specified")
+        answer = await self._sendMessage(fields)
+        told = json.loads(answer.body)
+        if told["ok"]:
+            sizes = [{"file_id": "small", "file_unique_id": "s", "width": 9, "height": 9}]
+            held = {"file_id": file_id, "file_unique_id": "u", "width": 90, "height": 90}
+            told["result"] |= {kind: [*sizes, held] if kind == "photo" else held}
+        return Answer(answer.status, json.dumps(told).encode())
 
     async def _getMe(self, fields: dict[str, Any]) -> Answer:
         return Answer.result(self.me)

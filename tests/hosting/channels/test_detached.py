@@ -46,7 +46,11 @@ async def until_detached(running: Any) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first four delays take no time; the fifth never ends within a test."""
-    monkeypatch.setattr(lifecycle, "credential_delay", lambda rejections: 0.0 if rejections < 5 else 600.0)
+
+    def find_delay(rejections: int) -> float:
+        return 0.0 if rejections < 5 else 600.0
+
+    monkeypatch.setattr(lifecycle, "credential_delay", find_delay)
 
 
 async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attached_again(

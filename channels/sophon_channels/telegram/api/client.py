@@ -5,6 +5,7 @@ from typing import Any
 
 from sophon_channels.json_fields import JsonObject, get_int, get_objects, get_text, object_from_json
 from sophon_channels.outbound_file import OutboundFile
+from sophon_channels.sent_files import SentFiles
 from sophon_channels.telegram.api import request_bodies
 from sophon_channels.telegram.api.errors import (
     EDIT_METHOD,
@@ -17,7 +18,7 @@ from sophon_channels.telegram.api.errors import (
 )
 from sophon_channels.telegram.api.topics import RedirectedMessages, redirect_to_chat
 from sophon_channels.telegram.api.transport import BotApiTransport
-from sophon_channels.telegram.api.uploads import upload_file
+from sophon_channels.telegram.api.uploads import FILE_ID_LIFETIME, upload_file
 from sophon_channels.telegram.mentions import BotIdentity
 
 POLL_TIMEOUT_SECONDS = 50
@@ -33,6 +34,7 @@ class TelegramClient:
     def __init__(self, transport: BotApiTransport) -> None:
         self._transport = transport
         self._redirected = RedirectedMessages()
+        self._sent_files = SentFiles(transport.clock, FILE_ID_LIFETIME)
 
     async def get_me(self) -> JsonObject:
         """Return the bot's own user (getMe)."""
@@ -123,7 +125,10 @@ class TelegramClient:
 
     async def _send_new(self, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
         if (file := OutboundFile.from_payload(payload)) is not None:
-            return _message_id(await upload_file(self._transport, file, chat_key, payload, is_repeat=is_repeat))
+            message = await upload_file(
+                self._transport, file, chat_key, payload, is_repeat=is_repeat, sent_files=self._sent_files
+            )
+            return _message_id(message)
         return await self._send_message(chat_key, payload, is_repeat=is_repeat)
 
     async def _send_message(self, key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:

@@ -1,6 +1,10 @@
 """Download of files from Telegram to disk, in chunks and with a size limit."""
 
+import os
+import shutil
+import stat
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -37,7 +41,8 @@ async def download_attachment(
 
     Raises ChannelError, and then leaves no file at `target`.
     """
-    name, allowed = _display_name(attachment), min(max_bytes, MAX_DOWNLOAD_BYTES)
+    name = _display_name(attachment)
+    allowed = max_bytes if transport.is_local else min(max_bytes, MAX_DOWNLOAD_BYTES)
     _check_limit(name, attachment.size, allowed)
     try:
         info = await client.get_file(attachment.id)
@@ -45,6 +50,8 @@ async def download_attachment(
         _check_limit(name, file.size, allowed)
         if not file.path:
             raise ChannelError(f"Telegram no longer offers {name}")
+        if transport.is_local and Path(file.path).is_absolute():
+            return await transport.run_in_thread(partial(_copy, file, target))
         return await _save(transport, file, target)
     except TelegramApiError as failure:
         raise ChannelError(f"{name} could not be downloaded: {failure}") from None
@@ -58,6 +65,31 @@ async def _save(transport: BotApiTransport, file: _File, target: str) -> int:
     except BaseException:
         _delete(target)
         raise
+
+
+def _copy(file: _File, target: str) -> int:
+    """Copy a file that a local server keeps on this machine; blocks."""
+    try:
+        descriptor = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise ChannelError(
+            f"{file.name} is not where the Bot API server says ({error.strerror}): with Local the server must keep its "
+            "files on this machine, readable for this account"
+        ) from None
+    try:
+        with os.fdopen(descriptor, "rb") as source, open(target, "wb") as output:  # noqa: PTH123 - as the source
+            _check_regular(file, os.fstat(source.fileno()))
+            shutil.copyfileobj(source, output, CHUNK_BYTES)
+            return _verify_size(file, output.tell())
+    except BaseException:
+        _delete(target)
+        raise
+
+
+def _check_regular(file: _File, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise ChannelError(f"{file.name} is no regular file")
+    _check_limit(file.name, status.st_size, file.allowed)
 
 
 async def _stream(transport: BotApiTransport, file: _File, target: str) -> int:

@@ -96,6 +96,11 @@ def is_photo_rejected(error: TelegramApiError) -> bool:
     return error.is_bad_request_with("photo_", "image_process_failed")
 
 
+def is_file_unknown(error: TelegramApiError) -> bool:
+    """Return whether a file_id that was sent is none, or not any more."""
+    return error.is_bad_request_with("wrong file", "wrong remote file", "file reference")
+
+
 def send_result_from_error(error: TelegramApiError, tries: int, thread: str | None = None) -> SendResult:
     """Return the send result for a failed send; the number of `tries` (from 1) lengthens the delay. Pure.
 

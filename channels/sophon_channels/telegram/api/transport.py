@@ -54,8 +54,14 @@ class BotApiTransport:
     that an update that aiogram cannot parse blocks no other.
     """
 
-    def __init__(self, token: str, base_url: str | None, clock: Clock, proxy: str | None = None) -> None:
-        """Open no connection, but import aiogram, which takes seconds: call it in a thread."""
+    def __init__(
+        self, token: str, base_url: str | None, clock: Clock, proxy: str | None = None, *, is_local: bool = False
+    ) -> None:
+        """Open no connection, but import aiogram, which takes seconds: call it in a thread.
+
+        `is_local`: the server runs with `--local` on this machine; getFile then returns paths of its disk.
+        """
+        self.is_local = is_local
         # A slow import: only a host with this channel needs it.
         from aiogram import Bot, methods
         from aiogram.client.session.aiohttp import AiohttpSession
@@ -89,6 +95,11 @@ class BotApiTransport:
             ) as response:
                 status, body = response.status, await response.read()
         return self._result(method, status, body)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the time limits."""
+        return self._clock
 
     async def run_in_thread(self, function: Callable[[], T]) -> T:
         """Run a blocking function, such as reading a file's size, in a thread."""

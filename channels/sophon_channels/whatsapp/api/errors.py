@@ -10,6 +10,8 @@ NUMBER_RATE_LIMIT_CODES = frozenset({4, 80007, 130429})
 """Rate limit of the phone number."""
 PAIR_RATE_LIMIT_CODE = 131056
 """Rate limit of messages to one person."""
+UNKNOWN_MEDIA_CODES = frozenset({100, 131009, 131053})
+"""Errors that a message meets whose media id Meta does not know (any more): an invalid parameter, or no such file."""
 SERVER_ERROR_CODES = frozenset({1, 2, 131000, 131016})
 """Temporary errors of Meta."""
 

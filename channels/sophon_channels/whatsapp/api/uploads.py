@@ -1,11 +1,13 @@
 """File uploads to WhatsApp: first the upload, then a message that refers to it."""
 
+from datetime import timedelta
 from functools import partial
 from typing import Any, Literal
 
 from sophon.clock import Clock
 from sophon_channels.errors import ChannelError
 from sophon_channels.outbound_file import DEFAULT_MEDIA_TYPE, OutboundFile, find_size_problem
+from sophon_channels.sent_files import SentFiles, build_file_key
 from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND
 
@@ -24,6 +26,9 @@ KIND_BY_MEDIA_TYPE: dict[str, OutboundMediaKind] = {
     "video/3gpp": "video",
 }
 """Message type by media type; all other files are documents."""
+
+MEDIA_ID_LIFETIME = timedelta(days=29)
+"""How long the id of an upload is used again; Meta keeps it for 30 days. Source: reference/channels.md, "Media in"."""
 
 TEXT_MEDIA_TYPES = frozenset({"application/json", "application/xml", "application/yaml", "application/x-yaml"})
 """Media types beside text/* that are uploaded as text/plain."""
@@ -57,8 +62,11 @@ def find_file_problem(media_type: str, size: int) -> str:
     return ""
 
 
-async def upload_file_message(client: WhatsAppClient, clock: Clock, file: OutboundFile, caption: str) -> dict[str, Any]:
-    """Upload a file; return the message that shows it. A file too large for its kind is sent as a document.
+async def upload_file_message(
+    client: WhatsAppClient, clock: Clock, file: OutboundFile, caption: str, sent_files: SentFiles
+) -> tuple[dict[str, Any], str]:
+    """Upload a file, unless Meta has it; return the message that shows it, and the key of a file that Meta had, "" for
+    an upload. A file too large for its kind is sent as a document.
 
     Raises WhatsAppApiError, after which nothing was sent; ChannelError if the file cannot be read.
     """
@@ -68,13 +76,18 @@ async def upload_file_message(client: WhatsAppClient, clock: Clock, file: Outbou
     kind = choose_media_kind(file.media_type, size)
     stream = await clock.run_in_thread(partial(file.open, MAX_BYTES_BY_KIND["document"]))
     with stream:
-        media_id = await client.upload_media(file.name, to_upload_media_type(file.media_type), stream)
+        upload_type = to_upload_media_type(file.media_type)
+        key = await clock.run_in_thread(partial(build_file_key, stream, upload_type, file.name))
+        known_id = media_id = sent_files.find(key)
+        if media_id is None:
+            media_id = await client.upload_media(file.name, upload_type, stream)
+            sent_files.record(key, media_id)
     media = {"id": media_id}
     if caption.strip() and kind != "audio":
         media["caption"] = caption.strip()
     if kind == "document":
         media["filename"] = file.name
-    return {"type": kind, kind: media}
+    return {"type": kind, kind: media}, key if known_id is not None else ""
 
 
 def choose_media_kind(media_type: str, size: int) -> OutboundMediaKind:

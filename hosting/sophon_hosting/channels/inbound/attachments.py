@@ -17,6 +17,7 @@ from sophon.tools.untrusted_text import fence_text
 from sophon_channels.contract import Channel, ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
+from sophon_hosting.channels.inbound.document_texts import DocumentTexts
 from sophon_hosting.channels.inbound.shown_files import SHOWN_KINDS, ShownFiles
 from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.run_audience import audience_of_run
@@ -51,7 +52,7 @@ class AttachmentDownloader:
         shown: ShownFiles | None = None,
     ) -> None:
         self._channels, self._root, self._clock = channels, root, clock
-        self._transcriber, self._shown = transcriber, shown
+        self._transcriber, self._shown, self._documents = transcriber, shown, DocumentTexts(clock)
 
     async def prepare_run(self, run: Run) -> Run:
         """Return the run with one line per file appended to its text: its path, or the error; and with the attachments
@@ -85,6 +86,7 @@ class AttachmentDownloader:
             return f"[attached: {name}, but it could not be downloaded: {reason}]", None
         shown = await self._show(run, number, file, name, target)
         note = f"; not shown: {to_single_line(shown).translate(_BRACKETS)}" if isinstance(shown, str) and shown else ""
+        note += await self._read_document(file, target, path)
         line = f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path.as_posix()}{note}]"
         if self._transcriber is not None and file.is_voice:
             line = f"{line}\n{await self._transcribe(self._transcriber, run, target, file)}"
@@ -99,6 +101,16 @@ class AttachmentDownloader:
         except (OSError, StoreError) as error:
             log.warning("%s: a file could not be stored as an attachment: %s", run.channel, to_single_line(str(error)))
             return "it could not be stored"
+
+    async def _read_document(self, file: ChannelAttachment, target: Path, path: Path) -> str:
+        """Return where the text of a document is, or why there is none, as a note; "" for other files."""
+        try:
+            text = await self._documents.extract(file, target)
+        except OSError as error:
+            text = f"it could not be stored ({type(error).__name__})"
+        if isinstance(text, Path):
+            return f"; its text: {path.with_name(text.name).as_posix()}"
+        return f"; its text could not be read: {text.translate(_BRACKETS)}" if text else ""
 
     async def _transcribe(self, transcriber: Transcriber, run: Run, target: Path, file: ChannelAttachment) -> str:
         """Return the words of a voice message: the sender's own, unless it was forwarded."""

@@ -7,7 +7,7 @@ import { t } from "../text/translate";
 import { Icon, type IconName } from "./icons";
 import { riskLabel, stateLabel } from "../text/state-labels";
 
-const WIDTH = 190;
+const WIDTH = 228;
 const HEIGHT = 76;
 const GAP_X = 36;
 const GAP_Y = 14;

@@ -60,6 +60,29 @@ async def test_a_picture_is_a_photo_and_all_else_a_document(
     assert [call.method for call in api.calls if call.method.startswith("send")] == [method]
 
 
+@pytest.mark.parametrize("media_type", ["image/png", "application/pdf"])
+async def test_the_same_bytes_are_uploaded_once(
+    channel: TelegramChannel, api: BotApi, tmp_path: Path, media_type: str
+) -> None:
+    path = a_file(tmp_path, "file")
+    for chat in ("5", "6", "7"):
+        assert isinstance(await channel.send(entry(one(path, media_type), chat=chat)), SendSucceeded)
+    assert len(api.uploads) == 1
+    Path(path).write_bytes(b"other")
+    assert isinstance(await channel.send(entry(one(path, media_type), chat="9")), SendSucceeded)
+    assert len(api.uploads) == 2
+
+
+async def test_a_file_that_telegram_has_no_more_is_uploaded_again(
+    channel: TelegramChannel, api: BotApi, tmp_path: Path
+) -> None:
+    path = a_file(tmp_path, "a.pdf")
+    assert isinstance(await channel.send(entry(one(path, "application/pdf"), chat="7")), SendSucceeded)
+    api.held.clear()
+    assert isinstance(await channel.send(entry(one(path, "application/pdf"), chat="8")), SendSucceeded)
+    assert len(api.uploads) == 2
+
+
 async def test_a_file_has_a_caption_an_answer_and_buttons(
     channel: TelegramChannel, api: BotApi, tmp_path: Path
 ) -> None:

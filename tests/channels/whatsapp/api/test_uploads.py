@@ -156,3 +156,25 @@ async def test_a_type_that_meta_does_not_take_is_not_even_uploaded(channel: Any,
     assert isinstance(receipt, SendUndeliverable)
     assert "does not accept files of the type application/zip" in receipt.error
     assert graph.uploads == {}
+
+
+async def test_the_same_bytes_are_uploaded_once(channel: Any, graph: GraphApi, path: Path) -> None:
+    for _ in range(2):
+        assert isinstance(await sent(channel, path, "application/pdf"), SendSucceeded)
+    assert len(graph.uploads) == 1
+    path.write_bytes(b"other")
+    assert isinstance(await sent(channel, path, "application/pdf"), SendSucceeded)
+    assert len(graph.uploads) == 2
+
+
+async def test_a_file_that_meta_has_no_more_is_uploaded_again(channel: Any, graph: GraphApi, path: Path) -> None:
+    assert isinstance(await sent(channel, path, "application/pdf"), SendSucceeded)
+    graph.answers.append((400, 131009))
+    assert isinstance(await sent(channel, path, "application/pdf"), SendSucceeded)
+    assert (len(graph.uploads), len(graph.messages)) == (2, 2)
+
+
+async def test_a_refusal_of_a_new_upload_is_not_tried_again(channel: Any, graph: GraphApi, path: Path) -> None:
+    graph.answers.extend([None, (400, 131053)])
+    assert isinstance(await sent(channel, path, "application/pdf"), SendUndeliverable)
+    assert (len(graph.uploads), len(graph.messages)) == (1, 0)

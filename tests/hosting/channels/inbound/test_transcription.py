@@ -32,6 +32,7 @@ class TranscriptionApi:
     problems: list[str] = field(default_factory=list[str])
     url: str = ""
     is_hanging: bool = False
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.Response:
         form = await request.post()
@@ -43,6 +44,7 @@ class TranscriptionApi:
             self.problems.append(f"{sorted(form)} {file.filename}")
         with file.file:
             self.calls.append((str(form["model"]), file.filename, file.file.read()))
+        self.asked.set()
         if self.is_hanging:
             await asyncio.Event().wait()
         return self.answers.pop(0) if self.answers else web.json_response({"text": " buy milk\n"})

@@ -9,6 +9,7 @@ import aio_pika
 import pytest
 from aio_pika.exceptions import DeliveryError
 
+from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
 from sophon_hosting.queue.rabbitmq.topology import Topology
 from tests.hosting.queue.backends.rabbitmq import RabbitMqBackend
@@ -16,6 +17,9 @@ from tests.rabbitmq_queues import delete_queues
 from tests.rabbitmq_server import find_shared_server
 
 LEASE_SECONDS, PATIENCE_SECONDS = 3.0, 60
+
+LONG_LEASE_SECONDS = 120.0
+"""Lease of which the heartbeat is so long that the broker keeps a process that hangs."""
 
 
 @pytest.fixture
@@ -62,6 +66,27 @@ async def test_another_process_goes_on_with_what_the_lost_one_had(url, name, is_
         if lost.returncode is None:
             lost.kill()
         await lost.wait()
+        await queue.close()
+
+
+async def test_a_queue_whose_scheduling_process_hangs_is_not_open_until_it_answers(url, name) -> None:
+    arguments = ("-m", "tests.hosting.queue.rabbitmq.worker_process", url, name, str(LONG_LEASE_SECONDS))
+    hanging = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
+    assert hanging.stdout is not None
+    queue = RabbitMqQueue(url, name, lease_seconds=LONG_LEASE_SECONDS)
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            assert await hanging.stdout.readline() == b"a1\n"
+            hanging.send_signal(signal.SIGSTOP)
+            with pytest.raises(QueueUnavailable, match="no process that schedules has answered"):
+                await queue.open()
+            hanging.send_signal(signal.SIGCONT)
+            await queue.open()
+            assert (await queue.take()).entry.task_id == "b1"
+    finally:
+        if hanging.returncode is None:
+            hanging.kill()
+        await hanging.wait()
         await queue.close()
 
 

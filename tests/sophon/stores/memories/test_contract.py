@@ -96,6 +96,8 @@ async def test_a_forgotten_entry_is_gone(store: Store):
         (MemoryReader("s"), ["all", "session"]),
         (MemoryReader("other", agent="critic"), ["agent", "all"]),
         (MemoryReader(), ["all"]),
+        (MemoryReader("s", agent="critic", only_session=True), ["session"]),
+        (MemoryReader("other", only_session=True), []),
     ],
 )
 async def test_a_turn_sees_what_reaches_it(store: Store, reader: MemoryReader | None, seen: list[str]):
