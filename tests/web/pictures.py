@@ -6,6 +6,7 @@ wide and narrow, light and dark, and in German.
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ async def plan(page: Page) -> None:
     await write(page, TEA)
     await page.get_by_role("button", name="Approve").click()
     await page.wait_for_selector(".turn.completed .reasons")
+    await page.locator(".thread").hover()
+    await page.mouse.wheel(0, -260)  # up to the plan
 
 
 async def decision(page: Page) -> None:
@@ -97,13 +100,13 @@ PICTURES = {
 }
 
 
-async def main() -> None:
-    """All of them."""
+async def main(names: Sequence[str] = tuple(PICTURES)) -> None:
+    """All of them, or some."""
     IMAGES.mkdir(exist_ok=True)
     async with async_playwright() as playwright:
         switches = [each for each in SWITCHES if "debugging" not in each]
         browser = await playwright.chromium.launch(executable_path=browser_program(), args=switches)
-        for name in PICTURES:
+        for name in names:
             await taken(browser, name)
         await browser.close()
 

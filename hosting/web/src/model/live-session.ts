@@ -195,7 +195,7 @@ export class LiveSession {
       if (joined.partial && !first) this.clearTurns();
       const isWhole = first || joined.partial === true;
       this.isNews = !first || this.isNew;
-      if (isWhole) this.replayed = [];
+      if (isWhole && !this.isNew) this.replayed = []; // what is news in a new session is told with its title, its first turn
       for (const event of joined.events) {
         const { seq } = event.data;
         if (seq !== undefined && seq <= this.lastSeq) continue; // already received: sending a message subscribes to its session
@@ -205,13 +205,15 @@ export class LiveSession {
       }
       this.isNews = true;
       this.lastSeq = Math.max(this.lastSeq, joined.seq);
-      this.showReplayed();
-      if (isWhole) await this.loadOlder();
+      if (isWhole) {
+        this.showReplayed();
+        await this.loadOlder();
+      }
       this.state.value = "open";
       if (first) this.handlers.onOpen(this);
     } catch (error) {
       this.isNews = true;
-      this.showReplayed();
+      if (this.replayed !== null) this.showReplayed();
       if (first) this.state.value = "failed";
       throw error;
     }
@@ -242,11 +244,11 @@ export class LiveSession {
 
   /** Shows the replayed turns, except finished ones whose first events are no longer retained; these are loaded from the stored records. */
   private showReplayed(): void {
-    const replayed = this.replayed ?? [];
+    const replayed = [...this.turns.value, ...(this.replayed ?? [])];
     this.replayed = null;
     const kept = replayed.filter(({ turn }) => turn.isComplete || !isFinished(turn));
     for (const live of replayed) if (!kept.includes(live)) this.turnsByTask.delete(live.turn.id);
-    if (kept.length > 0) this.turns.value = [...this.turns.value, ...kept];
+    if (replayed.length > 0) this.turns.value = kept;
   }
 
   private clearTurns(): void {
