@@ -287,6 +287,16 @@ class TelegramSettings(SettingsSection):
             yield "Local", "only a server of one's own runs with --local; set ApiBase"
 
 
+class WhatsAppTemplateSettings(SettingsSection):
+    """Approved message template that tells a person of an answer after WhatsApp's 24 hours."""
+
+    name: str = Field(min_length=1, max_length=512, description="Name of the template in WhatsApp Manager.")
+    language: str = Field(default="en", min_length=2, max_length=16, description="Its language code, such as `en_US`.")
+    has_parameter: Flag = Field(
+        default=False, description="Whether its body has one variable, for the beginning of the answer."
+    )
+
+
 class WhatsAppSettings(SettingsSection):
     """WhatsApp channel, over the Cloud API. A missing setting stops the channel with a message, and not the host."""
 
@@ -305,6 +315,11 @@ class WhatsAppSettings(SettingsSection):
     ack_reaction: str = Field(default="", max_length=16, description=_ACK_REACTION)
     chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
     proxy: SecretUrl | None = Field(default=None, description=_PROXY)
+    template: WhatsAppTemplateSettings | None = Field(
+        default=None,
+        description="Template that is sent if an answer is refused after 24 hours; the person's next message brings "
+        "the answer.",
+    )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict for each key of Chats that names none."""
