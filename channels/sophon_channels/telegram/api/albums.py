@@ -7,7 +7,7 @@ sendMediaGroup.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from sophon_channels.contract import FileReference
 from sophon_channels.json_fields import object_from_json
@@ -70,7 +70,7 @@ async def send_album(
     """
     max_bytes = find_max_upload_bytes(is_local=transport.is_local)
     sizes = [await transport.run_in_thread(partial(file.check_size, max_bytes)) for file in files]
-    kinds = [_find_kind(file.media_type, size) for file, size in zip(files, sizes, strict=True)]
+    kinds: list[UploadKind] = [_find_kind(file.media_type, size) for file, size in zip(files, sizes, strict=True)]
     if len({_album_kind(kind) for kind in kinds}) > 1:  # a file has changed since the album was formed
         kinds = ["document"] * len(files)
     as_html = bool(payload.get("html"))
@@ -120,7 +120,7 @@ async def _send(
         result = await transport.call(
             METHOD, build_body(media), timeout_seconds=UPLOAD_TIMEOUT_SECONDS, uploads=uploads
         )
-    messages: list[Any] = list(result) if isinstance(result, list) else []
+    messages = cast("list[Any]", result) if isinstance(result, list) else []
     for key, (_, kind), message in zip(keys, files, messages, strict=False):
         if new_id := find_file_id(object_from_json(message), kind):
             sent_files.record(key, new_id)
