@@ -300,6 +300,16 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class FileReference:
+    """A file on disk that is to be sent. `path` is absolute and without symbolic links; `size` is in bytes."""
+
+    path: str
+    name: str
+    media_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class OutboundMessage:
     """A message to send, before a channel renders it for its platform.
 
@@ -307,7 +317,8 @@ class OutboundMessage:
     platform's id of an earlier message that this one replaces, if the platform supports edits; `reply_to_message_id` is
     the id of the message that it replies to. `file_path` is the absolute path of a file, without symbolic links, that
     is sent with the text as its caption. Its name is `file_name` (default: the name on disk), its media type
-    `media_type`; a message with a file replaces nothing.
+    `media_type`; a message with a file replaces nothing. `more_files` are sent with that file as one album, which
+    `AlbumChannel.group_files` has formed.
     """
 
     text: str
@@ -318,6 +329,7 @@ class OutboundMessage:
     file_path: str | None = None
     file_name: str = ""
     media_type: str = ""
+    more_files: tuple[FileReference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +371,15 @@ class WindowReopeningChannel(Protocol):
 
     def render_reopening(self, beginning: str) -> dict[str, Any] | None:
         """Return the payload of that message, with the beginning of the answer; None if none is set. Pure."""
+        ...
+
+
+@runtime_checkable
+class AlbumChannel(Protocol):
+    """A channel that sends several files as one message; other channels lack the method, and send one by one."""
+
+    def group_files(self, files: Sequence[FileReference]) -> list[list[FileReference]]:
+        """Return the files in groups, each of which is one message: an album, or a single file. Pure."""
         ...
 
 

@@ -18,6 +18,7 @@ from sophon_channels.contract import (
     ChannelAttachment,
     ChannelHealth,
     ChatLocation,
+    FileReference,
     Inbox,
     OutboundMessage,
     SelfTestResult,
@@ -31,6 +32,7 @@ from sophon_channels.outbound_file import find_size_problem
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.telegram import credentials, rendering, self_test
+from sophon_channels.telegram.api.albums import group_files
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.downloads import download_attachment
 from sophon_channels.telegram.api.errors import TelegramApiError
@@ -140,6 +142,9 @@ class TelegramChannel:
 
     def find_file_problem(self, media_type: str, size: int) -> str:
         return find_size_problem(size, self.max_file_bytes)
+
+    def group_files(self, files: Sequence[FileReference]) -> list[list[FileReference]]:
+        return group_files(files, self.max_file_bytes)
 
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._sender is None:

@@ -19,8 +19,8 @@ WINDOW_CLOSED_CODE = 131047
 """More than 24 hours have passed since the person last wrote."""
 
 PERMANENT_ERRORS = {
-    WINDOW_CLOSED_CODE: "more than 24 hours have passed since the person last wrote; WhatsApp allows only templates until "
-    "they write again",
+    WINDOW_CLOSED_CODE: "more than 24 hours have passed since the person last wrote; WhatsApp allows only templates "
+    "until they write again",
     131030: "the person is not on the list of the test number; add them in Meta's app dashboard",
     131026: "the person cannot receive it: no WhatsApp, an old version, or its terms not accepted; ask them to update "
     "WhatsApp and to write first",
