@@ -266,6 +266,11 @@ class TelegramSettings(SettingsSection):
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
     )
     allowed_groups: tuple[PlatformId, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
+    mention_patterns: tuple[Annotated[str, ValueRules(min_length=1, max_length=64)], ...] = Field(
+        default=(),
+        max_length=20,
+        description="Words that mention the bot in a group besides its username, literally and in any case.",
+    )
     group_history: Mapping[str, Annotated[WholeNumber, ValueRules(ge=1, le=50)]] = Field(
         default_factory=dict[str, int],
         description="How many messages that were not addressed to the bot a turn sees, by the id of the group.",
@@ -283,6 +288,8 @@ class TelegramSettings(SettingsSection):
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict for each key of Chats that names none."""
         yield from find_chat_conflicts(self.chats)
+        if any(not word.strip() for word in self.mention_patterns):
+            yield "MentionPatterns", "a blank word would mention the bot in every message"
         if self.local and self.api_base is None:
             yield "Local", "only a server of one's own runs with --local; set ApiBase"
 
