@@ -1,30 +1,41 @@
 """The services of a chain: models, tools, store, approvals, event listeners, clock, settings; each has a default."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from sophon.approvals import ApprovalGate, RejectingGate
-from sophon.builtin_tools import builtin_tools
-from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock, SystemClock
+from sophon.configured_parts import (
+    LATER_TOOLS,
+    add_builtin_tools,
+    collect_problems,
+    configure_providers,
+    create_agent_runtime,
+    create_custom_tool_store,
+    create_router,
+    create_skill_catalog,
+    create_store,
+    find_routing_problems,
+    find_shield_problems,
+    load_shield_policy,
+    to_providers,
+)
 from sophon.context import Context
 from sophon.context.message_list import MessageList
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
-from sophon.errors import CompositionError, InputError, SettingsError
+from sophon.errors import InputError, SettingsError
 from sophon.events import EventSink, NullEventSink
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
-from sophon.models.gateway.circuit_breaker import CircuitBreaker
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
-from sophon.models.offline import OfflineModel
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
@@ -38,45 +49,25 @@ from sophon.setting_references import (
     find_unknown_permitted,
     find_unknown_ruled,
 )
-from sophon.settings import FailoverSettings, Settings
+from sophon.settings import Settings
 from sophon.stores.contract import Store
-from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
-from sophon.tools.registry import Toolbox, ToolRegistry, validate_tools
+from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
 from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
-    from sophon.agents.runtime import AgentRuntime
     from sophon.attachments import Attachment
     from sophon.images import Image
     from sophon.learning.contract import Embedder, PolicyCache
     from sophon.routing.router import Router
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
-    from sophon.skills.custom_tools import CustomToolStore
     from sophon.stores.memories.library import LongTermMemory
     from sophon.stores.memories.vector_cache import MemoryVectorCache
     from sophon.stores.memories.workspace_search import WorkspaceSearch
-
-T = TypeVar("T")
-
-CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
-"""Names of the tools of `CustomTools.Enabled`."""
-
-SCHEDULE_TOOLS = tuple(f"schedules.{each}" for each in ("add", "list", "remove", "pause", "resume"))
-"""Names of the tools of `Schedules.Enabled`, which a host registers."""
-
-GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel"))
-"""Names of the tools of `Goals.Enabled`."""
-
-LATER_TOOLS = (
-    *("agents.cancel", "agents.list", "agents.run", "chat.send_file", "load_skills", "read_skill_file"),
-    *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
-)
-"""Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
 class Services:
@@ -162,7 +153,9 @@ class Services:
     def router(self) -> "Router":
         """The router of the settings, created when it is first needed. Raises SettingsError."""
         if not self._routers:
-            self._routers.append(create_router(self))
+            self._routers.append(
+                create_router(self.settings.routing, self.clock, self.folder, self.embedder, self.policies)
+            )
         return self._routers[0]
 
     @property
@@ -229,12 +222,12 @@ class Services:
         place, time = folder or Path(), clock or SystemClock()
         chosen = settings or load_settings(folder=place, environment=variables)
         problems: list[str] = []
-        providers = _try_make(
+        providers = collect_problems(
             lambda: create_providers(chosen, environment=variables, clock=time, folder=place), problems
         )
-        modules = _try_make(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
-        plugins = _try_make(load_installed_tools, problems)
-        opened = store or _try_make(lambda: _store(chosen, variables, place, time), problems)
+        modules = collect_problems(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
+        plugins = collect_problems(load_installed_tools, problems)
+        opened = store or collect_problems(lambda: create_store(chosen, variables, place, time), problems)
         added = [*tools, *(modules or ()), *(plugins or ())]
         if modules is not None and plugins is not None:
             names = [*LATER_TOOLS, *find_mcp_tool_names(chosen), *(tool.name for tool in added)]
@@ -246,7 +239,7 @@ class Services:
             if chosen.routing.names_models or chosen.routing.boosters:
                 problems += find_routing_problems(chosen, providers, place)
         problems += find_shield_problems(chosen, place) + find_taken_server_ids(chosen, added)
-        embedder = _try_make(
+        embedder = collect_problems(
             lambda: create_cached_embedder(
                 chosen.embeddings, variables, time, default_prices=chosen.budget.default_price_pair
             ),
@@ -413,192 +406,3 @@ class Services:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
-
-
-def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
-    """Give providers what the settings say about all of them: default prices and circuit breakers."""
-    prices, failover = settings.budget.default_price_pair, settings.failover
-    for provider in providers if prices is not None else ():
-        provider.default_prices = prices
-    for provider in providers if failover != FailoverSettings.defaults() else ():
-        provider.breaker = CircuitBreaker(
-            failover.breaker_failures, failover.breaker_window.total_seconds(), failover.breaker_open.total_seconds()
-        )
-
-
-MEMORY_GROUP = "memory"
-MODEL_HINT = "FunctionModel wraps a function as a model; model names belong in the setting Providers"
-
-
-def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
-    """Return providers in priority order; a bare model is wrapped in a provider of its own.
-
-    Raises CompositionError for a value that is not a model, and for two providers with the same id, because budgets
-    are kept by provider id.
-    """
-    if models is None:
-        models = [OfflineModel()]
-    if isinstance(models, str):  # a str is a Sequence too
-        raise CompositionError(f"{models!r} is not a model: {MODEL_HINT}")
-    given = models if isinstance(models, Sequence) else [models]
-    taken: set[str] = set()
-    providers: list[Provider] = []
-    for position, model in enumerate(given, start=1):
-        if not isinstance(model, Provider):
-            if not hasattr(model, "info"):
-                raise CompositionError(f"{model!r:.60} is not a model: {MODEL_HINT}")
-            name = model.info.provider
-            model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
-        if model.id in taken:
-            raise CompositionError(f"two providers have the id {model.id!r}; each needs its own")
-        taken.add(model.id)
-        providers.append(model)
-    return providers
-
-
-def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
-    """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
-
-    Memory tools are included only if the memory is enabled, `chat.ask` only with `Approval.Questions`.
-    """
-    names = {tool.name for tool in validate_tools(tools)}
-    builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
-    if settings.custom_tools.enabled:
-        from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
-
-        builtin += custom_tool_tools()
-    if settings.goals.enabled:
-        from sophon.builtin_tools.goals import goal_tools  # lazy, as for variables
-
-        builtin += goal_tools()
-    if settings.tools.variables:
-        from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
-
-        builtin += variable_tools()
-    if settings.approval.questions:
-        builtin = [chat_ask, *builtin]  # first: the tool filter then offers it whatever a message is about
-    every = [*tools, *(tool for tool in builtin if tool.name not in names)]
-    return [tool for tool in every if tool.name not in settings.tools.disabled]
-
-
-def list_skill_folders(settings: Settings, folder: Path) -> list[Path]:
-    """Return the folders of `Skills.Directories`; `folder` is the base of relative ones."""
-    return [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
-
-
-def create_custom_tool_store(settings: Settings, folder: Path) -> "CustomToolStore | None":
-    """Return the store of `CustomTools.Directory`; None if custom tools are off."""
-    chosen = settings.custom_tools
-    if not chosen.enabled:
-        return None
-    from sophon.skills.custom_tools import CustomToolStore
-
-    return CustomToolStore((folder / chosen.directory.expanduser()).absolute(), max_per_user=chosen.max_per_user)
-
-
-def create_agent_runtime(settings: Settings, folder: Path) -> "AgentRuntime | None":
-    """Return the agents of the folder `Agents.Directory`; None without one, so that a process without agents pays
-    nothing for them.
-    """
-    chosen = settings.agents
-    if chosen.directory is None:
-        return None
-    from sophon.agents.catalog import AgentCatalog
-    from sophon.agents.runtime import AgentRuntime
-
-    return AgentRuntime(
-        AgentCatalog((folder / chosen.directory.expanduser()).absolute()),
-        max_concurrent=chosen.max_concurrent,
-        max_per_turn=chosen.max_per_turn,
-    )
-
-
-def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
-    """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or none of them exists yet.
-
-    So a process without skills pays nothing for them.
-    """
-    folders = list_skill_folders(settings, folder)
-    if not settings.skills.enabled or not any(each.is_dir() for each in folders):
-        return None
-    from sophon.skills.catalog import SkillCatalog
-
-    return SkillCatalog(folders)
-
-
-def find_shield_problems(settings: Settings, folder: Path) -> list[str]:
-    """Return a problem for a policy file or a classifier of Shield that cannot be used."""
-    shield, problems = settings.guards.shield, list[str]()
-    if shield.enabled and shield.policy_file is not None:
-        _try_make(lambda: load_shield_policy(settings, folder), problems)
-    if shield.enabled and (path := shield.classifier) is not None:
-        from sophon.plugins.import_paths import import_user_object  # lazy, as above
-
-        setting = "Guards.Shield.Classifier"
-        classifier = _try_make(lambda: import_user_object(path, setting=setting, folder=folder), problems)
-        if classifier is not None and not callable(classifier):
-            problems.append(f"{setting}: {path!r} is not a function")
-    return problems
-
-
-def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
-    """Return the configured policy, or the one that Sophon ships. Raises SettingsError."""
-    from sophon.security.policy import Policy, PolicyError  # lazy: it needs YAML and RE2
-
-    name = settings.guards.shield.policy_file
-    if name is None:
-        return Policy.default()
-    try:
-        return Policy.load((folder / name).read_text("utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        problem = f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}"
-    except PolicyError as error:
-        problem = f"{name!r}: {error}"
-    raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])
-
-
-def create_router(services: Services) -> "Router":
-    """Return a router by the settings of the services. Raises SettingsError for a booster that cannot be imported."""
-    # Lazy: a turn that is routed by priority needs no router.
-    from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
-    from sophon.routing.boosters import import_boosters
-    from sophon.routing.router import Router
-
-    settings = services.settings.routing
-    boosters = import_boosters(settings.boosters, folder=services.folder)
-    if settings.arithmetic:
-        boosters.insert(0, answer_arithmetic)
-    return Router(
-        settings,
-        clock=services.clock,
-        embedder=services.embedder,
-        policies=services.policies,
-        boosters=boosters,
-        folder=services.folder,
-    )
-
-
-def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
-    """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
-    from sophon.routing.boosters import import_boosters  # lazy, as above
-    from sophon.routing.named_models import find_unknown_models
-
-    problems = find_unknown_models(settings.routing, providers)
-    _try_make(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
-    return problems
-
-
-def _try_make(make: Callable[[], T], problems: list[str]) -> T | None:
-    """Return `make()`; on SettingsError add its problems to `problems` and return None."""
-    try:
-        return make()
-    except SettingsError as error:
-        problems += error.problems
-        return None
-
-
-def _store(settings: Settings, environment: Mapping[str, str], folder: Path, clock: Clock) -> Store:
-    url = settings.store.url.resolve(environment)
-    if url is None:
-        raise SettingsError([f"Store.Url: the {settings.store.url.source_description} is missing or empty"])
-    return store_from_url(url, folder=folder, clock=clock)

@@ -174,7 +174,8 @@ class IdentityChanged:
 @dataclass(frozen=True, slots=True)
 class DeliveryReceipt:
     """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts. `chat` is the chat
-    that it was sent to, "" if the platform does not state it; `is_chat_unreachable`: a further message would fail too.
+    that it was sent to, "" if the platform does not state it; `is_chat_unreachable`: a further message would fail too;
+    `is_window_closed`: until the person writes again.
     """
 
     external_id: str
@@ -184,6 +185,7 @@ class DeliveryReceipt:
     reason: str = ""
     chat: str = ""
     is_chat_unreachable: bool = False
+    is_window_closed: bool = False
 
 
 InboundEvent: TypeAlias = (
@@ -249,10 +251,13 @@ class SendAmbiguous:
 
 @dataclass(frozen=True, slots=True)
 class SendUndeliverable:
-    """The message can never be delivered. `is_chat_gone`: nothing else can be delivered to that chat either."""
+    """The message can never be delivered. `is_chat_gone`: nothing else can be delivered to that chat either;
+    `is_window_closed`: until the person writes again, because too much time has passed since they last did.
+    """
 
     error: str
     is_chat_gone: bool = False
+    is_window_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +300,16 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class FileReference:
+    """A file on disk that is to be sent. `path` is absolute and without symbolic links; `size` is in bytes."""
+
+    path: str
+    name: str
+    media_type: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class OutboundMessage:
     """A message to send, before a channel renders it for its platform.
 
@@ -302,7 +317,8 @@ class OutboundMessage:
     platform's id of an earlier message that this one replaces, if the platform supports edits; `reply_to_message_id` is
     the id of the message that it replies to. `file_path` is the absolute path of a file, without symbolic links, that
     is sent with the text as its caption. Its name is `file_name` (default: the name on disk), its media type
-    `media_type`; a message with a file replaces nothing.
+    `media_type`; a message with a file replaces nothing. `more_files` are sent with that file as one album, which
+    `AlbumChannel.group_files` has formed.
     """
 
     text: str
@@ -313,6 +329,7 @@ class OutboundMessage:
     file_path: str | None = None
     file_name: str = ""
     media_type: str = ""
+    more_files: tuple[FileReference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +362,24 @@ class ReactingChannel(Protocol):
 
     async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
         """React to a message, as far as the rate limits allow now; errors of the platform are not raised."""
+        ...
+
+
+@runtime_checkable
+class WindowReopeningChannel(Protocol):
+    """A channel that may tell a person of an answer when its platform takes no free text until they write again."""
+
+    def render_reopening(self, beginning: str) -> dict[str, Any] | None:
+        """Return the payload of that message, with the beginning of the answer; None if none is set. Pure."""
+        ...
+
+
+@runtime_checkable
+class AlbumChannel(Protocol):
+    """A channel that sends several files as one message; other channels lack the method, and send one by one."""
+
+    def group_files(self, files: Sequence[FileReference]) -> list[list[FileReference]]:
+        """Return the files in groups, each of which is one message: an album, or a single file. Pure."""
         ...
 
 

@@ -36,9 +36,18 @@ class OutboundFile:
         """Return the file of a payload that `build_file_fields` built; None if the payload has none."""
         if not payload.get("file"):
             return None
+        return cls._from_fields(payload)
+
+    @classmethod
+    def album_from_payload(cls, payload: Mapping[str, Any]) -> list[Self]:
+        """Return the files of a payload with an album; none if it has none, or one file only."""
+        return [cls._from_fields(each) for each in (payload, *payload["more_files"])] if "more_files" in payload else []
+
+    @classmethod
+    def _from_fields(cls, fields: Mapping[str, Any]) -> Self:
         # Cleaned again: an earlier version may have stored the payload.
         return cls(
-            str(payload["file"]), _clean_name(str(payload["file_name"])), _clean_media_type(str(payload["media_type"]))
+            str(fields["file"]), _clean_name(str(fields["file_name"])), _clean_media_type(str(fields["media_type"]))
         )
 
     def open(self, max_bytes: int) -> BinaryIO:

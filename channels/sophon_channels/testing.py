@@ -120,6 +120,9 @@ class SyntheticChannel:
         if message.file_path:
             file = build_file_fields(message.file_path, message.file_name, message.media_type)
             payloads[:1] = [{**(payloads[0] if payloads else {"text": ""}), **file}]
+            if message.more_files:
+                more = [build_file_fields(each.path, each.name, each.media_type) for each in message.more_files]
+                payloads[0]["more_files"] = more
         if payloads:
             payloads[0] |= {"reply_to": message.reply_to_message_id, "replaces": message.replaces_message_id}
             payloads[-1] |= {"buttons": [button.data for button in message.buttons]}
@@ -250,8 +253,9 @@ class SyntheticChannel:
 
 
 def _read_file(entry: OutboundEntry) -> list[tuple[str, bytes]]:
-    file = OutboundFile.from_payload(entry.payload)
-    if file is None:
-        return []
-    with file.open(MAX_FILE_BYTES) as stream:
-        return [(file.name, stream.read())]
+    file, album = OutboundFile.from_payload(entry.payload), OutboundFile.album_from_payload(entry.payload)
+    contents: list[tuple[str, bytes]] = []
+    for each in album or ([] if file is None else [file]):
+        with each.open(MAX_FILE_BYTES) as stream:
+            contents.append((each.name, stream.read()))
+    return contents

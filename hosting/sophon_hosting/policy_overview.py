@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sophon.chain.pipeline import Pipeline
+from sophon.configured_parts import load_shield_policy
 from sophon.lazy_dataclass import dataclass
 from sophon.principals import files_folder
 from sophon.security.action_assessment import Assessment, assess_action, find_strictest
 from sophon.security.permission_levels import FEATURES, Level
 from sophon.security.policy import Policy
-from sophon.services import Services, load_shield_policy
+from sophon.services import Services
 from sophon.settings import Settings
 from sophon.settings.sections.permissions import EVERYONE
 from sophon.tools.tool import Risk

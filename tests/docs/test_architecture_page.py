@@ -41,3 +41,10 @@ def test_every_package_is_listed(package: str) -> None:
     folders = {path.parent.name for path in PACKAGES[package].glob("*/__init__.py")}
     section = PAGE[PAGE.index(f"| `{package}.` |") :].partition("\n\n")[0]
     assert folders - set(re.findall(r"`(\w+)`", section)) == set()
+
+
+def test_each_package_and_module_is_in_one_row() -> None:
+    table = PAGE[PAGE.index("| `sophon.` |") : PAGE.index("## The path of one message")]
+    for section in table.split("\n\n"):
+        named = [name for row in section.splitlines()[2:] for name in re.findall(r"`([\w.]+)`", row.split("|")[1])]
+        assert sorted(named) == sorted(set(named))

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, Risk, Services, Tool, tool
+from sophon.configured_parts import to_providers
 from sophon.errors import CompositionError, InputError, NotFound, SettingsError
 from sophon.models.gateway.provider import Provider
 from sophon.models.offline import OfflineModel
-from sophon.services import to_providers
 from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve
 

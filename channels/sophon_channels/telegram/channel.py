@@ -18,6 +18,7 @@ from sophon_channels.contract import (
     ChannelAttachment,
     ChannelHealth,
     ChatLocation,
+    FileReference,
     Inbox,
     OutboundMessage,
     SelfTestResult,
@@ -31,6 +32,7 @@ from sophon_channels.outbound_file import find_size_problem
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.telegram import credentials, rendering, self_test
+from sophon_channels.telegram.api.albums import group_files
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.downloads import download_attachment
 from sophon_channels.telegram.api.errors import TelegramApiError
@@ -109,7 +111,14 @@ class TelegramChannel:
         client = TelegramClient(transport)
         self._transport = transport
         self._sender = TelegramSender(client, self._clock, self._health)
-        self._runner = TelegramRunner(client, self._clock, self._health, inbox, webhook=webhook)
+        self._runner = TelegramRunner(
+            client,
+            self._clock,
+            self._health,
+            inbox,
+            webhook=webhook,
+            mention_patterns=self._settings.mention_patterns,
+        )
         await self._initialize_runner(self._runner)
         self._task = asyncio.create_task(self._runner.run(), name=self._name)
 
@@ -140,6 +149,9 @@ class TelegramChannel:
 
     def find_file_problem(self, media_type: str, size: int) -> str:
         return find_size_problem(size, self.max_file_bytes)
+
+    def group_files(self, files: Sequence[FileReference]) -> list[list[FileReference]]:
+        return group_files(files, self.max_file_bytes)
 
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._sender is None:
@@ -192,7 +204,9 @@ class TelegramChannel:
 
     async def _run_checks(self, client: TelegramClient) -> list[SelfTestResult]:
         mode, policy, path = self._settings.mode, self._settings.group_policy, f"{WEBHOOKS}{self._name}"
-        expected = self_test.ExpectedSetup(mode, policy, self._webhook_url, path)
+        expected = self_test.ExpectedSetup(
+            mode, policy, self._webhook_url, path, has_mention_patterns=bool(self._settings.mention_patterns)
+        )
         try:
             results = list(self_test.check_bot(await client.get_me(), expected))
             return [*results, *self_test.check_webhook(await client.get_webhook_info(), expected)]

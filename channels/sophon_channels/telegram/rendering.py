@@ -43,7 +43,7 @@ MAX_CALLBACK_DATA_BYTES = 64
 
 def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     """Return the payloads, in order; none for a text in which nothing is visible, without a file. A file is the first
-    payload, with the beginning of the text as its caption.
+    payload, with the beginning of the text as its caption; `more_files` make it an album.
 
     `html` and `to_plain_text` have the same content. The first payload may have `reply_to_message_id` or
     `replaces_message_id` (an edit), the last has the `keyboard`. Raises ValueError for buttons that Telegram
@@ -64,6 +64,11 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
                 **build_file_fields(message.file_path, message.file_name, message.media_type),
             }
         ]
+    if message.more_files:
+        if message.buttons and len(rendered) == 1:
+            raise ValueError("an album of Telegram has no buttons")
+        more = [build_file_fields(each.path, each.name, each.media_type) for each in message.more_files]
+        rendered[0]["more_files"] = more
     if not rendered:
         return []
     if message.reply_to_message_id is not None:

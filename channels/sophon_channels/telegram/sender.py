@@ -43,7 +43,7 @@ class TelegramSender:
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest) -> SendResult:
         """Send one entry, as `Channel.send`."""
         chat, thread = request_bodies.split_chat_key(entry.chat)
-        delay = self.rate_limiter.acquire_message(chat)
+        delay = self.rate_limiter.acquire_message(chat, 1 + len(entry.payload.get("more_files", ())))
         if delay.delay > NO_DELAY:
             return SendPostponed(delay.delay, delay.is_account_wide)
         await before_request()

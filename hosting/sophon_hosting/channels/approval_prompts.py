@@ -3,14 +3,12 @@
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.builtin_tools.questions import MAX_CHOICE_CHARACTERS, choose_answer, list_choices
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.outbound_entry import OutboundEntry
@@ -22,7 +20,7 @@ from sophon_channels.callback_data import (
     parse_callback_data,
 )
 from sophon_channels.contract import Button, ButtonPress, Channel, ChatLocation, OutboundMessage, Person
-from sophon_channels.short_codes import generate_code, normalize_code
+from sophon_hosting.channels.approval_codes import ApprovalCodes, CodedApproval
 from sophon_hosting.channels.approval_text import (
     MAX_NAME_CHARACTERS,
     MAX_REASON_CHARACTERS,
@@ -45,8 +43,6 @@ from sophon_hosting.runs.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")
 
-PROMPT_KIND, CODE_KIND = "asked", "code"
-"""Kinds of the stored notes: a prompt by approval id, an approval id by code."""
 DECISION_PREFIX = "decided:"
 """Prefix of the name of the message that shows a decision."""
 UNKNOWN_APPROVAL_MESSAGE = "this approval is not known here any more"
@@ -64,19 +60,6 @@ VERSION_TIMED_OUT_MESSAGE = "this version is not valid any more; press Edit agai
 """Answer to the approval of an edited call that was shown too long ago, or not completely."""
 EDIT_WITHOUT_GRANT_MESSAGE = "a call with edited arguments is approved by itself: leave out the word behind the id"
 """Answer to the approval in advance of an edited call."""
-
-
-@dataclass(frozen=True, slots=True)
-class CodedApproval:
-    """What a code in a chat stands for: an approval, or with `arguments` an edited version of its call, which may be
-    approved before `until` and was shown in `parts` messages.
-    """
-
-    code: str
-    approval_id: str
-    arguments: Mapping[str, Any] | None
-    until: datetime
-    parts: int
 
 
 PreviewCompleter: TypeAlias = Callable[[Run], Awaitable[OutboundMessage | None]]
@@ -101,6 +84,7 @@ class ApprovalPrompts:
         self._complete_preview = complete_preview
         self._store = host.services.store
         self._clock: Clock = host.services.clock
+        self.codes = ApprovalCodes(self._store.channel_state, channel, chat_state)
 
     async def send_prompt(self, approval_id: str) -> None:
         """Send the prompt to the chat of its turn, if that is on this channel. Idempotent."""
@@ -116,7 +100,7 @@ class ApprovalPrompts:
         if whole_preview is not None:
             name = f"preview:{run.id}:{approval_id}"
             await self._writer.write(chat, name, whole_preview, "preview", recipient=recipient_of_run(run), max_parts=1)
-        code = await self._store_code(approval_id, chat)
+        code = await self.codes.create(approval_id, chat)
         # In a direct chat nobody is there who could approve a call for an operator; in a group an approver may be.
         asker_only = record.request.needs_operator and run.origin.get("kind") != "group"
         is_question = record.request.kind == "question"
@@ -136,7 +120,7 @@ class ApprovalPrompts:
         entries = await self._writer.write(
             chat, f"ask:{approval_id}", outgoing, "question", recipient=recipient_of_run(run)
         )
-        await self._put(PROMPT_KIND, approval_id, {"code": code, "chat": chat, "parts": len(entries)})
+        await self.codes.store_prompt(approval_id, {"code": code, "chat": chat, "parts": len(entries)})
         if is_question:
             await self._chat_state.note_question(chat)
         await self._show_decision_if_any(approval_id)  # it may have been decided before the prompt was stored
@@ -155,13 +139,13 @@ class ApprovalPrompts:
         """Send the prompts and decisions that an earlier process may not have sent."""
         for record in await self._store.approvals.list():
             await self.send_prompt(record.request.id)
-        for note in await self._store.channel_state.list(PROMPT_KIND, self._channel.name, self._channel.account):
+        for note in await self.codes.list_prompts():
             if not note.value.get("told"):
                 await self._show_decision_if_any(note.key)
 
     async def show_decision(self, approval_id: str) -> None:
         """Show in the chat who decided; replaces the prompt if the platform can edit messages."""
-        prompt = await self._get(PROMPT_KIND, approval_id)
+        prompt = await self.codes.find_prompt(approval_id)
         if prompt is None or prompt.value.get("told"):
             return
         entry = await self._find_entry(prompt)
@@ -173,13 +157,13 @@ class ApprovalPrompts:
             await self._decision_message(prompt),
             recipient=await self._recipient(approval_id),
         )
-        await self._put(PROMPT_KIND, approval_id, {**prompt.value, "told": True})
+        await self.codes.store_prompt(approval_id, {**prompt.value, "told": True})
 
     async def refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
         """Return the payload for a decision that is about to be sent, now that the id of its prompt is known."""
         prompt = None
         if entry.position == 0 and entry.id.startswith(DECISION_PREFIX) and not entry.id.endswith(MIGRATED_SUFFIX):
-            prompt = await self._get(PROMPT_KIND, entry.id.removeprefix(DECISION_PREFIX).rpartition(":")[0])
+            prompt = await self.codes.find_prompt(entry.id.removeprefix(DECISION_PREFIX).rpartition(":")[0])
         if prompt is None:
             return None
         entries = build_entries(self._channel, entry.chat, "", await self._decision_message(prompt))
@@ -231,33 +215,10 @@ class ApprovalPrompts:
 
     async def find(self, code: str, person: Person, location: ChatLocation) -> CodedApproval | None:
         """Return what a code of this chat stands for, None if there is none or it was not addressed to the person."""
-        note = await self._find_by_code(code, location)
-        if note is None or not await self._is_for_person(str(note.value["approval"]), location, person):
+        found = await self.codes.find(code, location)
+        if found is None or not await self._is_for_person(found.approval_id, location, person):
             return None
-        until = str(note.value.get("until") or "")
-        return CodedApproval(
-            normalize_code(code),
-            str(note.value["approval"]),
-            note.value.get("arguments"),
-            datetime.fromisoformat(until) if until else datetime.max.replace(tzinfo=UTC),
-            int(note.value.get("parts", 0)),
-        )
-
-    async def store_version(
-        self, approval_id: str, code: str, chat: str, arguments: Mapping[str, Any], until: datetime, parts: int
-    ) -> None:
-        """Store an edited version of a call, under a code of its own, so that what is approved is what was shown."""
-        value = {"arguments": dict(arguments), "until": until.isoformat(), "parts": parts}
-        await self._put(CODE_KIND, code, {"approval": approval_id, "chat": chat, **value})
-
-    async def code_of(self, approval_id: str) -> str:
-        """Return the code of an approval's prompt, "" if there is none."""
-        prompt = await self._get(PROMPT_KIND, approval_id)
-        return str(prompt.value["code"]) if prompt is not None else ""
-
-    async def drop_version(self, code: str) -> None:
-        """Forget an edited version, which cannot be approved any more."""
-        await self._store.channel_state.remove(self._channel.name, self._channel.account, CODE_KIND, code)
+        return found
 
     async def _has_arrived(self, version: CodedApproval) -> bool:
         """Return whether no message was given up that shows the edited version."""
@@ -282,7 +243,7 @@ class ApprovalPrompts:
             record = await self._store.approvals.get(approval_id)
         except NotFound:
             return True  # the decision reports it
-        prompt = await self._get(PROMPT_KIND, approval_id)
+        prompt = await self.codes.find_prompt(approval_id)
         if record.decision is not None or prompt is None:
             return True
         parts = [await self._find_entry(prompt, part) for part in range(int(prompt.value.get("parts", 1)))]
@@ -296,7 +257,7 @@ class ApprovalPrompts:
         pending: list[tuple[str, ApprovalRecord]] = []
         keys = await self._chat_state.chat_keys(location)
         for record in await self._store.approvals.list():
-            note = await self._get(PROMPT_KIND, record.request.id)
+            note = await self.codes.find_prompt(record.request.id)
             if note is not None and note.value["chat"] in keys and await self._may_list(record, location, person):
                 pending.append((str(note.value["code"]), record))
         return pending
@@ -304,7 +265,7 @@ class ApprovalPrompts:
     async def find_prompt_by_message(self, message_id: str, approval_ids: Collection[str]) -> str:
         """Return which of the approvals a message of the platform asks about; "" if none of them."""
         for approval_id in approval_ids:
-            prompt = await self._get(PROMPT_KIND, approval_id)
+            prompt = await self.codes.find_prompt(approval_id)
             parts = int(prompt.value.get("parts", 1)) if prompt is not None else 0
             for part in range(parts):
                 entry = await self._find_entry(prompt, part) if prompt is not None else None
@@ -364,27 +325,10 @@ class ApprovalPrompts:
         expires_at = record.request.expires_at
         return f"Until {format_utc_time(expires_at)}: " if expires_at else ""
 
-    async def _store_code(self, approval_id: str, chat: str) -> str:
-        """Return the code of a prompt, and store it."""
-        await self._store.channel_state.add(
-            self._note(PROMPT_KIND, approval_id, {"code": generate_code(), "chat": chat, "parts": 1})
-        )
-        prompt = await self._get(PROMPT_KIND, approval_id)
-        code = str(prompt.value["code"]) if prompt else generate_code()
-        await self._put(CODE_KIND, code, {"approval": approval_id, "chat": chat})
-        return code
-
-    async def _find_by_code(self, code: str, place: ChatLocation) -> ChannelStateEntry | None:
-        """Return the note of the code, if its prompt is in this chat."""
-        note = await self._get(CODE_KIND, normalize_code(code))
-        if note is None or str(note.value["chat"]).partition("/")[0] not in await self._chat_state.chat_ids(place.chat):
-            return None
-        return note
-
     async def _confirm_arrival(self, code: str, press: ButtonPress) -> None:
         """Mark an ambiguous prompt as sent: a button press proves that it arrived, so it is not repeated."""
-        note = await self._find_by_code(code, press.location)
-        prompt = await self._get(PROMPT_KIND, str(note.value["approval"])) if note else None
+        found = await self.codes.find(code, press.location)
+        prompt = await self.codes.find_prompt(found.approval_id) if found else None
         entry = await self._find_entry(prompt) if prompt else None
         if entry is not None and entry.status == "ambiguous" and press.prompt_message_id is not None:
             with suppress(IllegalTransition):
@@ -413,15 +357,6 @@ class ApprovalPrompts:
         if entry.status in ("pending", "refused", "ambiguous"):
             with suppress(SophonError):
                 await self._store.outbox.withdraw(entry.id, "decided before the prompt was sent")
-
-    async def _get(self, kind: str, key: str) -> ChannelStateEntry | None:
-        return await self._store.channel_state.get(self._channel.name, self._channel.account, kind, key)
-
-    async def _put(self, kind: str, key: str, value: dict[str, object]) -> None:
-        await self._store.channel_state.put(self._note(kind, key, value))
-
-    def _note(self, kind: str, key: str, value: dict[str, object]) -> ChannelStateEntry:
-        return ChannelStateEntry(self._channel.name, self._channel.account, kind, key, value)
 
 
 def _decision_of_press(press: ApprovalPress) -> Decision:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sophon.chat_overrides import NEUTRAL, NO_OVERRIDES, ChatOverrides
+from sophon.configured_parts import LATER_TOOLS
 from sophon.errors import NotFound, SettingsError
 from sophon.principals import MAIN_AGENT
-from sophon.services import LATER_TOOLS, Services
+from sophon.services import Services
 from sophon.settings.sections.chats import ALL_CHATS
 from sophon.settings.validation_errors import suggest_nearest
 from sophon_channels.contract import ChatLocation, Person

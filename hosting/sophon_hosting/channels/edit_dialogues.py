@@ -18,13 +18,13 @@ from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon_channels.callback_data import ApprovalPress, build_field_buttons, build_version_buttons
 from sophon_channels.contract import Button, Channel, ChatLocation, InboundMessage, OutboundMessage, Person
 from sophon_channels.short_codes import generate_code
+from sophon_hosting.channels.approval_codes import CodedApproval
 from sophon_hosting.channels.approval_prompts import (
     MAY_NOT_DECIDE_MESSAGE,
     UNKNOWN_APPROVAL_MESSAGE,
     VERSION_PREFIX,
     VERSION_TIMED_OUT_MESSAGE,
     ApprovalPrompts,
-    CodedApproval,
 )
 from sophon_hosting.channels.approval_text import format_refusal, format_version, to_visible_line
 from sophon_hosting.channels.chat_state import DIALOGUE_KIND, ChatState, format_utc_time
@@ -140,14 +140,14 @@ class EditDialogues:
             await self._ask(earlier, record, event_id)
             return ""
         if earlier is not None and earlier.version:
-            await self._prompts.drop_version(earlier.version)
+            await self._prompts.codes.drop_version(earlier.version)
         arguments = record.request.arguments if found.arguments is None else found.arguments
         fields = list_fields(arguments, self._schema(record.request.tool))
         if not fields:
             return f"{record.request.tool} has no arguments"
         dialogue = EditDialogue(
             record.request.id,
-            await self._prompts.code_of(record.request.id) or found.code,
+            await self._prompts.codes.find_code(record.request.id) or found.code,
             record.request.tool,
             location.key,
             recipient_in_chat(self._channel.name, location, person),
@@ -273,7 +273,7 @@ class EditDialogues:
             await self._write(dialogue, OutboundMessage(f"⚠️ {problem} /cancel ends it.", is_markdown=False))
             return
         parts = len(self._channel.render_payloads(outgoing))
-        await self._prompts.store_version(
+        await self._prompts.codes.store_version(
             dialogue.approval_id, moved.version, dialogue.chat, new.arguments, dialogue.until, parts
         )
         await self._save(location, person, moved)
@@ -379,7 +379,7 @@ class EditDialogues:
 
     async def _end(self, key: str, dialogue: EditDialogue) -> None:
         if dialogue.version:
-            await self._prompts.drop_version(dialogue.version)
+            await self._prompts.codes.drop_version(dialogue.version)
         await self._store.channel_state.remove(self._channel.name, self._channel.account, DIALOGUE_KIND, key)
 
     async def _write(self, dialogue: EditDialogue, outgoing: OutboundMessage) -> None:

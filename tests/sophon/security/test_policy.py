@@ -177,6 +177,6 @@ def test_a_path_that_is_not_valid_unicode_is_judged() -> None:
 
 @pytest.mark.parametrize("action_type", ["read_file", "send_message", "send_email", "grep_files", "open"])
 @pytest.mark.parametrize("path", ["keys/deploy.pem", "sub/.env", ".ssh/id_rsa"])
-@pytest.mark.parametrize("argument", ["path", "attachments"])
+@pytest.mark.parametrize("argument", ["path", "paths", "attachments"])
 def test_no_credentials_leave_by_whatever_action(action_type: str, path: str, argument: str) -> None:
     assert Policy.default().decide(action_type, {argument: [path]}).verdict == "deny"

@@ -7,6 +7,7 @@ from sophon_channels.json_fields import JsonObject, get_int, get_objects, get_te
 from sophon_channels.outbound_file import OutboundFile
 from sophon_channels.sent_files import SentFiles
 from sophon_channels.telegram.api import request_bodies
+from sophon_channels.telegram.api.albums import send_album
 from sophon_channels.telegram.api.errors import (
     EDIT_METHOD,
     TelegramApiError,
@@ -124,6 +125,11 @@ class TelegramClient:
         return message_id
 
     async def _send_new(self, chat_key: str, payload: Mapping[str, Any], *, is_repeat: bool) -> str | None:
+        if album := OutboundFile.album_from_payload(payload):
+            messages = await send_album(
+                self._transport, album, chat_key, payload, is_repeat=is_repeat, sent_files=self._sent_files
+            )
+            return _message_id(messages[0]) if messages else None
         if (file := OutboundFile.from_payload(payload)) is not None:
             message = await upload_file(
                 self._transport, file, chat_key, payload, is_repeat=is_repeat, sent_files=self._sent_files

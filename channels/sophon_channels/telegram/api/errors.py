@@ -96,6 +96,11 @@ def is_photo_rejected(error: TelegramApiError) -> bool:
     return error.is_bad_request_with("photo_", "image_process_failed")
 
 
+def is_media_rejected(error: TelegramApiError) -> bool:
+    """Return whether a file of an album is rejected as a photo, video or audio; as documents it may be accepted."""
+    return is_photo_rejected(error) or error.is_bad_request_with("video_", "media_", "audio_", "can't use the media")
+
+
 def is_file_unknown(error: TelegramApiError) -> bool:
     """Return whether a file_id that was sent is none, or not any more."""
     return error.is_bad_request_with("wrong file", "wrong remote file", "file reference")

@@ -95,8 +95,10 @@ class TelegramRateLimiter:
         self._refused_total = 0
         self._delayed_total = 0
 
-    def acquire_message(self, chat: str) -> RateLimitDelay:
-        """Return the delay for a message; if there is none, the message counts as sent."""
+    def acquire_message(self, chat: str, messages: int = 1) -> RateLimitDelay:
+        """Return the delay for a message; if there is none, it counts as so many `messages` that were sent: Telegram
+        counts each file of an album.
+        """
         now, state = self._clock.monotonic(), self._chat_limits(chat)
         bot_delay = max(self._bot_limited_until - now, self._bot.seconds_until_free(now))
         chat_delay = max(state.limited_until - now, *(window.seconds_until_free(now) for window in state.windows))
@@ -105,7 +107,8 @@ class TelegramRateLimiter:
             return RateLimitDelay(
                 timedelta(seconds=max(bot_delay, chat_delay)), is_account_wide=bot_delay >= chat_delay
             )
-        self._count(state, now)
+        for _ in range(messages):
+            self._count(state, now)
         return RateLimitDelay()
 
     def try_acquire_preview(self, chat: str) -> bool:

@@ -1,6 +1,6 @@
 """Bot API request bodies: the fields of each method as plain JSON. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sophon_channels.json_fields import sanitize_text
@@ -75,11 +75,23 @@ def build_send_file(
         **_keyboard_fields(payload),
         kind: f"attach://{UPLOAD_FIELD}",
     }
-    mark = REPEAT_MARK if is_repeat else ""
-    if as_html and payload.get("html"):
-        return {**fields, "caption": mark + payload["html"], "parse_mode": "HTML"}
-    caption = (mark + payload.get("plain", "")).strip()
-    return {**fields, "caption": caption} if caption else fields
+    return {**fields, **_caption_fields(payload, as_html=as_html, is_repeat=is_repeat)}
+
+
+def build_send_media_group(
+    chat_key: str,
+    payload: Mapping[str, Any],
+    media: Sequence[tuple[str, str]],
+    *,
+    as_html: bool,
+    is_repeat: bool = False,
+) -> dict[str, Any]:
+    """Return the fields of sendMediaGroup; `media` are the kind (photo, video, document, audio) and the id or
+    attachment of each file. The first one has the caption.
+    """
+    items: list[dict[str, Any]] = [{"type": kind, "media": each} for kind, each in media]
+    items[0] |= _caption_fields(payload, as_html=as_html, is_repeat=is_repeat)
+    return {**_target_fields(chat_key), **_reply_fields(payload), **_sound_fields(payload), "media": items}
 
 
 def build_edit_message(chat_key: str, payload: Mapping[str, Any], *, as_html: bool) -> dict[str, Any]:
@@ -154,6 +166,14 @@ def _text_fields(payload: Mapping[str, Any], *, as_html: bool, mark: str = "") -
     else:
         fields["text"] = mark + payload["plain"]
     return fields
+
+
+def _caption_fields(payload: Mapping[str, Any], *, as_html: bool, is_repeat: bool) -> dict[str, str]:
+    mark = REPEAT_MARK if is_repeat else ""
+    if as_html and payload.get("html"):
+        return {"caption": mark + payload["html"], "parse_mode": "HTML"}
+    caption = (mark + payload.get("plain", "")).strip()
+    return {"caption": caption} if caption else {}
 
 
 def _sound_fields(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@ token.
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, BinaryIO, TypeVar
 
@@ -78,7 +78,7 @@ class BotApiTransport:
         fields: Mapping[str, Any],
         *,
         timeout_seconds: float | None = CALL_TIMEOUT_SECONDS,
-        upload: FileUpload | None = None,
+        uploads: Sequence[FileUpload] = (),
     ) -> Any:
         """Call a method such as `sendMessage`; return its result. Raises `TelegramApiError`; ValueError for an unknown
         field.
@@ -86,7 +86,7 @@ class BotApiTransport:
         request = getattr(self._methods, method[0].upper() + method[1:])(**fields)
         url = self._session.api.api_url(self._token, method)
         form = self._session.build_form_data(self._bot, request)
-        if upload is not None:
+        for upload in uploads:
             form.add_field(upload.field, upload.stream, filename=upload.name, content_type=upload.media_type)
         async with self._convert_errors(method, timeout_seconds):
             http = await self._session.create_session()

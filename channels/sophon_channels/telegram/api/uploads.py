@@ -32,7 +32,8 @@ UPLOAD_TIMEOUT_SECONDS = 300.0
 FILE_ID_LIFETIME = timedelta(days=30)
 """How long the id of an uploaded file is used again; Telegram states no end."""
 
-UploadKind = Literal["photo", "document"]
+UploadKind = Literal["photo", "document", "video", "audio"]
+"""Kind of a file in a message; a file that is sent alone is a photo or a document."""
 METHOD_BY_KIND: Mapping[UploadKind, str] = {"photo": "sendPhoto", "document": "sendDocument"}
 
 
@@ -89,7 +90,7 @@ async def _send(
                     raise
                 sent_files.forget(key)
         upload = FileUpload(request_bodies.UPLOAD_FIELD, file.name, file.media_type, stream)
-        message = await transport.call(method, fields, timeout_seconds=UPLOAD_TIMEOUT_SECONDS, upload=upload)
+        message = await transport.call(method, fields, timeout_seconds=UPLOAD_TIMEOUT_SECONDS, uploads=[upload])
     if new_id := find_file_id(object_from_json(message), kind):
         sent_files.record(key, new_id)
     return message
@@ -97,7 +98,7 @@ async def _send(
 
 def find_file_id(message: JsonObject, kind: UploadKind) -> str:
     """Return the id of the file of a sent message, "" if Telegram has made another kind of it. Pure."""
-    if kind == "document":
-        return get_text(get_object(message, "document"), "file_id")
+    if kind != "photo":
+        return get_text(get_object(message, kind), "file_id")
     sizes = get_objects(message, "photo")
     return get_text(sizes[-1], "file_id") if sizes else ""

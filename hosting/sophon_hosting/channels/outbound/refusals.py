@@ -10,7 +10,10 @@ MAX_REASON_LENGTH = 400
 
 async def report_refusal(writer: OutboundWriter, entry: OutboundEntry, reason: str) -> None:
     """Tell the chat that an entry was not delivered; once per entry, however often it is called."""
-    file_name = to_single_line(str(entry.payload.get("file_name") or ""))
-    what = f"The file {file_name!r}" if file_name else "A message"
+    files = [entry.payload, *entry.payload.get("more_files", ())]
+    names = [repr(to_single_line(str(each["file_name"]))) for each in files if each.get("file_name")]
+    what = f"The file {', '.join(names)}" if names else "A message"
+    if len(names) > 1:
+        what = f"The album of {', '.join(names)}"
     text = f"⚠️ {what} was not delivered: {to_single_line(reason, MAX_REASON_LENGTH) or 'the platform gave no reason'}"
     await writer.write_notice(entry.chat, f"{entry.id}:refused", text, recipient=entry.recipient)

@@ -1,17 +1,18 @@
-"""Tool `chat.send_file`: sends a file to the chat that the turn came from."""
+"""Tool `chat.send_file`: sends a file, or several, to the chat that the turn came from."""
 
 import codecs
 import hashlib
 import mimetypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from sophon.builtin_tools.files import FilePath, open_files_folder
 from sophon.context import Context
 from sophon.errors import NotFound, ToolError
+from sophon.stores.outbound_entry import OutboundEntry
 from sophon.tools.tool import Risk, Tool, tool
-from sophon_channels.contract import Channel, OutboundMessage
+from sophon_channels.contract import AlbumChannel, Channel, FileReference, OutboundMessage
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.channels.recipients import recipient_of_run
 
@@ -20,6 +21,9 @@ TOOL_NAME = "chat.send_file"
 
 FILE_KIND = "file"
 """Kind of the outbound entries of a file."""
+
+MAX_FILES = 20
+"""Maximum number of files of one call."""
 
 SNIFFED_BYTES = 4096
 """Bytes of a file of unknown extension that are read to tell text from other content."""
@@ -38,26 +42,43 @@ def create_send_file_tool(channels: Mapping[str, Channel], wake: Callable[[str],
         idempotent=True,
         tags=("send", "file", "files", "chat", "document", "image", "photo", "attach", "share"),
     )
-    async def send_file(ctx: Context, path: FilePath, caption: str = "") -> str:
-        """Send a file from the folder of the file tools to the person in this chat.
+    async def send_file(ctx: Context, path: FilePath, caption: str = "", paths: list[FilePath] | None = None) -> str:
+        """Send a file, or several, from the folder of the file tools to the person in this chat.
 
         Args:
             path: Relative to the files folder, such as reports/march.pdf.
             caption: Text to show below the file.
+            paths: More files to send with it, as an album where the chat has albums.
         """
         channel, chat, recipient = await _chat_of_turn(ctx, channels)
-        run_in_thread = ctx.services.clock.run_in_thread
-        place, size = await run_in_thread(lambda: open_files_folder(ctx).locate(path))
-        media_type = await run_in_thread(lambda: detect_media_type(place))
-        if problem := channel.find_file_problem(media_type, size):
-            raise ToolError(f"{path!r} cannot be sent: {problem}")
-        outgoing = OutboundMessage(caption, file_path=str(place), file_name=place.name, media_type=media_type)
-        entries = build_entries(channel, chat, _entry_name(ctx), outgoing, FILE_KIND, recipient=recipient)
+        if len(paths or ()) >= MAX_FILES:
+            raise ToolError(f"at most {MAX_FILES} files can be sent with one call")
+        files = [await _check_file(ctx, channel, each) for each in (path, *(paths or ()))]
+        name = _entry_name(ctx)
+        entries: list[OutboundEntry] = []
+        for number, group in enumerate(_group_files(channel, files)):
+            first, *more = group
+            message = OutboundMessage(
+                "" if number else caption,
+                file_path=first.path,
+                file_name=first.name,
+                media_type=first.media_type,
+                more_files=tuple(more),
+            )
+            # One message each: a rejected file does not end the others.
+            entry_name = f"{name}-{number}" if number else name
+            entries += build_entries(channel, chat, entry_name, message, FILE_KIND, recipient=recipient)
         await ctx.services.store.outbox.add([replace(entry, run_id=ctx.task_id) for entry in entries])
         wake(channel.name)
+        if paths:
+            size = sum(file.size for file in files)
+            return (
+                f"{len(files)} files ({size:,} bytes) are queued for the person in this chat and not delivered yet; "
+                "if one cannot be delivered, the chat is told why. Do not send them again"
+            )
         return (
-            f"{path} ({size:,} bytes) is queued for the person in this chat and not delivered yet; if it cannot be "
-            "delivered, the chat is told why. Do not send it again"
+            f"{path} ({files[0].size:,} bytes) is queued for the person in this chat and not delivered yet; if it "
+            "cannot be delivered, the chat is told why. Do not send it again"
         )
 
     return send_file
@@ -82,6 +103,20 @@ def detect_media_type(path: Path) -> str:
     except UnicodeDecodeError:
         return ""
     return "" if "\x00" in text else "text/plain"
+
+
+async def _check_file(ctx: Context, channel: Channel, path: str) -> FileReference:
+    """Return a file of the folder. Raises ToolError if it is none, or the platform would refuse it."""
+    run_in_thread = ctx.services.clock.run_in_thread
+    place, size = await run_in_thread(lambda: open_files_folder(ctx).locate(path))
+    media_type = await run_in_thread(lambda: detect_media_type(place))
+    if problem := channel.find_file_problem(media_type, size):
+        raise ToolError(f"{path!r} cannot be sent: {problem}")
+    return FileReference(str(place), place.name, media_type, size)
+
+
+def _group_files(channel: Channel, files: Sequence[FileReference]) -> list[list[FileReference]]:
+    return channel.group_files(files) if isinstance(channel, AlbumChannel) else [[file] for file in files]
 
 
 async def _chat_of_turn(ctx: Context, channels: Mapping[str, Channel]) -> tuple[Channel, str, str]:

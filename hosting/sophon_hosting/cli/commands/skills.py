@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from sophon.configured_parts import list_skill_folders
 from sophon.errors import InputError, NotFound
-from sophon.services import list_skill_folders
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.skill_package import SkillPackage, SkillProblem
 from sophon_hosting.cli.bootstrap import load_cli_settings

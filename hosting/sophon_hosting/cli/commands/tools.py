@@ -5,9 +5,10 @@ from typing import Annotated
 import typer
 
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.configured_parts import create_custom_tool_store
 from sophon.errors import InputError
 from sophon.principals import LOCAL_USER
-from sophon.services import Services, create_custom_tool_store
+from sophon.services import Services
 from sophon.settings import Settings
 from sophon.skills.custom_tools import CustomToolStore
 from sophon.tools.tool import Tool

@@ -11,7 +11,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon_channels.contract import ChatLocation
+from sophon_channels.contract import ChatLocation, FileReference, SendUndeliverable
 from sophon_channels.testing import MAX_FILE_BYTES, SyntheticChannel
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.send_file_tool import (
@@ -210,3 +210,61 @@ def test_the_tool_tells_the_person_in_the_chat_and_needs_no_approval() -> None:
 @pytest.mark.parametrize(("name", "expected"), [("a.PDF", "application/pdf"), ("a.jpg", "image/jpeg"), ("README", "")])
 def test_a_file_is_of_the_type_that_its_ending_says(name: str, expected: str) -> None:
     assert guess_media_type(Path(name)) == expected
+
+
+class Albums(SyntheticChannel):
+    """Has albums of two files."""
+
+    def group_files(self, files: Sequence[FileReference]) -> list[list[FileReference]]:
+        return [list(files[start : start + 2]) for start in range(0, len(files), 2)]
+
+
+@dataclass
+class Packer(Brain):
+    """Sends all files that a message names with one call."""
+
+    async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        last = request.messages[-1]
+        if last.role != "user":
+            return f"Done: {last.content}"
+        path, *paths = last.content.removeprefix("send ").split(" and ")
+        return ModelResponse("", [ToolCall("c", TOOL_NAME, {"path": path, "paths": paths, "caption": "look"})])
+
+
+async def test_several_files_of_one_call_are_albums_with_one_entry_each(start, folder: Path) -> None:
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (folder / name).write_text(name)
+    running = await start(channel=Albums(), brain=Packer())
+    await running.channel.deliver_message("send a.txt and b.txt and c.txt")
+    assert "3 files (15 bytes) are queued" in await running.channel.wait_for_text("Done")
+    album, single, _ = running.channel.sent
+    assert [each["file_name"] for each in (album.payload, *album.payload["more_files"])] == ["a.txt", "b.txt"]
+    assert (album.payload["text"], album.position) == ("look", 0)
+    assert (single.payload["file_name"], single.payload["text"], single.position) == ("c.txt", "", 0)
+
+
+async def test_a_chat_without_albums_gets_the_files_one_by_one(start, folder: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(name)
+    running = await start(brain=Packer())
+    await running.channel.deliver_message("send a.txt and b.txt")
+    await running.channel.wait_for_text("Done")
+    assert running.channel.sent_files == [("a.txt", b"a.txt"), ("b.txt", b"b.txt")]
+
+
+async def test_of_several_files_none_is_queued_if_one_cannot_be_sent(start, folder: Path) -> None:
+    (folder / "a.txt").write_text("a")
+    running = await start(channel=Albums(), brain=Packer())
+    await running.channel.deliver_message("send a.txt and gone.txt")
+    assert "does not exist" in await running.channel.wait_for_text("Done: error")
+    assert running.channel.sent_files == []
+
+
+async def test_an_album_that_the_platform_refuses_is_told_with_all_its_files(start, folder: Path) -> None:
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(name)
+    channel = Albums()
+    channel.send_results.append(SendUndeliverable("no"))
+    running = await start(channel=channel, brain=Packer())
+    await running.channel.deliver_message("send a.txt and b.txt")
+    assert "The album of 'a.txt', 'b.txt' was not delivered: no" in await running.channel.wait_for_text("album")

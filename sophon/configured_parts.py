@@ -1,0 +1,235 @@
+"""Parts of the services that settings choose: providers, tools, skills, agents, the policy of Shield, router, store.
+
+What few processes need is imported when it is created, so that the others do not pay for it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from sophon.builtin_tools import builtin_tools
+from sophon.builtin_tools.questions import chat_ask
+from sophon.clock import Clock
+from sophon.errors import CompositionError, SettingsError
+from sophon.models.gateway.circuit_breaker import CircuitBreaker
+from sophon.models.gateway.provider import Provider
+from sophon.models.model import Model
+from sophon.models.offline import OfflineModel
+from sophon.settings import FailoverSettings, RoutingSettings, Settings
+from sophon.stores.contract import Store
+from sophon.stores.factory import store_from_url
+from sophon.tools.registry import validate_tools
+from sophon.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from sophon.agents.runtime import AgentRuntime
+    from sophon.learning.contract import Embedder, PolicyCache
+    from sophon.routing.router import Router
+    from sophon.security.policy import Policy
+    from sophon.skills.catalog import SkillCatalog
+    from sophon.skills.custom_tools import CustomToolStore
+
+T = TypeVar("T")
+
+CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
+"""Names of the tools of `CustomTools.Enabled`."""
+
+SCHEDULE_TOOLS = tuple(f"schedules.{each}" for each in ("add", "list", "remove", "pause", "resume"))
+"""Names of the tools of `Schedules.Enabled`, which a host registers."""
+
+GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel"))
+"""Names of the tools of `Goals.Enabled`."""
+
+LATER_TOOLS = (
+    *("agents.cancel", "agents.list", "agents.run", "chat.send_file", "load_skills", "read_skill_file"),
+    *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
+)
+"""Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
+
+
+def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
+    """Give providers what the settings say about all of them: default prices and circuit breakers."""
+    prices, failover = settings.budget.default_price_pair, settings.failover
+    for provider in providers if prices is not None else ():
+        provider.default_prices = prices
+    for provider in providers if failover != FailoverSettings.defaults() else ():
+        provider.breaker = CircuitBreaker(
+            failover.breaker_failures, failover.breaker_window.total_seconds(), failover.breaker_open.total_seconds()
+        )
+
+
+MEMORY_GROUP = "memory"
+MODEL_HINT = "FunctionModel wraps a function as a model; model names belong in the setting Providers"
+
+
+def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -> list[Provider]:
+    """Return providers in priority order; a bare model is wrapped in a provider of its own.
+
+    Raises CompositionError for a value that is not a model, and for two providers with the same id, because budgets
+    are kept by provider id.
+    """
+    if models is None:
+        models = [OfflineModel()]
+    if isinstance(models, str):  # a str is a Sequence too
+        raise CompositionError(f"{models!r} is not a model: {MODEL_HINT}")
+    given = models if isinstance(models, Sequence) else [models]
+    taken: set[str] = set()
+    providers: list[Provider] = []
+    for position, model in enumerate(given, start=1):
+        if not isinstance(model, Provider):
+            if not hasattr(model, "info"):
+                raise CompositionError(f"{model!r:.60} is not a model: {MODEL_HINT}")
+            name = model.info.provider
+            model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
+        if model.id in taken:
+            raise CompositionError(f"two providers have the id {model.id!r}; each needs its own")
+        taken.add(model.id)
+        providers.append(model)
+    return providers
+
+
+def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
+    """Return the user's tools, then the built-in ones that they do not replace, without disabled ones.
+
+    Memory tools are included only if the memory is enabled, `chat.ask` only with `Approval.Questions`.
+    """
+    names = {tool.name for tool in validate_tools(tools)}
+    builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
+    if settings.custom_tools.enabled:
+        from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
+
+        builtin += custom_tool_tools()
+    if settings.goals.enabled:
+        from sophon.builtin_tools.goals import goal_tools  # lazy, as for variables
+
+        builtin += goal_tools()
+    if settings.tools.variables:
+        from sophon.builtin_tools.variables import variable_tools  # lazy: most hosts do not offer it
+
+        builtin += variable_tools()
+    if settings.approval.questions:
+        builtin = [chat_ask, *builtin]  # first: the tool filter then offers it whatever a message is about
+    every = [*tools, *(tool for tool in builtin if tool.name not in names)]
+    return [tool for tool in every if tool.name not in settings.tools.disabled]
+
+
+def list_skill_folders(settings: Settings, folder: Path) -> list[Path]:
+    """Return the folders of `Skills.Directories`; `folder` is the base of relative ones."""
+    return [(folder / each.expanduser()).absolute() for each in settings.skills.directories]
+
+
+def create_custom_tool_store(settings: Settings, folder: Path) -> "CustomToolStore | None":
+    """Return the store of `CustomTools.Directory`; None if custom tools are off."""
+    chosen = settings.custom_tools
+    if not chosen.enabled:
+        return None
+    from sophon.skills.custom_tools import CustomToolStore
+
+    return CustomToolStore((folder / chosen.directory.expanduser()).absolute(), max_per_user=chosen.max_per_user)
+
+
+def create_agent_runtime(settings: Settings, folder: Path) -> "AgentRuntime | None":
+    """Return the agents of the folder `Agents.Directory`; None without one, so that a process without agents pays
+    nothing for them.
+    """
+    chosen = settings.agents
+    if chosen.directory is None:
+        return None
+    from sophon.agents.catalog import AgentCatalog
+    from sophon.agents.runtime import AgentRuntime
+
+    return AgentRuntime(
+        AgentCatalog((folder / chosen.directory.expanduser()).absolute()),
+        max_concurrent=chosen.max_concurrent,
+        max_per_turn=chosen.max_per_turn,
+    )
+
+
+def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
+    """Return the catalogue of the folders in `Skills.Directories`; None if skills are off or none of them exists yet.
+
+    So a process without skills pays nothing for them.
+    """
+    folders = list_skill_folders(settings, folder)
+    if not settings.skills.enabled or not any(each.is_dir() for each in folders):
+        return None
+    from sophon.skills.catalog import SkillCatalog
+
+    return SkillCatalog(folders)
+
+
+def find_shield_problems(settings: Settings, folder: Path) -> list[str]:
+    """Return a problem for a policy file or a classifier of Shield that cannot be used."""
+    shield, problems = settings.guards.shield, list[str]()
+    if shield.enabled and shield.policy_file is not None:
+        collect_problems(lambda: load_shield_policy(settings, folder), problems)
+    if shield.enabled and (path := shield.classifier) is not None:
+        from sophon.plugins.import_paths import import_user_object  # lazy, as above
+
+        setting = "Guards.Shield.Classifier"
+        classifier = collect_problems(lambda: import_user_object(path, setting=setting, folder=folder), problems)
+        if classifier is not None and not callable(classifier):
+            problems.append(f"{setting}: {path!r} is not a function")
+    return problems
+
+
+def load_shield_policy(settings: Settings, folder: Path) -> "Policy":
+    """Return the configured policy, or the one that Sophon ships. Raises SettingsError."""
+    from sophon.security.policy import Policy, PolicyError  # lazy: it needs YAML and RE2
+
+    name = settings.guards.shield.policy_file
+    if name is None:
+        return Policy.default()
+    try:
+        return Policy.load((folder / name).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        problem = f"{name!r} cannot be read: {getattr(error, 'strerror', None) or error}"
+    except PolicyError as error:
+        problem = f"{name!r}: {error}"
+    raise SettingsError([f"Guards.Shield.PolicyFile: {problem}"])
+
+
+def create_router(
+    settings: RoutingSettings,
+    clock: Clock,
+    folder: Path,
+    embedder: "Embedder | None" = None,
+    policies: "PolicyCache | None" = None,
+) -> "Router":
+    """Return a router by the settings. Raises SettingsError for a booster that cannot be imported."""
+    # Lazy: a turn that is routed by priority needs no router.
+    from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
+    from sophon.routing.boosters import import_boosters
+    from sophon.routing.router import Router
+
+    boosters = import_boosters(settings.boosters, folder=folder)
+    if settings.arithmetic:
+        boosters.insert(0, answer_arithmetic)
+    return Router(settings, clock=clock, embedder=embedder, policies=policies, boosters=boosters, folder=folder)
+
+
+def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
+    """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
+    from sophon.routing.boosters import import_boosters  # lazy, as above
+    from sophon.routing.named_models import find_unknown_models
+
+    problems = find_unknown_models(settings.routing, providers)
+    collect_problems(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
+    return problems
+
+
+def collect_problems(make: Callable[[], T], problems: list[str]) -> T | None:
+    """Return `make()`; on SettingsError add its problems to `problems` and return None."""
+    try:
+        return make()
+    except SettingsError as error:
+        problems += error.problems
+        return None
+
+
+def create_store(settings: Settings, environment: Mapping[str, str], folder: Path, clock: Clock) -> Store:
+    """Return the store of `Store.Url`, not opened. Raises SettingsError."""
+    url = settings.store.url.resolve(environment)
+    if url is None:
+        raise SettingsError([f"Store.Url: the {settings.store.url.source_description} is missing or empty"])
+    return store_from_url(url, folder=folder, clock=clock)
