@@ -25,6 +25,8 @@ def parse_chatgpt(item: Mapping[str, Any]) -> Conversation:
     source_id = item.get("conversation_id") or item.get("id")
     if not isinstance(source_id, str):
         raise UnreadableConversation("it has no id")
+    if not isinstance(item["mapping"], dict):
+        raise UnreadableConversation("its mapping is no object")
     transcript = Transcript()
     for node in _current_branch(item):
         message = get_mapping(node.get("message"))

@@ -89,6 +89,8 @@ def _parse_lines(document: bytes, error: orjson.JSONDecodeError) -> object:
     try:
         return [orjson.loads(line) for line in lines or (b"",)]
     except orjson.JSONDecodeError:
+        if b"\0" in document:
+            raise InputError(f"the file is neither text nor a zip archive; a file to import is {FORMS}") from None
         problem = f"{error.msg}, line {error.lineno}, column {error.colno}"
         raise InputError(f"the file is no JSON ({problem}); a file to import is {FORMS}") from None
 
@@ -99,7 +101,7 @@ def _list_items(document: object) -> Sequence[object]:
         given = cast("Mapping[str, Any]", found)
         found = given["conversations"] if isinstance(given.get("conversations"), list) else [given]
     items = get_items(found)
-    if not isinstance(found, list) or not (not items or any(_find_parser(each) is not None for each in items)):
+    if not any(_find_parser(each) is not None for each in items):
         raise InputError(f"the file has no conversations that are known here; a file to import is {FORMS}")
     # Lines of the export of a person that are no conversations, as memory, are for `sophon persons import`.
     return [each for each in items if not _is_other_line(get_mapping(each))]

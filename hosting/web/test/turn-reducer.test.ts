@@ -239,6 +239,16 @@ test("a verdict on one call says nothing about a call of another step", () => {
   assert.deepEqual(turn.items.map((item) => (item.kind === "tool" ? item.verdicts : [])), [[]]);
 });
 
+test("a tool that runs after a decision is what the turn does, although the resumed turn said again that it waits", () => {
+  const turn = after(
+    event("approval_requested", question),
+    event("approval_resolved", { approval_id: "a", decision: "approve", decided_by: "ada", reason: "" }),
+    event("agent_status", { status: "waiting_approval", detail: "pay" }),
+    event("tool_call_started", { call_id: "c", tool: "pay", arguments_digest: "", arguments: {} }),
+  );
+  assert.deepEqual([turn.state, describeActivity(turn)], ["running", "running pay"]);
+});
+
 test("a decision with edited arguments keeps both", () => {
   const asked = { approval_id: "a", kind: "tool", tool: "pay", risk: "high", arguments: { amount: 5 }, preview: "Run pay", editable: true, expires_at: null };
   const turn = after(event("approval_requested", asked), event("approval_resolved", { approval_id: "a", decision: "edit", decided_by: "ada", reason: "", arguments: { amount: 7 } }));

@@ -7,6 +7,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.offline.intent import CallResult, PlannedCall
 from sophon.models.offline.tool_results import parse_tool_result
+from sophon.tools.untrusted_text import unfence_text
 
 _STEP_RESULTS = "\n\nResults of the steps before this one:\n\n"
 _STEP_ERROR = "\n\nA first try failed: "
@@ -14,6 +15,8 @@ _GOAL_MARK = "\n\nThis is one step of the goal:"
 _STEP = re.compile(r"(?:^|(?<=\n\n))Step [^\s:(]{1,80}:\n")
 _SCHEDULED = re.compile(r"\A\[(?:SCHEDULED TASK|TAREA PROGRAMADA):[^\]\n]{0,200}\]\n?")
 """First line of a message that a schedule has sent."""
+_FILE = re.compile(r"(?:\A|\n\n)(?=\[File: [^\n]*\])")
+"""Beginning of a file of a message, as `sophon.context.attached_files` and `sophon.documents` write it."""
 _CALL_ID = re.compile(r"call_(\d{1,9})")
 """Id of a tool call made by the offline model. The other patterns follow the layout of `sophon.plans.step_prompt`; a
 test checks that they match."""
@@ -23,7 +26,8 @@ test checks that they match."""
 class ParsedTranscript:
     """Parsed transcript of one request.
 
-    `previous_results`: results that the prompt of a plan step contains. `earlier_messages`: the messages before the
+    `previous_results`: results that the prompt of a plan step contains, and the files of the message.
+    `earlier_messages`: the messages before the
     question. `executed_calls`: the calls since the question, with their results. `round_count`: the number of replies
     with calls since the question. `is_first_reply`: the conversation has no reply yet. `last_call_number`: the highest
     number in a call id of the offline model.
@@ -50,7 +54,10 @@ def parse_transcript(messages: Sequence[Message]) -> ParsedTranscript:
     """Parse a transcript. Messages of the framework (`origin`) are not questions; the question may be empty."""
     index = find_last_question(messages)
     earlier, since = messages[: max(index, 0)], messages[index + 1 :]
-    question, material = split_step_prompt(_SCHEDULED.sub("", messages[index].content)) if index >= 0 else ("", [])
+    asked, *files = _FILE.split(_SCHEDULED.sub("", messages[index].content)) if index >= 0 else [""]
+    question, material = split_step_prompt(asked)
+    contents = [unfence_text(each.partition("\n")[2]).strip() for each in files]
+    material += [each for each in contents if each]
     results = {m.tool_call_id: m.content for m in since if m.role == "tool"}
     made = [(call, results[call.id]) for m in since for call in m.tool_calls if call.id in results]
     return ParsedTranscript(

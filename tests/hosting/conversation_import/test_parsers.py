@@ -64,6 +64,7 @@ def test_without_a_current_node_the_branch_of_the_newest_message_is_taken():
     [
         ({"current_node": "nowhere"}, "'nowhere', which it does not have"),
         ({"conversation_id": None}, "it has no id"),
+        ({"mapping": "x"}, "its mapping is no object"),
         ({"mapping": dict([chatgpt_node("a", "b", "user", ["x"]), chatgpt_node("b", "a", "user", ["y"])]),
           "current_node": "a"}, "in a circle"),
     ],
@@ -117,6 +118,8 @@ def test_a_bomb_is_refused_by_its_real_size(monkeypatch: pytest.MonkeyPatch):
     [
         (b"", "is no JSON"),
         (b"hello", "is no JSON"),
+        (b"[]", "no conversations that are known"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "neither text nor a zip archive"),
         (b"17", "no conversations that are known"),
         (b'[{"a": 1}]', "no conversations that are known"),
         (zipped(users_json=[]), "has no conversations.json"),

@@ -9,7 +9,8 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import InputError
-from sophon.principals import LOCAL_USER
+from sophon.principals import LOCAL_USER, hub_user_principal
+from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
@@ -114,6 +115,7 @@ def import_file(
     """Import conversations, each once. A host may run."""
     conversations = read_export(_read_file(file))
     settings, now = load_cli_settings(ctx.obj), SystemClock().now()
+    _check_owner(settings, owner)
     days = settings.retention.sessions
     kept_since = None if days is None else now - timedelta(days=days)
 
@@ -185,6 +187,14 @@ def _read_file(file: Path) -> bytes:
     if len(content) > MAX_FILE_BYTES:
         raise InputError(f"{file} is too large: at most {MAX_FILE_BYTES:,} bytes are imported at a time")
     return content
+
+
+def _check_owner(settings: Settings, owner: str) -> None:
+    """Raise InputError for an owner who cannot be a user of the host: nobody would find the sessions."""
+    users = [hub_user_principal(user.id) for user in settings.hub.users]
+    if owner not in (LOCAL_USER, *users) and ":" not in owner:
+        known = ", ".join((LOCAL_USER, *users))
+        raise InputError(f"there is no user {owner!r}; there are {known}, and people on channels, as telegram:5")
 
 
 def _describe_import(report: ImportReport) -> Sequence[str]:

@@ -56,13 +56,15 @@ def goal_routes() -> list[web.RouteDef]:
 
 
 async def list_goals(request: web.Request) -> web.Response:
-    """List goals, newest first."""
+    """List goals, newest first, and whether the host works on any."""
     query, authorized_host = parse_query(request, GoalListQuery), get_authorized_host(request)
     authorized_host.rights.require_scope("Read")
     owner = authorized_host.owner_filter(query.everything)
-    found = await get_host(request).services.store.goals.list(owner=owner, limit=query.limit)
+    services = get_host(request).services
+    found = await services.store.goals.list(owner=owner, limit=query.limit)
     shown = [goal for goal in found if query.archived or goal.state != "archived"]
-    return json_response({"items": [_to_json(goal, authorized_host, goal_to_json) for goal in shown]})
+    items = [_to_json(goal, authorized_host, goal_to_json) for goal in shown]
+    return json_response({"items": items, "enabled": services.settings.goals.enabled})
 
 
 async def get_goal(request: web.Request) -> web.Response:
@@ -135,7 +137,7 @@ def _commands(request: web.Request, *, needs_engine: bool = False) -> GoalComman
     host = get_host(request)
     services = host.services
     if needs_engine and not services.settings.goals.enabled:
-        raise InputError("goals are switched off here (Goals.Enabled)")
+        raise InputError("goals are switched off at this host: set Goals.Enabled to true and start it again")
     return GoalCommands(services.store, services.clock, services.settings.goals, host.event_bus)
 
 

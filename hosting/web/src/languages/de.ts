@@ -243,6 +243,8 @@ const catalogue: Catalogue = {
   "No channels are configured. To add Telegram or WhatsApp, see Channels in the settings.": "Keine Kanäle eingerichtet. Für Telegram oder WhatsApp siehe Channels in den Einstellungen.",
   "No conversations yet.": "Noch keine Unterhaltungen.",
   "No goals.": "Keine Ziele.",
+  "Goals are off.": "Ziele sind aus.",
+  "An operator turns them on: the setting Goals.Enabled, and a restart of the host.": "Ein Betreiber schaltet sie ein: die Einstellung Goals.Enabled, und ein Neustart des Hosts.",
   "No matching conversations.": "Keine passenden Unterhaltungen.",
   "No model": "Kein Modell",
   "No model has this in its name.": "Kein Modell hat das in seinem Namen.",

@@ -219,6 +219,8 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return addReasoning(turn, data.reasoning_id, () => data.text, false);
     case "tool_call_started":
       markActive(turn, "ToolExecution");
+      // A resumed turn says once more that it waits, before it finds the decision.
+      if (turn.state === "waiting" && openApprovals(turn).length === 0) turn.state = "running";
       if (turn.status !== "calling_tool") [turn.status, turn.detail] = ["calling_tool", data.tool]; // after a decision
       turn.items.push({ ...createToolItem(turn, data.run_id, data.call_id, data.tool), arguments: data.arguments });
       if (turn.items.filter(isRunningTool).length > 1) markActive(turn, "ParallelExecution");

@@ -16,7 +16,7 @@ const REFRESH_MS = 3_000;
 const ENDED = new Set(["completed", "failed", "cancelled", "archived"]);
 
 export function GoalsPage(): JSX.Element {
-  const [found, reload] = useLoaded<{ items: GoalInfo[] }>("/api/goals");
+  const [found, reload] = useLoaded<{ items: GoalInfo[]; enabled: boolean }>("/api/goals");
   const works = found?.items.some((goal) => !ENDED.has(goal.state)) === true;
   useEffect(() => {
     if (!works) return;
@@ -27,8 +27,9 @@ export function GoalsPage(): JSX.Element {
     <section class="info-page">
       <h2>{t("Goals")}</h2>
       <p class="hint">{t("Plans that the host works on by itself, within budgets; each reports to its conversation.")}</p>
-      <NewGoal onMade={reload} />
-      {found?.items.length === 0 && <EmptyState title={t("No goals.")}>{t("Describe one above; the host plans its steps and asks before it does what is risky.")}</EmptyState>}
+      {found?.enabled === false && <EmptyState title={t("Goals are off.")}>{t("An operator turns them on: the setting Goals.Enabled, and a restart of the host.")}</EmptyState>}
+      {found?.enabled === true && <NewGoal onMade={reload} />}
+      {found?.enabled === true && found.items.length === 0 && <EmptyState title={t("No goals.")}>{t("Describe one above; the host plans its steps and asks before it does what is risky.")}</EmptyState>}
       <ul class="rows">{found?.items.map((goal) => <Entry key={goal.goal_id} goal={goal} onChange={reload} />)}</ul>
     </section>
   );

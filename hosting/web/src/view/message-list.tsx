@@ -113,7 +113,7 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
               </article>
             ))}
           </div>
-          {isOfflineOnly.value && turns.length === 1 && turns[0]?.version.value !== undefined && isFinished(turns[0].turn) && <OfflineHint />}
+          {isOfflineOnly.value && turns.length === 1 && turns[0]?.version.value !== undefined && wasAnsweredHere(turns[0].turn) && <OfflineHint />}
         </div>
       </div>
       {/* Beside the scrolled messages, not above them, where it would cover their buttons. */}
@@ -124,6 +124,11 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
       )}
     </>
   );
+}
+
+/** An imported turn has no usage. */
+function wasAnsweredHere(turn: Turn): boolean {
+  return isFinished(turn) && turn.usage.input_tokens > 0;
 }
 
 /** Frames for which a message is held in its place, while the turns around it get their real heights. */

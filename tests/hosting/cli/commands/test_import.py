@@ -27,8 +27,10 @@ def test_a_file_is_tried_imported_and_not_imported_twice(sophon: Command, folder
     assert "oboe" in sophon("sessions", "search", "oboe").out
     again = sophon("sessions", "import", "conversations.json", "--json").json
     assert (again["imported"], again["not_imported"][0]["reason"]) == (0, "it is here already")
-    of_ada = sophon("sessions", "import", "conversations.json", "--user", "ada")
+    of_ada = sophon("sessions", "import", "conversations.json", "--user", "telegram:5")
     assert "1 imported" in of_ada.out
+    refused = sophon("sessions", "import", "conversations.json", "--user", "nobody")
+    assert (refused.code, "there is no user 'nobody'; there are local" in refused.err) == (1, True)
 
 
 def test_a_file_that_is_none_is_one_line(sophon: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

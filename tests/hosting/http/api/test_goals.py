@@ -31,7 +31,10 @@ async def test_a_goal_is_made_shown_paused_resumed_and_cancelled(serve) -> None:
     refused = await ada.post(f"{path}/resume")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "illegal_transition")
     assert (await ada.delete(path)).json() == {"ok": True}
-    assert ((await ada.get(path)).status_code, (await ada.get("/api/goals")).json()) == (404, {"items": []})
+    assert ((await ada.get(path)).status_code, (await ada.get("/api/goals")).json()) == (
+        404,
+        {"items": [], "enabled": True},
+    )
     assert [each["session_id"] for each in (await ada.get("/api/sessions")).json()["items"]] == ["s"]
 
 
@@ -45,7 +48,7 @@ async def test_a_goal_of_another_user_does_not_exist_except_for_operators(serve)
         unknown = await bob.request(method, f"/api/goals/none{end}")
         assert (known.status_code, unknown.status_code) == (404, 404)
         assert known.json()["error"]["code"] == unknown.json()["error"]["code"] == "not_found"
-    assert (await bob.get("/api/goals")).json() == {"items": []}
+    assert (await bob.get("/api/goals")).json() == {"items": [], "enabled": True}
     assert (await bob.get("/api/goals?everything=true")).status_code == 403
     assert len((await olga.get("/api/goals?everything=true")).json()["items"]) == 1
     assert (await olga.post(f"/api/goals/{goal_id}/pause")).status_code == 200
@@ -71,7 +74,7 @@ async def test_what_is_wrong_is_refused_in_a_sentence(serve) -> None:
 async def test_no_goal_is_made_where_nobody_would_work_on_it(api, ada: httpx.AsyncClient) -> None:
     refused = await ada.post("/api/goals", json={"title": "Birds"})
     assert (refused.status_code, "Goals.Enabled" in refused.json()["error"]["message"]) == (400, True)
-    assert (await ada.get("/api/goals")).json() == {"items": []}
+    assert (await ada.get("/api/goals")).json() == {"items": [], "enabled": False}
 
 
 async def test_clients_cannot_choose_the_session_in_which_a_goal_works(serve) -> None:

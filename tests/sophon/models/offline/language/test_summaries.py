@@ -2,6 +2,8 @@
 
 import pytest
 
+from sophon.attachments import Attachment
+from sophon.context.attached_files import fence_file
 from sophon.messages import Message
 from sophon.models.offline.language.summaries import (
     compact_messages,
@@ -31,6 +33,22 @@ def test_a_summary_of_too_little_says_so_instead_of_inventing() -> None:
         "2. Two.",
         "3. That covers both results; there is nothing more to sum up.",
     ]
+
+
+def file_of_a_message(text: str) -> str:
+    return fence_file(Attachment("id", "pets.txt", "text/plain", len(text)), text.encode(), 1_000)
+
+
+async def test_a_file_of_the_message_is_summarised(talk) -> None:
+    answer = await talk.say(f"Summarise the file in one sentence.\n\n{file_of_a_message(PETS)}")
+    assert answer.startswith("Cats and dogs are pets.")
+
+
+async def test_of_a_message_with_a_file_only_the_words_of_the_person_are_quoted(talk) -> None:
+    answer = await talk.say(f"Frobnicate it.\n\n{file_of_a_message(PETS)}")
+    assert "I have no rule for “Frobnicate it”." in answer
+    assert "external" not in answer
+    assert "Cats" not in answer
 
 
 async def test_a_text_behind_a_colon_is_summarised(talk) -> None:
