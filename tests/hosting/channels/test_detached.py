@@ -39,9 +39,9 @@ class Refused(SyntheticChannel):
             await self.tried.wait_for(lambda: self.tries >= times)
 
 
-async def until_detached(running: Any) -> None:
+async def until_detached(channel: SyntheticChannel) -> None:
     async with asyncio.timeout(30):
-        while running.channel.health.state != "detached":
+        while channel.health.state != "detached":
             await asyncio.sleep(0)
 
 
@@ -59,7 +59,7 @@ async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attac
     start: Any, quick: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = await start(channel=Refused())
-    await until_detached(running)
+    await until_detached(running.channel)
     assert running.channel.tries == 5
     assert running.host.list_detached_channels() == ["synthetic"]
     assert running.channel.health.detail == "the token is wrong"
@@ -75,7 +75,7 @@ async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attac
 
 async def test_readiness_names_it_and_an_operator_attaches_it_over_http(start: Any, quick: None) -> None:
     running = await start(channel=Refused())
-    await until_detached(running)
+    await until_detached(running.channel)
     options = HttpOptions(channels=running.switchboard.channels, attach_channel=running.switchboard.attach)
     settings = running.host.services.settings
     app = make_app(running.host, TokenAuthenticator.from_settings(settings.hub, {}), options)

@@ -470,6 +470,7 @@ const catalogue: Catalogue = {
   "This does not exist, or no longer.": "Das gibt es nicht oder nicht mehr.",
   "This host": "Dieser Host",
   "Attach again": "Wieder verbinden",
+  "Attach again: {name}": "Wieder verbinden: {name}",
   "detached": "getrennt",
   "This host was started by a program.": "Dieser Host wurde von einem Programm gestartet.",
   "Its models and settings are in the code of that program, and are changed there. A host that is started with “sophon serve” reads them from settings files; they are shown and changed here.": "Seine Modelle und Einstellungen stehen im Code dieses Programms und werden dort geändert. Ein mit „sophon serve“ gestarteter Host liest sie aus Einstellungsdateien; sie werden hier gezeigt und geändert.",
