@@ -15,8 +15,6 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
-from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.styled_text import to_plain_text
 from sophon_hosting.channels.outbound.dead_letters import mark_dead
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.entries import WakeCallback, build_entries
@@ -143,6 +141,10 @@ def find_spoken_text(run: Run, speech: Speech) -> str:
     answer = str((run.response or {}).get("text") or "")
     if len(answer) > 4 * speech.max_characters:  # not worth parsing
         return ""
+    # Late: only a host with this setting needs the parser.
+    from sophon_channels.text.markdown import runs_from_markdown
+    from sophon_channels.text.styled_text import to_plain_text
+
     text = to_plain_text(runs_from_markdown(answer)).strip()
     return "" if is_blank(text) or len(text) > speech.max_characters else text
 
