@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from sophon.clock import SystemClock
 from sophon.settings import Settings
 from sophon.testing import VirtualClock
-from sophon_channels.contract import ChannelAttachment, SendAmbiguous, SendUndeliverable
+from sophon_channels.contract import ChannelAttachment, SendAmbiguous, SendSucceeded, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound.speech_synthesis import (
@@ -137,6 +137,17 @@ async def test_of_an_answer_in_parts_the_speech_follows_the_last(start: Any, api
     await running.channel.wait_until(lambda: len(running.channel.sent_files) == 1)
     assert [entry.kind for entry in running.channel.sent][-2:] == ["answer", "voice"]
     assert len(api.calls) == 1
+
+
+async def test_an_answer_of_which_a_part_was_not_delivered_is_not_spoken(start: Any, api: SpeechApi) -> None:
+    parts = SyntheticChannel(max_message_length=20)
+    parts.send_results += [SendSucceeded("a"), SendUndeliverable("no")]
+    running = await start(channel=parts, synthesizer=synthesizer(api.url), **ALWAYS)
+    await running.channel.deliver_message("word " * 10)
+    await running.channel.wait_until(lambda: running.channel.health.counts.get("undelivered") == 1)
+    await running.channel.deliver_message("two")
+    await running.channel.wait_until(lambda: len(running.channel.sent_files) == 1)
+    assert [call["input"] for call in api.calls] == ["You said: two"]
 
 
 async def test_a_failing_api_leaves_the_text_and_is_logged_once(
