@@ -43,7 +43,7 @@ MAX_TOOLS: Final = 50
 
 _HEADER: Final = "<chat>\nHow to answer in this chat:"
 _FOOTER: Final = "</chat>"
-_TAG = lazy_pattern(r"</?\s*chat\s*>", re.IGNORECASE)
+_TAG_BEGINNING = lazy_pattern(r"<(?=\s*/?\s*chat\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,5 +153,5 @@ def build_chat_section(overrides: ChatOverrides) -> str:
         (overrides.find("language"), "Answer in this language unless asked otherwise, whatever else is preferred: {}."),
         (overrides.find("prompt"), "{}"),
     ]
-    lines = [text.format(_TAG.sub("", value)) for value, text in said if value]
+    lines = [text.format(_TAG_BEGINNING.sub("‹", value)) for value, text in said if value]
     return "\n".join([_HEADER, *lines, _FOOTER]) if lines else ""

@@ -26,7 +26,7 @@ HEADER: Final = (
 FOOTER: Final = "</preferences>"
 
 _LANGUAGE = re.compile(r"[^\W\d_][\w \-]{1,34}")
-_TAG = re.compile(r"</?\s*preferences\s*>", re.IGNORECASE)
+_TAG_BEGINNING = re.compile(r"<(?=\s*/?\s*preferences\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def build_preferences_section(preferences: Preferences) -> str:
         (preferences.time_zone, "Their time zone: {}."),
         (preferences.notes, "{}"),
     ]
-    lines = [text.format(_TAG.sub("", value)) for value, text in said if value]
+    lines = [text.format(_TAG_BEGINNING.sub("‹", value)) for value, text in said if value]
     return "\n".join([HEADER, *lines, FOOTER]) if lines else ""
 
 

@@ -174,7 +174,8 @@ class IdentityChanged:
 @dataclass(frozen=True, slots=True)
 class DeliveryReceipt:
     """The delivery status of a sent message. Statuses arrive in any order; the furthest one counts. `chat` is the chat
-    that it was sent to, "" if the platform does not state it; `is_chat_unreachable`: a further message would fail too.
+    that it was sent to, "" if the platform does not state it; `is_chat_unreachable`: a further message would fail too;
+    `is_window_closed`: until the person writes again.
     """
 
     external_id: str
@@ -184,6 +185,7 @@ class DeliveryReceipt:
     reason: str = ""
     chat: str = ""
     is_chat_unreachable: bool = False
+    is_window_closed: bool = False
 
 
 InboundEvent: TypeAlias = (
@@ -249,10 +251,13 @@ class SendAmbiguous:
 
 @dataclass(frozen=True, slots=True)
 class SendUndeliverable:
-    """The message can never be delivered. `is_chat_gone`: nothing else can be delivered to that chat either."""
+    """The message can never be delivered. `is_chat_gone`: nothing else can be delivered to that chat either;
+    `is_window_closed`: until the person writes again, because too much time has passed since they last did.
+    """
 
     error: str
     is_chat_gone: bool = False
+    is_window_closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +363,15 @@ class ReactingChannel(Protocol):
 
     async def send_reaction(self, location: ChatLocation, message_id: str, emoji: str) -> None:
         """React to a message, as far as the rate limits allow now; errors of the platform are not raised."""
+        ...
+
+
+@runtime_checkable
+class WindowReopeningChannel(Protocol):
+    """A channel that may tell a person of an answer when its platform takes no free text until they write again."""
+
+    def render_reopening(self, beginning: str) -> dict[str, Any] | None:
+        """Return the payload of that message, with the beginning of the answer; None if none is set. Pure."""
         ...
 
 

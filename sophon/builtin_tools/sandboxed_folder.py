@@ -58,13 +58,13 @@ class SandboxedFolder:
     def __init__(self, root: Path, *, hidden: str = "") -> None:
         self._root, self._hidden = root, hidden
 
-    def read(self, path: str) -> bytes:
-        """Read a whole file."""
+    def read(self, path: str, *, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+        """Read a whole file of at most `max_bytes`."""
         with (
             self._open_parent(path) as (folder, name),
             _open_file(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file,
         ):
-            return _read_content(path, file)
+            return _read_content(path, file, max_bytes)
 
     def locate(self, path: str) -> tuple[Path, int]:
         """Return the absolute path of a file, free of links, and its size in bytes, without reading it."""
@@ -92,12 +92,12 @@ class SandboxedFolder:
         visible = [entry for entry in found if parts or not _is_hidden(entry.name, self._hidden)]
         return sorted(visible, key=lambda entry: entry.name)
 
-    def write(self, path: str, content: bytes, *, append: bool = False) -> None:
-        """Replace a file, or append to it, atomically; missing folders are created."""
+    def write(self, path: str, content: bytes, *, append: bool = False, max_bytes: int = MAX_FILE_BYTES) -> None:
+        """Replace a file, or append to it, atomically; missing folders are created. It has at most `max_bytes` then."""
         with _WRITE_LOCK, self._open_parent(path, make=True) as (folder, name):
             mode, before = _read_existing(path, name, folder, read=append)
-            if len(before) + len(content) > MAX_FILE_BYTES:
-                raise ToolError(f"{path!r} would be larger than {MAX_FILE_BYTES} bytes")
+            if len(before) + len(content) > max_bytes:
+                raise ToolError(f"{path!r} would be larger than {max_bytes} bytes")
             with _tool_errors(path):
                 _replace_atomically(folder, name, before + content, mode)
 
@@ -197,12 +197,12 @@ def _stat_file(path: str, file: int) -> os.stat_result:
     return about
 
 
-def _read_content(path: str, file: int) -> bytes:
+def _read_content(path: str, file: int, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     _stat_file(path, file)
     with _tool_errors(path), os.fdopen(file, "rb", closefd=False) as stream:
-        content = stream.read(MAX_FILE_BYTES + 1)
-    if len(content) > MAX_FILE_BYTES:
-        raise ToolError(f"{path!r} is larger than {MAX_FILE_BYTES} bytes")
+        content = stream.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ToolError(f"{path!r} is larger than {max_bytes} bytes")
     return content
 
 

@@ -48,12 +48,13 @@ class AnswerUndelivered(Event):
     """The task's answer was not delivered to its chat; the outcome of the task stays what it is.
 
     `reason`: `expired` (refused for a day), `ambiguous` (sent three times without a definite answer), `chat_gone`,
+    `window_closed` (the platform takes the answer only after the person has written again, which brings it),
     `recipient_changed` (the chat is another person's now) or `rejected` by the platform. `parts` is the number of
     messages that were given up; `may_have_arrived`: at least one was sent without a definite answer.
     """
 
     channel: str
-    reason: Literal["expired", "ambiguous", "chat_gone", "recipient_changed", "rejected"]
+    reason: Literal["expired", "ambiguous", "chat_gone", "window_closed", "recipient_changed", "rejected"]
     parts: int
     may_have_arrived: bool
     detail: str = ""

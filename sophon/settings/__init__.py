@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         StoreSettings,
         TelegramSettings,
         WhatsAppSettings,
+        WhatsAppTemplateSettings,
     )
     from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
     from sophon.settings.sections.mcp import McpServerSettings, McpSettings
@@ -103,6 +104,7 @@ _HOMES = {
     "ToolsSettings": "sophon.settings.sections.turn",
     "TurnBudgetSettings": "sophon.settings.sections.budget",
     "WhatsAppSettings": "sophon.settings.sections.host",
+    "WhatsAppTemplateSettings": "sophon.settings.sections.host",
     "find_dangerous_settings": "sophon.settings.dangerous_settings",
     "has_several_users": "sophon.settings.dangerous_settings",
     "list_dangers": "sophon.settings.danger_catalog",
@@ -160,6 +162,7 @@ __all__ = [
     "ToolsSettings",
     "TurnBudgetSettings",
     "WhatsAppSettings",
+    "WhatsAppTemplateSettings",
     "find_dangerous_settings",
     "has_several_users",
     "list_dangers",

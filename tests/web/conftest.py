@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from sophon import Services
 from sophon.models.model import Model
+from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.host_server import HostServer, bind_address
 from sophon_hosting.http.web_page import is_page_built
 from tests.programs import program
@@ -114,6 +115,7 @@ async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
             tools: tuple[Any, ...] = (),
             models: list[Model] | None = None,
             environment: dict[str, str] | None = None,
+            channels: Sequence[ConfiguredChannel] | None = None,
             **settings: Any,
         ) -> Served:
             brain = brain or Brain()
@@ -127,7 +129,7 @@ async def host(tmp_path: Path) -> AsyncIterator[Callable[..., Any]]:
                     **settings,
                 },
             )
-            site = HostServer(services, environment or {})
+            site = HostServer(services, environment or {}, channels=channels)
             address = bind_address("127.0.0.1", 0)
             await site.start(address)
             stack.push_async_callback(site.shutdown, 0)

@@ -17,7 +17,7 @@ MODES: dict[str, dict[str, Any]] = {
     "desktop": {},
     "phone": {"viewport": {"width": 390, "height": 800}, "has_touch": True},
 }
-FORCED: dict[str, Any] = {"color_scheme": "light", "forced_colors": "active"}
+FORCED: tuple[dict[str, Any], ...] = tuple({**theme, "forced_colors": "active"} for theme in THEMES)
 ZOOMED: dict[str, Any] = {"viewport": {"width": 320, "height": 256}}
 """A window of 1280 x 1024 at 400 %."""
 
@@ -93,13 +93,20 @@ async def test_axe_finds_nothing_in_any_view(host, look, mode: str) -> None:
     served = await host()
     page = await look(served.url, **MODES[mode])
     await furnish(page, served.url)
-    themes = [*THEMES, FORCED] if mode == "desktop" else THEMES[:1]
+    themes = [*THEMES, *FORCED] if mode == "desktop" else THEMES[:1]
     assert await findings_in(page, *themes) == []
     for view in VIEWS:
         await view.open(page)
         await expect(page.locator(".info-page h2").first).to_have_text(view.heading)
         assert await findings_in(page, *themes) == [], view.path
     forget_refusals(look.complaints)
+
+
+async def test_axe_finds_nothing_in_an_error_notice(host, look) -> None:
+    page = await look((await host()).url)
+    await write(page, "/model")  # refused by the page: there is no such model
+    await expect(page.locator(".notice.bad")).to_be_visible()
+    assert await findings_in(page, *THEMES, *FORCED) == []
 
 
 async def test_at_400_percent_nothing_needs_two_dimensions_to_be_read(host, look) -> None:

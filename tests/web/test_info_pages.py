@@ -1,13 +1,18 @@
 """The pages beside the conversations: memory, schedules, goals, agents and traces, each in use."""
 
 import asyncio
+import json
 import os
+import re
+from pathlib import Path
 
+import pytest
 from playwright.async_api import expect
 
 from tests.web.driving import TEA, Weather, turn, write
 from tests.web.test_language import english_texts
 from tests.web.test_looks import findings
+from tests.web.views import forget_refusals
 
 
 async def test_what_is_remembered_is_found_corrected_and_forgotten(host, look) -> None:
@@ -80,6 +85,14 @@ async def test_a_goal_is_begun_and_its_progress_shown(host, look) -> None:
     assert await findings(page) == []
 
 
+@pytest.mark.parametrize("name", ["settings", "setup"])
+async def test_a_host_that_a_program_started_says_why_it_has_no_settings(host, look, name: str) -> None:
+    page = await look(f"{(await host()).url}/#/{name}")
+    await expect(page.locator(".empty-state")).to_contain_text("This host was started by a program.")
+    await expect(page.locator(".notice")).to_have_count(0)
+    forget_refusals(look.complaints)
+
+
 async def test_a_trace_opens_with_its_calls(host, look) -> None:
     served = await host()
     page = await look(served.url)
@@ -92,6 +105,12 @@ async def test_a_trace_opens_with_its_calls(host, look) -> None:
     await call.locator("summary").click()
     await expect(call).to_contain_text('{"expression":"17 * 23"}')
     await expect(call.locator("pre").last).to_contain_text("391")
+    await expect(call.locator(".tool-end")).to_have_text(re.compile(r"at \d.* m?s, took \d.* m?s"))
+    async with page.expect_download() as started:
+        await page.get_by_role("button", name="Download for OpenTelemetry").click()
+    spans = json.loads(Path(await (await started.value).path()).read_bytes())["resourceSpans"]
+    assert (await started.value).suggested_filename.endswith(".otlp.json")
+    assert "calculator" in json.dumps(spans)
     answer = rows.filter(has=page.locator(".tool-name", has_text="brain")).last
     await answer.locator("summary").click()
     await expect(answer).to_contain_text("Last message of the prompt")

@@ -111,7 +111,14 @@ class TelegramChannel:
         client = TelegramClient(transport)
         self._transport = transport
         self._sender = TelegramSender(client, self._clock, self._health)
-        self._runner = TelegramRunner(client, self._clock, self._health, inbox, webhook=webhook)
+        self._runner = TelegramRunner(
+            client,
+            self._clock,
+            self._health,
+            inbox,
+            webhook=webhook,
+            mention_patterns=self._settings.mention_patterns,
+        )
         await self._initialize_runner(self._runner)
         self._task = asyncio.create_task(self._runner.run(), name=self._name)
 
@@ -197,7 +204,9 @@ class TelegramChannel:
 
     async def _run_checks(self, client: TelegramClient) -> list[SelfTestResult]:
         mode, policy, path = self._settings.mode, self._settings.group_policy, f"{WEBHOOKS}{self._name}"
-        expected = self_test.ExpectedSetup(mode, policy, self._webhook_url, path)
+        expected = self_test.ExpectedSetup(
+            mode, policy, self._webhook_url, path, has_mention_patterns=bool(self._settings.mention_patterns)
+        )
         try:
             results = list(self_test.check_bot(await client.get_me(), expected))
             return [*results, *self_test.check_webhook(await client.get_webhook_info(), expected)]

@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from sophon.lazy_dataclass import dataclass
 from sophon_channels.chat_commands import parse_command
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
+from sophon_channels.telegram.mention_patterns import contains_mention
 
 
 @dataclass(frozen=True, slots=True)
 class BotIdentity:
-    """The bot's user id and its username without `@` ("" while unknown)."""
+    """The bot's user id, its username without `@` ("" while unknown), and the words of `MentionPatterns`."""
 
     id: int
     username: str = ""
+    patterns: tuple[str, ...] = ()
 
 
 def is_mentioned(message: JsonObject, bot: BotIdentity) -> bool:
@@ -22,6 +24,13 @@ def is_mentioned(message: JsonObject, bot: BotIdentity) -> bool:
     if "forum_topic_created" not in replied_to and get_int(get_object(replied_to, "from"), "id") == bot.id:
         return True
     return any(_addresses(kind, value, user, bot) for kind, value, user in _entities(message))
+
+
+def is_named(message: JsonObject, bot: BotIdentity) -> bool:
+    """Return whether the message contains a word of `MentionPatterns`, and is not a command to another bot."""
+    text = _text_or_caption(message)
+    command = parse_command(text) if bot.patterns else None
+    return not (command is not None and command.bot_name) and contains_mention(text, bot.patterns)
 
 
 def strip_mention(message: JsonObject, bot: BotIdentity) -> str:

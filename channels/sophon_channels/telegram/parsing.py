@@ -26,7 +26,7 @@ from sophon_channels.contract import (
 )
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
 from sophon_channels.telegram.attachments import parse_attachments
-from sophon_channels.telegram.mentions import BotIdentity, is_mentioned, strip_mention
+from sophon_channels.telegram.mentions import BotIdentity, is_mentioned, is_named, strip_mention
 from sophon_channels.telegram.message_content import describe_shared, read_rich_message, read_wordless_content
 from sophon_channels.telegram.message_kinds import find_unreadable_kind
 from sophon_channels.telegram.quotations import describe_forward, is_forwarded, parse_quotation
@@ -70,7 +70,7 @@ def _parse_message(
     files, shared, unreadable = parse_attachments(message), describe_shared(message), find_unreadable_kind(message)
     if not content.strip() and not files and not shared and not unreadable:
         return None
-    quotation = parse_quotation(message, bot)
+    quotation, forwarded = parse_quotation(message, bot), is_forwarded(message)
     sent_at = _parse_date(message) or now
     delayed = f":{update_number}:{int(sent_at.timestamp())}" if message_id == 0 else ""
     return InboundMessage(
@@ -80,12 +80,12 @@ def _parse_message(
         text=content,
         message_id=str(message_id),
         sent_at=sent_at,
-        is_mention=is_mentioned(message, bot),
+        is_mention=is_mentioned(message, bot) or (not forwarded and is_named(message, bot)),
         quoted_text=quotation.text,
         media_group_id=get_text(message, "media_group_id") or None,
         attachments=files,
         is_late=now - sent_at > LATE_THRESHOLD,
-        is_forwarded=is_forwarded(message),
+        is_forwarded=forwarded,
         quoted_author=quotation.author,
         is_quote_foreign=quotation.is_foreign,
         forwarded_from=describe_forward(message),

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from sophon.clock import Clock
@@ -24,7 +25,7 @@ RESTART_SECONDS = 30.0
 
 class TelegramRunner:
     """Runner of one Telegram channel. `webhook` is the URL and the secret to register, with "" as URL if the webhook is
-    registered elsewhere; None polls.
+    registered elsewhere; None polls. `mention_patterns` are words that mention the bot.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class TelegramRunner:
         inbox: Inbox,
         *,
         webhook: tuple[str, str] | None = None,
+        mention_patterns: tuple[str, ...] = (),
     ) -> None:
         self._client, self._clock, self._health, self._inbox = client, clock, health, inbox
-        self._webhook = webhook
+        self._webhook, self._mention_patterns = webhook, mention_patterns
         self._identity: BotIdentity | None = None
         self._failures = 0
 
@@ -54,7 +56,7 @@ class TelegramRunner:
         elif self._webhook[0]:
             await self._client.set_webhook(*self._webhook)
         await self._register_commands()
-        self._identity = bot
+        self._identity = replace(bot, patterns=self._mention_patterns)
         self._health.state, self._health.detail = "running", ""
         self._health.is_credential_rejected = False
 

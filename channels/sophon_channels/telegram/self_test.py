@@ -26,6 +26,7 @@ class ExpectedSetup:
     group_policy: Literal["MentionOnly", "All", "AllowList", "Disabled"]
     webhook_url: str | None = None
     path: str = WEBHOOK_PATH
+    has_mention_patterns: bool = False
 
 
 def result_from_error(error: TelegramApiError, origin: str) -> SelfTestResult:
@@ -44,12 +45,14 @@ def check_bot(bot_user: JsonObject, expected: ExpectedSetup) -> Iterator[SelfTes
         yield SelfTestResult(False, "the bot cannot be added to groups", "allow it with /setjoingroups in @BotFather")
     if bot_user.get("can_read_all_group_messages") is True:
         yield SelfTestResult(True, "privacy mode is off: the bot sees all messages in its groups")
-    elif expected.group_policy == "MentionOnly":
+    elif expected.group_policy == "MentionOnly" and not expected.has_mention_patterns:
         yield SelfTestResult(True, "privacy mode is on: in groups the bot sees commands, mentions and replies to it")
     else:
+        patterns = expected.group_policy == "MentionOnly"
+        wish = "MentionPatterns needs" if patterns else f"GroupPolicy {expected.group_policy} expects"
         yield SelfTestResult(
             False,
-            f"privacy mode is on, and GroupPolicy {expected.group_policy} expects all messages in groups",
+            f"privacy mode is on, and {wish} all messages in groups",
             "turn it off with /setprivacy in @BotFather, then remove the bot from its groups and add it again",
         )
 

@@ -43,6 +43,7 @@ from sophon_channels.whatsapp.api.uploads import MEDIA_ID_LIFETIME, find_file_pr
 from sophon_channels.whatsapp.credentials import find_credential_problems, resolve_credentials, resolve_webhook_secrets
 from sophon_channels.whatsapp.parsing import parse_webhook
 from sophon_channels.whatsapp.status_deduplicator import StatusDeduplicator
+from sophon_channels.whatsapp.templates import DOUBT_MESSAGE, build_template_message, render_template
 from sophon_channels.whatsapp.webhook import WhatsAppWebhook
 from sophon_channels.whatsapp.webhook_registration import WebhookRegistration, check_webhook
 
@@ -155,12 +156,18 @@ class WhatsAppChannel:
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
         return rendering.render_payloads(message)
 
+    def render_reopening(self, beginning: str) -> dict[str, Any] | None:
+        template = self._settings.template
+        return None if template is None else render_template(template, beginning)
+
     def find_file_problem(self, media_type: str, size: int) -> str:
         return find_file_problem(media_type, size)
 
     async def send(self, entry: OutboundEntry, before_request: BeforeRequest = before_no_request) -> SendResult:
         if self._client is None:
             return NOT_RUNNING
+        if "template" in entry.payload and entry.doubtful:
+            return SendUndeliverable(DOUBT_MESSAGE)
         delay, is_account_wide = self._rate_limiter.acquire_message(entry.chat)
         if delay > NO_DELAY:
             return SendPostponed(delay, is_account_wide)
@@ -320,6 +327,8 @@ def _text_with_repeat_mark(entry: OutboundEntry) -> str:
 
 
 def _build_message(entry: OutboundEntry) -> dict[str, Any]:
+    if "template" in entry.payload:
+        return build_template_message(entry.payload)
     body = _text_with_repeat_mark(entry)
     buttons, rows = entry.payload.get("buttons"), entry.payload.get("rows")
     if rows:

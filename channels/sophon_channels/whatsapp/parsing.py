@@ -30,7 +30,7 @@ from sophon_channels.json_fields import (
     object_from_json,
 )
 from sophon_channels.text.single_line import to_single_line
-from sophon_channels.whatsapp.api.errors import UNREACHABLE_CODES
+from sophon_channels.whatsapp.api.errors import UNREACHABLE_CODES, WINDOW_CLOSED_CODE
 from sophon_channels.whatsapp.message_content import parse_content
 
 log = logging.getLogger("sophon")
@@ -211,6 +211,7 @@ def _parse_statuses(value: JsonObject) -> Iterator[DeliveryReceipt]:
             to_single_line(reason),
             chat=get_text(status, "recipient_id") or get_text(status, "recipient_user_id"),
             is_chat_unreachable=code in UNREACHABLE_CODES,
+            is_window_closed=code == WINDOW_CLOSED_CODE,
         )
 
 

@@ -31,6 +31,13 @@ class ChatProfiles:
             found = found.over(stored).over(configured)
         return found.over(self._settings.get(ALL_CHATS, NO_OVERRIDES))
 
+    async def is_configured(self, location: ChatLocation, person: Person, name: str) -> bool:
+        """Return whether the settings say what an override is in a chat or topic. Raises StoreError."""
+        found = NO_OVERRIDES
+        for _, configured in await self._find_levels(location, person):
+            found = found.over(configured)
+        return getattr(found.over(self._settings.get(ALL_CHATS, NO_OVERRIDES)), name) is not None
+
     async def find_own(self, location: ChatLocation) -> ChatOverrides:
         """Return what commands have changed in this chat or topic itself. Raises StoreError."""
         return await self._find_stored(await self._chat_state.chat_keys(location))

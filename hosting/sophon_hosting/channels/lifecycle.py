@@ -18,6 +18,7 @@ from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
+from sophon_hosting.channels.attach_hints import AttachHints
 from sophon_hosting.channels.chat_profiles import ChatProfiles, check_chats
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
@@ -393,6 +394,7 @@ class ChannelSupervisor:
             ShownFiles(services),
         )
         self._connected: dict[str, ConnectedChannel] = {}
+        self._attach_hints: AttachHints | None = None
         self._host: Host | None = None
         self._shown_events: asyncio.Queue[WireEvent] = asyncio.Queue()
         self._prompt_task: asyncio.Task[None] | None = None
@@ -420,14 +422,23 @@ class ChannelSupervisor:
         )
 
     def attach(self, name: str) -> bool:
-        """Start a channel at once that waits for its next start; return False if it does not, in this process.
+        """Start a channel at once that waits for its next start, in each process of the group; return False if it does
+        not wait for that in this one.
 
         Raises NotFound.
         """
         connected = self._connected.get(name)
         if connected is None:
             raise NotFound("channel", name, [*self._connected])
+        if self._attach_hints is not None:
+            self._attach_hints.send(name)
         return connected.attach()
+
+    def _attach_here(self, name: str) -> None:
+        """Start a channel at once that another process was asked for; nothing if this one does not have it."""
+        connected = self._connected.get(name)
+        if connected is not None:
+            connected.attach()
 
     def _list_detached(self) -> list[str]:
         return [each.channel.name for each in self._configured if each.channel.health.state == "detached"]
@@ -455,6 +466,7 @@ class ChannelSupervisor:
     def connect(self, host: Host, *, has_http: bool = True) -> None:
         """Connect each channel to the host; `has_http`: this process receives its webhooks."""
         self._host = host
+        self._attach_hints = AttachHints(host.fanout, self._attach_here)
         host.channel_names.update(each.channel.name for each in self._configured)
         host.list_detached_channels = self._list_detached
         self._connected = {
@@ -479,6 +491,8 @@ class ChannelSupervisor:
             return
         self._host.event_bus.subscribe_all(self._handle_event)
         self._listens_elsewhere = False
+        if self._attach_hints is not None:
+            self._attach_hints.start()
         self._prompt_task = asyncio.create_task(self._show_events())
         for connected in self._connected.values():
             connected.start()
@@ -493,6 +507,8 @@ class ChannelSupervisor:
             return
         if self._host is not None:
             self._host.event_bus.unsubscribe_all(self._handle_event)
+        if self._attach_hints is not None:
+            self._attach_hints.stop()
         self._prompt_task.cancel()
         with suppress(asyncio.CancelledError):
             await self._prompt_task

@@ -23,7 +23,7 @@ COMMANDS = {
     "models": "List the models of the settings, with prices and capabilities.",
     "chain": "Show a chain as a table.",
     "policy": "Try a tool call against the security rules.",
-    "channels": "Add Telegram or WhatsApp, each secret tried with the platform.",
+    "channels": "Add Telegram or WhatsApp, each secret tried with the platform; start a detached channel again.",
     "tools": "List the tools, and which of them a person may use.",
     "doctor": "Diagnose this machine and the settings, with a fix for each problem.",
     "config": "Show, validate and describe the settings.",

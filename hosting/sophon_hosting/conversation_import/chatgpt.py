@@ -16,7 +16,7 @@ from sophon_hosting.conversation_import.conversation import (
     time_from_seconds,
 )
 
-_CITATION: Final = re.compile("\ue200[^\ue201]*\ue201")
+_CITATION: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")
 """A reference to a search result, in characters of the private use area that the page of ChatGPT replaces."""
 
 
@@ -39,7 +39,7 @@ def parse_chatgpt(item: Mapping[str, Any]) -> Conversation:
         clean_title(item.get("title")),
         time_from_seconds(item.get("create_time")),
         time_from_seconds(item.get("update_time")),
-        transcript.records,
+        transcript.build_records(),
         archived=item.get("is_archived") is True,
     )
 

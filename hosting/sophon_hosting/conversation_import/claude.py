@@ -33,7 +33,7 @@ def parse_claude(item: Mapping[str, Any]) -> Conversation:
         clean_title(item.get("name")),
         time_from_text(item.get("created_at")),
         time_from_text(item.get("updated_at")),
-        transcript.records,
+        transcript.build_records(),
     )
 
 

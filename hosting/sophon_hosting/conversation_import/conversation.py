@@ -1,6 +1,10 @@
-"""Conversations as parsers of exports return them, and what the parsers share."""
+"""Conversations as parsers of exports return them, and what the parsers share.
+
+A file may be hostile: no function takes more time than in proportion to its text.
+"""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
@@ -14,6 +18,8 @@ from sophon.stores.sessions.contract import SessionRecord
 Source: TypeAlias = Literal["sophon", "chatgpt", "claude"]
 
 MAX_TITLE_CHARACTERS: Final = 200
+
+_BACKTICKS: Final = re.compile("`+")
 
 
 class UnreadableConversation(ValueError):
@@ -48,19 +54,23 @@ class Unreadable:
 class Transcript:
     """Collects the messages of a conversation. Consecutive ones of the same author are joined to one message."""
 
-    records: list[SessionRecord] = field(default_factory=new_list)
+    _messages: list[tuple[Literal["user", "assistant"], list[str], datetime | None]] = field(default_factory=new_list)
 
     def add(self, role: Literal["user", "assistant"], parts: Iterable[str], at: datetime | None) -> None:
         """Add a message, unless it has no text."""
-        text = "\n\n".join(each for each in (clean_text(part).strip() for part in parts) if each)
-        if not text:
+        texts = [each for each in (clean_text(part).strip() for part in parts) if each]
+        if not texts:
             return
-        last = self.records[-1].message if self.records else None
-        if last is not None and last.role == role:
-            joined = Message(role, f"{last.content}\n\n{text}")
-            self.records[-1] = SessionRecord("message", "", joined, at=self.records[-1].at)
+        if self._messages and self._messages[-1][0] == role:
+            self._messages[-1][1].extend(texts)
         else:
-            self.records.append(SessionRecord("message", "", Message(role, text), at=at))
+            self._messages.append((role, texts, at))
+
+    def build_records(self) -> list[SessionRecord]:
+        """Return the messages in their order."""
+        return [
+            SessionRecord("message", "", Message(role, "\n\n".join(texts)), at=at) for role, texts, at in self._messages
+        ]
 
 
 def clean_text(text: str) -> str:
@@ -76,9 +86,7 @@ def clean_title(title: object) -> str:
 
 def fence(text: str, language: str = "") -> str:
     """Return a text as a block of code, with a fence longer than any in the text."""
-    mark = "```"
-    while mark in text:
-        mark += "`"
+    mark = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(text)), default=0))
     return f"{mark}{language if language.isalnum() else ''}\n{text.rstrip()}\n{mark}"
 
 

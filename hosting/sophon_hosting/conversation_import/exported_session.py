@@ -48,7 +48,8 @@ def parse_exported_record(item: Mapping[str, Any]) -> SessionRecord:
     kind, message, data = item["kind"], item["message"], dict[str, Any](item.get("data") or {})
     if kind not in get_args(RecordKind):
         raise ValueError(f"{kind!r} is no kind of record")
-    if message is not None and (message["role"] not in ROLES and kind != "compaction"):
+    # A summary replaces messages of a conversation: one of the role system would be an instruction of the host.
+    if message is not None and message["role"] not in (("user",) if kind == "compaction" else ROLES):
         raise ValueError(f"a message of the role {message['role']!r} is no part of a session")
     if message is None and kind in ("message", "compaction"):
         raise ValueError(f"a record of kind {kind!r} needs a message")

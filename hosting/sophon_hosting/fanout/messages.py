@@ -115,7 +115,7 @@ class SessionLabelled(HostMessage):
 
 @dataclass(frozen=True, slots=True)
 class Wake(HostMessage):
-    """Hint: whoever polls for `what` (`outbox`, `schedules`, `settings`) should look now."""
+    """Hint: whoever polls for `what` (`outbox`, `schedules`, `settings`, `attach:` and a channel) should look now."""
 
     kind: ClassVar[str] = "wake"
 

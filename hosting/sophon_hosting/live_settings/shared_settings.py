@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from sophon.clock import Clock
+from sophon.errors import SettingsError
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.settings.changeable import split_changeable
@@ -42,6 +43,8 @@ class SharedSettings:
     def __init__(self, live: LiveSettings, state: ChannelStateStore, fanout: HostFanout, clock: Clock) -> None:
         self._live, self._state, self._fanout, self._clock = live, state, fanout, clock
         self._is_due = asyncio.Event()
+        self._refused: list[tuple[str, Mapping[str, Any]]] = []
+        """Changes that the log has told of."""
         self._task: asyncio.Task[None] | None = None
         live.share = self._share
 
@@ -64,7 +67,25 @@ class SharedSettings:
         """Read the changes of all processes, and apply those that this one does not have. Raises StoreError."""
         async with self._live.lock:
             rows = await self._state.list(KIND, OWNER)
-            self._live.adopt(merge_changes(self._live.loaded.saved.read(), rows))
+            saved = self._live.loaded.saved.read()
+            try:
+                self._live.adopt(merge_changes(saved, rows))
+            except SettingsError:
+                self._live.adopt(merge_changes(saved, self._select_valid(saved, rows)))
+
+    def _select_valid(self, saved: Mapping[str, Any], rows: Sequence[ChannelStateEntry]) -> Sequence[ChannelStateEntry]:
+        """Return the changes whose values this version takes; another one may have made the rest."""
+        valid: list[ChannelStateEntry] = []
+        for row in rows:
+            try:
+                self._live.loaded.with_saved(merge_changes(saved, [*valid, row]))
+            except SettingsError as error:
+                if (row.key, row.value) not in self._refused:
+                    self._refused.append((row.key, row.value))
+                    log.warning("a changed setting of another process is not taken: %s", error)
+            else:
+                valid.append(row)
+        return valid
 
     async def _share(self, path: str, change: Mapping[str, Any]) -> None:
         await self._state.put(ChannelStateEntry(OWNER, "", KIND, path, change))

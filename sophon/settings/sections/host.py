@@ -266,6 +266,11 @@ class TelegramSettings(SettingsSection):
         description="Which group messages are processed: mentions, all, those of AllowedGroups, none.",
     )
     allowed_groups: tuple[PlatformId, ...] = Field(default=(), description="Groups that the policy AllowList permits.")
+    mention_patterns: tuple[Annotated[str, ValueRules(min_length=1, max_length=64)], ...] = Field(
+        default=(),
+        max_length=20,
+        description="Words that mention the bot in a group besides its username, literally and in any case.",
+    )
     group_history: Mapping[str, Annotated[WholeNumber, ValueRules(ge=1, le=50)]] = Field(
         default_factory=dict[str, int],
         description="How many messages that were not addressed to the bot a turn sees, by the id of the group.",
@@ -283,8 +288,20 @@ class TelegramSettings(SettingsSection):
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict for each key of Chats that names none."""
         yield from find_chat_conflicts(self.chats)
+        if any(not word.strip() for word in self.mention_patterns):
+            yield "MentionPatterns", "a blank word would mention the bot in every message"
         if self.local and self.api_base is None:
             yield "Local", "only a server of one's own runs with --local; set ApiBase"
+
+
+class WhatsAppTemplateSettings(SettingsSection):
+    """Approved message template that tells a person of an answer after WhatsApp's 24 hours."""
+
+    name: str = Field(min_length=1, max_length=512, description="Name of the template in WhatsApp Manager.")
+    language: str = Field(default="en", min_length=2, max_length=16, description="Its language code, such as `en_US`.")
+    has_parameter: Flag = Field(
+        default=False, description="Whether its body has one variable, for the beginning of the answer."
+    )
 
 
 class WhatsAppSettings(SettingsSection):
@@ -305,6 +322,11 @@ class WhatsAppSettings(SettingsSection):
     ack_reaction: str = Field(default="", max_length=16, description=_ACK_REACTION)
     chats: Mapping[str, ChatSettings] = Field(default_factory=dict[str, ChatSettings], description=_CHATS)
     proxy: SecretUrl | None = Field(default=None, description=_PROXY)
+    template: WhatsAppTemplateSettings | None = Field(
+        default=None,
+        description="Template that is sent if an answer is refused after 24 hours; the person's next message brings "
+        "the answer.",
+    )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict for each key of Chats that names none."""

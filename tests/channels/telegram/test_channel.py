@@ -184,6 +184,7 @@ HOOK = f"https://bot.example{WEBHOOK_PATH}"
         ({"url": "https://old.example/secret"}, {}, "a webhook is set (at old.example)"),
         ({"pending_update_count": 500}, {}, "500 updates are pending"),
         ({}, {"GroupPolicy": "All"}, "privacy mode is on, and GroupPolicy All"),
+        ({}, {"MentionPatterns": ["Sophon"]}, "privacy mode is on, and MentionPatterns needs"),
         ({}, {"Token": "123456:another-token-of-somebody"}, "Telegram rejects the token"),
         ({}, {"Token": "nonsense"}, "is not a Telegram token"),
         ({}, {"environment": {"TELEGRAM_TOKEN": ""}}, "Telegram has no token"),

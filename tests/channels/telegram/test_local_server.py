@@ -11,7 +11,7 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import ChannelAttachment, OutboundMessage, SendSucceeded, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.telegram.api.uploads import MEGABYTE
-from tests.channels.telegram.bot_api import BotApi
+from tests.channels.telegram.bot_api import TOKEN, BotApi
 from tests.channels.telegram.conftest import Open
 
 FILE = ChannelAttachment("f1", "document", "log.txt")
@@ -20,8 +20,8 @@ FILE = ChannelAttachment("f1", "document", "log.txt")
 @pytest.fixture
 def kept(api: BotApi, tmp_path: Path) -> Path:
     """A file on the disk of the server."""
-    file = tmp_path / "server" / "log.txt"
-    file.parent.mkdir()
+    file = tmp_path / "server" / TOKEN / "documents" / "log.txt"
+    file.parent.mkdir(parents=True)
     file.write_bytes(b"log")
     api.files["f1"] = {"file_id": "f1", "file_unique_id": "u", "file_path": str(file), "file_size": 3}
     return file
@@ -55,13 +55,24 @@ async def test_a_file_that_is_not_as_it_should_be_leaves_nothing_behind(
         kept.write_bytes(b"lo")
     words = {
         "gone": "not where",
-        "link": "not where",
+        "link": "not in the folder",
         "pipe": "damaged|no regular",
         "large": "too large",
         "cut": "damaged",
     }
     with pytest.raises(ChannelError, match=words[trouble]):
         await (await opened(local=True)).download_attachment(FILE, str(tmp_path / "got"), max_bytes=10)
+    assert not (tmp_path / "got").exists()
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/proc/self/environ", "{}/../../../outside.txt"])
+async def test_no_other_file_of_this_machine_is_read(
+    opened: Open, api: BotApi, kept: Path, tmp_path: Path, path: str
+) -> None:
+    (tmp_path / "outside.txt").write_text("abc")
+    api.files["f1"] = {"file_id": "f1", "file_unique_id": "u", "file_path": path.format(kept.parent)}
+    with pytest.raises(ChannelError, match="not in the folder of this bot"):
+        await (await opened(local=True)).download_attachment(FILE, str(tmp_path / "got"), max_bytes=10_000)
     assert not (tmp_path / "got").exists()
 
 

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 from collections import deque
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -168,6 +169,31 @@ class DocumentMessage(Message):
     document: Document
 
 
+class Parameter(Strict):
+    type: Literal["text"]
+    text: str = Field(min_length=1, max_length=1024)
+
+
+class Component(Strict):
+    type: Literal["body"]
+    parameters: list[Parameter] = Field(min_length=1)
+
+
+class Language(Strict):
+    code: str = Field(min_length=2)
+
+
+class Template(Strict):
+    name: str = Field(min_length=1, max_length=512)
+    language: Language
+    components: list[Component] = Field(default=[], max_length=1)
+
+
+class TemplateMessage(Message):
+    type: Literal["template"]
+    template: Template
+
+
 class Indicator(Strict):
     type: Literal["text"]
 
@@ -188,6 +214,7 @@ OUTGOING: TypeAdapter[Any] = TypeAdapter(
         | VideoMessage
         | AudioMessage
         | DocumentMessage
+        | TemplateMessage
         | Read,
         Field(union_mode="left_to_right"),
     ]
@@ -212,6 +239,8 @@ class GraphApi:
     def __init__(self) -> None:
         self.answers: deque[tuple[int, int] | str | None] = deque()
         self.messages: list[dict[str, Any]] = []
+        self.refused: list[dict[str, Any]] = []
+        """What a closed window or the list of templates did not let through."""
         self.reads: list[str] = []
         self.problems: list[str] = []
         self.files: dict[str, bytes] = {}
@@ -224,6 +253,10 @@ class GraphApi:
         self.webhooks: dict[str, str] = {}
         """Of the number (`phone_number`) and its app (`application`)."""
         self.configured = 0
+        self.templates: dict[tuple[str, str], int] = {}
+        """The number of parameters of each approved template, by its name and language."""
+        self.closed: set[str] = set()
+        """Who has not written for 24 hours."""
         app = web.Application(client_max_size=128 * MEGABYTE)
         app.add_routes(
             [
@@ -260,11 +293,28 @@ class GraphApi:
         if body.get("status") == "read":
             self.reads.append(body["message_id"])
             return web.json_response({"success": True})
+        if (code := self._find_window_error(body)) is not None:
+            self.refused.append(body)
+            self.news.set()
+            return _error(400, code)
         self.messages.append(body)
         self.news.set()
         return web.json_response(
             {"messaging_product": "whatsapp", "messages": [{"id": f"wamid.OUT{len(self.messages)}"}]}
         )
+
+    def _find_window_error(self, body: dict[str, Any]) -> int | None:
+        """Return the error of free text after 24 hours, and of a template that is not as it was approved."""
+        if body["type"] != "template":
+            return 131047 if body.get("to", body.get("recipient")) in self.closed else None
+        template = body["template"]
+        expected = self.templates.get((template["name"], template["language"]["code"]))
+        if expected is None:
+            return 132001
+        texts = [each["text"] for part in template.get("components", []) for each in part["parameters"]]
+        if len(texts) != expected:
+            return 132000
+        return 132018 if any(re.search(r"[\n\t]| {5}", text) for text in texts) else None
 
     def _shown(self, body: dict[str, Any]) -> Iterator[str]:
         kind = body.get("type", "")

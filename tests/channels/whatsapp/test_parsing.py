@@ -206,7 +206,7 @@ def test_a_status_tells_what_went_wrong() -> None:
     ]
     [found] = parse_webhook(body(statuses=told), NUMBER, NOW)
     assert found == DeliveryReceipt(
-        "wamid.OUT8:failed", "wamid.OUT8", "failed", 131047, "more than 24 hours", "1555", True
+        "wamid.OUT8:failed", "wamid.OUT8", "failed", 131047, "more than 24 hours", "1555", True, True
     )
 
 

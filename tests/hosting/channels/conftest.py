@@ -22,6 +22,7 @@ from sophon_hosting.channels.inbound.inbound_options import InboundOptions
 from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
+from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
@@ -148,6 +149,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             chats: Mapping[str, ChatOverrides] = MappingProxyType({}),
             clock: Clock | None = None,
             tools: Sequence[Any] = (),
+            fanout: HostFanout | None = None,
             **settings: Any,
         ) -> Running:
             channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
@@ -174,6 +176,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 several_users=True,
                 build_outbound=switchboard.replies,
                 prepare=switchboard.prepare_run,
+                fanout=fanout,
             )
             switchboard.connect(host)
             await services.open()

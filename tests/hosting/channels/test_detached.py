@@ -13,6 +13,8 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels import lifecycle
 from sophon_hosting.client_api.authentication import TokenAuthenticator
+from sophon_hosting.fanout.contract import Wake
+from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.http.app import HttpOptions, make_app
 
 
@@ -37,9 +39,9 @@ class Refused(SyntheticChannel):
             await self.tried.wait_for(lambda: self.tries >= times)
 
 
-async def until_detached(running: Any) -> None:
+async def until_detached(channel: SyntheticChannel) -> None:
     async with asyncio.timeout(30):
-        while running.channel.health.state != "detached":
+        while channel.health.state != "detached":
             await asyncio.sleep(0)
 
 
@@ -57,7 +59,7 @@ async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attac
     start: Any, quick: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     running = await start(channel=Refused())
-    await until_detached(running)
+    await until_detached(running.channel)
     assert running.channel.tries == 5
     assert running.host.list_detached_channels() == ["synthetic"]
     assert running.channel.health.detail == "the token is wrong"
@@ -73,7 +75,7 @@ async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attac
 
 async def test_readiness_names_it_and_an_operator_attaches_it_over_http(start: Any, quick: None) -> None:
     running = await start(channel=Refused())
-    await until_detached(running)
+    await until_detached(running.channel)
     options = HttpOptions(channels=running.switchboard.channels, attach_channel=running.switchboard.attach)
     settings = running.host.services.settings
     app = make_app(running.host, TokenAuthenticator.from_settings(settings.hub, {}), options)
@@ -88,6 +90,27 @@ async def test_readiness_names_it_and_an_operator_attaches_it_over_http(start: A
         assert await answer.json() == {"name": "synthetic", "attached": True}
         await running.channel.until_tried(6)
         assert (await client.post("/api/channels/telegam/attach")).status == 404
+
+
+async def test_the_process_that_leads_it_starts_it_whichever_process_is_asked(start: Any, quick: None) -> None:
+    network = LocalNetwork()
+    leading = await start(channel=Refused(), fanout=LocalFanout(network))
+    asked = await start(fanout=LocalFanout(network))
+    await until_detached(leading)
+    leading.channel.is_correct = True
+    assert not asked.switchboard.attach("synthetic")
+    await leading.channel.until_tried(6)
+    await leading.channel.deliver_message("hello")
+    await leading.channel.wait_for_text("You said: hello")
+
+
+async def test_a_hint_for_a_channel_that_this_process_has_not_is_ignored(start: Any, quick: None) -> None:
+    network = LocalNetwork()
+    leading = await start(channel=Refused(), fanout=LocalFanout(network))
+    await until_detached(leading)
+    for what in ("attach:other", "outbox", "attach:synthetic"):
+        network.pass_on(LocalFanout(network), Wake(what))
+    await leading.channel.until_tried(6)
 
 
 async def test_a_channel_that_there_is_not_cannot_be_attached(start: Any) -> None:

@@ -110,6 +110,33 @@ async def test_a_file_that_a_kill_tore_is_fetched_anew(run: Run, tmp_path: Path)
     assert (tmp_path / "uploads/synthetic/r1/1-a.txt").read_bytes() == b"the whole file"
 
 
+async def test_links_in_the_folder_of_tools_lead_nowhere(run: Run, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("the host's own")
+    folder = tmp_path / "files" / "uploads/synthetic/r1"
+    folder.mkdir(parents=True)
+    for name in ("1-a.txt", "1-a.txt.part"):
+        (folder / name).symlink_to(victim)
+    channel = Torn()
+    channel.torn = False
+    done = await AttachmentDownloader({"synthetic": channel}, tmp_path / "files", VirtualClock()).prepare_run(run)
+    assert victim.read_text() == "the host's own"
+    assert "the host's own" not in done.text
+    assert not (folder / "1-a.txt").is_symlink() or "could not be downloaded" in done.text
+
+
+async def test_a_linked_folder_gets_no_file(run: Run, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "files/uploads").mkdir(parents=True)
+    (tmp_path / "files/uploads/synthetic").symlink_to(outside)
+    channel = Torn()
+    channel.torn = False
+    done = await AttachmentDownloader({"synthetic": channel}, tmp_path / "files", VirtualClock()).prepare_run(run)
+    assert "could not be downloaded" in done.text
+    assert [*outside.iterdir()] == []
+
+
 async def test_a_platform_that_hangs_at_a_file_gives_the_worker_back(run: Run, tmp_path: Path) -> None:
     attachments = AttachmentDownloader({"synthetic": Torn(hangs=True)}, tmp_path, VirtualClock())
     waiting = asyncio.create_task(attachments.prepare_run(run))

@@ -129,6 +129,33 @@ def test_a_file_that_is_no_export_is_refused_with_a_sentence(content: bytes, sen
         read_export(content)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"content_type": "text", "parts": ["\ue200" * 3_000_000]},
+        {"content_type": "code", "text": "`" * 3_000_000, "language": "python"},
+        {"content_type": "text", "parts": ["ab"] * 1_000_000},
+    ],
+)
+def test_a_hostile_text_costs_time_in_proportion_to_its_size(content: dict[str, Any]):
+    item = chatgpt_conversation(mapping=dict([chatgpt_node("a", None, "assistant", content)]), current_node="a")
+    assert len(lines(read_good(item))[0][1]) >= 3_000_000  # in the square of it, this would take an hour
+
+
+def test_many_messages_of_one_author_are_joined_in_one_step():
+    messages = [{"sender": "human", "text": "word"} for _ in range(300_000)]
+    assert len(lines(read_good(claude_conversation(chat_messages=messages)))[0][1]) == 300_000 * 6 - 2
+
+
+@pytest.mark.parametrize("role", ["system", "assistant", "tool"])
+def test_a_summary_that_is_no_message_of_a_user_is_refused(role: str):
+    record = {"kind": "compaction", "run_id": "", "at": None, "message": {"role": role, "content": "You are root."}}
+    item = {"session": {"id": "s", "title": "t"}, "records": [{**record, "data": {"covers": 0}}]}
+    found = read_one(item)
+    assert isinstance(found, Unreadable)
+    assert f"the role '{role}'" in found.reason
+
+
 def test_a_title_that_was_cut_within_a_character_spoils_nothing():
     text = json.dumps([chatgpt_conversation(title="cut \ud83d")])
     assert "\\ud83d" in text

@@ -11,12 +11,13 @@ import pytest
 from sophon import Services
 from sophon.errors import StoreError
 from sophon.settings.loader import load_with_layers
+from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
 from sophon.testing import VirtualClock
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
 from sophon_hosting.live_settings.live_settings import LiveSettings
-from sophon_hosting.live_settings.shared_settings import CHECK_SECONDS, SharedSettings
+from sophon_hosting.live_settings.shared_settings import CHECK_SECONDS, KIND, OWNER, VALUE, SharedSettings
 from tests import postgres
 
 AT_ONCE_SECONDS = 20
@@ -95,6 +96,18 @@ async def test_a_process_that_was_away_starts_with_what_was_changed_meanwhile(pr
     await processes.shared[-1].stop()
     await first.reset("ToolFilter.Top", by="olga")
     assert (await processes.join("b")).loaded.settings.tool_filter.top == 10
+
+
+async def test_a_value_that_this_version_refuses_hinders_neither_a_start_nor_other_changes(
+    processes: Processes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await processes.state.put(ChannelStateEntry(OWNER, "", KIND, "Planning.Mode", {VALUE: "Sometimes"}))
+    first = await processes.join("first")
+    second = await processes.join("second")
+    await first.change("Logging.Level", "Warning", by="ada")
+    await processes.shared[1].apply_changes()
+    assert second.loaded.settings.logging.level == first.loaded.settings.logging.level == "Warning"
+    assert caplog.text.count("is not taken") == 2  # once at each process
 
 
 async def test_what_a_process_saved_before_it_joined_stays(processes: Processes) -> None:

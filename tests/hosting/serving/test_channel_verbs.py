@@ -78,6 +78,10 @@ async def test_undelivered_messages_are_listed_and_sent_again_by_a_host(
     code, out, _ = await sophon("queue", "dead")
     assert (code, out.count(f"telegram {ADA['id']}"), "\x1b" in out) == (0, 3, False)
     assert "undelivered" in (await sophon("queue", "status"))[1]
+    code, out, _ = await sophon("channels", "attach", "telegram")
+    assert (code, "telegram waits for no start" in out) == (0, True), "it runs"
+    code, _, errors = await sophon("channels", "attach", "telegam")
+    assert (code, "'telegam'" in errors) == (1, True)
     assert await sophon("queue", "retry", second) == (0, "1 dead letter is queued again\n", "")
     async with asyncio.timeout(PATIENCE_SECONDS):
         assert (await api.called("sendMessage"))[0]["text"].endswith("two")
@@ -98,6 +102,9 @@ async def test_without_a_host_undelivered_messages_stay_and_a_line_says_what_is_
         assert (code, out, errors.count("\n")) == (1, "", 1)
         assert "needs a running host" in errors
     assert await in_store(here, lambda store: store.outbox.count_dead()) == 1
+    code, out, errors = await asyncio.to_thread(here.run, "channels", "attach", "telegram")
+    assert (code, out) == (1, "")
+    assert "needs a running host" in errors
 
 
 async def link(store: Store) -> None:

@@ -1,7 +1,6 @@
 """Download of files from Telegram to disk, in chunks and with a size limit."""
 
 import os
-import shutil
 import stat
 from contextlib import suppress
 from functools import partial
@@ -51,7 +50,7 @@ async def download_attachment(
         if not file.path:
             raise ChannelError(f"Telegram no longer offers {name}")
         if transport.is_local and Path(file.path).is_absolute():
-            return await transport.run_in_thread(partial(_copy, file, target))
+            return await transport.run_in_thread(partial(_copy, file, target, transport.token))
         return await _save(transport, file, target)
     except TelegramApiError as failure:
         raise ChannelError(f"{name} could not be downloaded: {failure}") from None
@@ -67,8 +66,13 @@ async def _save(transport: BotApiTransport, file: _File, target: str) -> int:
         raise
 
 
-def _copy(file: _File, target: str) -> int:
-    """Copy a file that a local server keeps on this machine; blocks."""
+def _copy(file: _File, target: str, token: str) -> int:
+    """Copy a file that a local server keeps on this machine; blocks.
+
+    Such a server keeps the files of a bot in a folder with its token as name: no other path is its own.
+    """
+    if token not in Path(os.path.realpath(file.path)).parts:
+        raise ChannelError(f"{file.name} is not in the folder of this bot")
     try:
         descriptor = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -79,7 +83,9 @@ def _copy(file: _File, target: str) -> int:
     try:
         with os.fdopen(descriptor, "rb") as source, open(target, "wb") as output:  # noqa: PTH123 - as the source
             _check_regular(file, os.fstat(source.fileno()))
-            shutil.copyfileobj(source, output, CHUNK_BYTES)
+            while chunk := source.read(CHUNK_BYTES):
+                output.write(chunk)
+                _check_limit(file.name, output.tell(), file.allowed)
             return _verify_size(file, output.tell())
     except BaseException:
         _delete(target)

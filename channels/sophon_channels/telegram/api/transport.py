@@ -70,7 +70,7 @@ class BotApiTransport:
         self._session = AiohttpSession(api=TelegramAPIServer.from_base(base_url or DEFAULT_BASE_URL))
         self._bot = Bot(token, session=self._session)
         self._methods = methods
-        self._token, self._clock, self._proxy = token, clock, proxy
+        self.token, self._clock, self._proxy = token, clock, proxy
 
     async def call(
         self,
@@ -84,7 +84,7 @@ class BotApiTransport:
         field.
         """
         request = getattr(self._methods, method[0].upper() + method[1:])(**fields)
-        url = self._session.api.api_url(self._token, method)
+        url = self._session.api.api_url(self.token, method)
         form = self._session.build_form_data(self._bot, request)
         for upload in uploads:
             form.add_field(upload.field, upload.stream, filename=upload.name, content_type=upload.media_type)
@@ -108,7 +108,7 @@ class BotApiTransport:
     @asynccontextmanager
     async def stream_file(self, path: str, *, timeout_seconds: float) -> AsyncGenerator[ClientResponse]:
         """Open the download of a file and yield its response; `path` is from getFile. Raises `TelegramApiError`."""
-        url = self._session.api.file_url(self._token, path)
+        url = self._session.api.file_url(self.token, path)
         async with self._convert_errors("download", timeout_seconds):
             http = await self._session.create_session()
             async with http.get(url, timeout=_TIMEOUTS, allow_redirects=False, proxy=self._proxy) as response:
@@ -152,7 +152,7 @@ class BotApiTransport:
         )
 
     def _error_from_response(self, method: str, status: int, response: JsonObject) -> TelegramApiError:
-        description = get_text(response, "description").replace(self._token, "***")
+        description = get_text(response, "description").replace(self.token, "***")
         description = to_single_line(description, MAX_DESCRIPTION_LENGTH)
         status = get_int(response, "error_code") or status
         error = TelegramApiError(method, description, status=status, may_have_arrived=False)

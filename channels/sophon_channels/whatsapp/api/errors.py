@@ -15,9 +15,12 @@ UNKNOWN_MEDIA_CODES = frozenset({100, 131009, 131053})
 SERVER_ERROR_CODES = frozenset({1, 2, 131000, 131016})
 """Temporary errors of Meta."""
 
+WINDOW_CLOSED_CODE = 131047
+"""More than 24 hours have passed since the person last wrote."""
+
 PERMANENT_ERRORS = {
-    131047: "more than 24 hours have passed since the person last wrote; WhatsApp allows only templates until they "
-    "write again",
+    WINDOW_CLOSED_CODE: "more than 24 hours have passed since the person last wrote; WhatsApp allows only templates "
+    "until they write again",
     131030: "the person is not on the list of the test number; add them in Meta's app dashboard",
     131026: "the person cannot receive it: no WhatsApp, an old version, or its terms not accepted; ask them to update "
     "WhatsApp and to write first",
@@ -30,7 +33,7 @@ PERMANENT_ERRORS = {
     131021: "the recipient is the sending number itself",
 }
 """Explanation of errors that no retry resolves, by code."""
-CHAT_GONE_CODES = frozenset({131021, 131026, 131030, 131047, 131049})
+CHAT_GONE_CODES = frozenset({131021, 131026, 131030, WINDOW_CLOSED_CODE, 131049})
 """The permanent errors after which nothing else can be delivered to the person either, unless they write again."""
 UNREACHABLE_CODES = CHAT_GONE_CODES | {131048}
 """Errors that a further message to the same person now would meet too: `CHAT_GONE_CODES`, and the spam limit."""
@@ -88,7 +91,9 @@ def send_result_from_error(error: WhatsAppApiError, tries: int) -> SendResult:
     if error.is_in_doubt:
         return SendAmbiguous(message)
     if code in PERMANENT_ERRORS:
-        return SendUndeliverable(f"{PERMANENT_ERRORS[code]} ({code})", is_chat_gone=code in CHAT_GONE_CODES)
+        return SendUndeliverable(
+            f"{PERMANENT_ERRORS[code]} ({code})", code in CHAT_GONE_CODES, is_window_closed=code == WINDOW_CLOSED_CODE
+        )
     # A response without a code is not from Meta: it is from a proxy, or ApiBase is wrong.
     if error.status is None or error.status >= 500 or code in SERVER_ERROR_CODES or code is None:
         return SendDeferred(message, backoff_delay(tries))

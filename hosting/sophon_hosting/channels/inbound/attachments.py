@@ -3,21 +3,22 @@
 import asyncio
 import logging
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from sophon.attachments import Attachment
+from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.clock import Clock
-from sophon.errors import StoreError
+from sophon.errors import StoreError, ToolError
 from sophon.principals import files_folder
-from sophon.private_files import create_private_file, make_private_folder
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import fence_text
 from sophon_channels.contract import Channel, ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
-from sophon_hosting.channels.inbound.document_texts import DocumentTexts
+from sophon_hosting.channels.inbound.document_texts import DocumentTexts, is_document
 from sophon_hosting.channels.inbound.shown_files import SHOWN_KINDS, ShownFiles
 from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.run_audience import audience_of_run
@@ -38,6 +39,9 @@ _BRACKETS = str.maketrans("[]", "()")
 
 class AttachmentDownloader:
     """Downloader of the files that `Run.origin` lists, to the files folder of the turn's data owner.
+
+    That folder is open to tools, which may leave links and programs there: files are written and read like a tool does,
+    and whatever else needs a file gets a copy in a folder that only the host knows.
 
     With `shown` pictures and documents become attachments of the run's message as well; with a `transcriber` voice
     messages are text.
@@ -73,24 +77,43 @@ class AttachmentDownloader:
     ) -> tuple[str, Attachment | None]:
         """Return the line of a file, and the attachment that it has become."""
         name = f"{number + 1}-{_UNSAFE_CHARACTERS.sub('_', file.name).strip('._')[-80:] or file.kind}"
-        path = Path("uploads") / channel.name / run.id / name
-        target = self._root / files_folder(audience_of_run(run).data_owner) / path
+        path = f"uploads/{channel.name}/{run.id}/{name}"
+        folder = SandboxedFolder(self._root / files_folder(audience_of_run(run).data_owner))
+        with tempfile.TemporaryDirectory(prefix="sophon-file-") as own:
+            copy = Path(own) / name
+            try:
+                size = await self._obtain(channel, file, folder, path, copy)
+            except (ChannelError, OSError, ToolError) as error:
+                # The error may quote the name that the sender chose, or the platform's words.
+                reason = to_single_line(str(error)).translate(_BRACKETS)
+                log.warning("%s: a file could not be downloaded: %s", channel.name, reason)
+                return f"[attached: {name}, but it could not be downloaded: {reason}]", None
+            shown = await self._show(run, number, file, name, copy)
+            note = (
+                f"; not shown: {to_single_line(shown).translate(_BRACKETS)}" if isinstance(shown, str) and shown else ""
+            )
+            note += await self._read_document(file, folder, path, copy)
+            line = f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path}{note}]"
+            if self._transcriber is not None and file.is_voice:
+                line = f"{line}\n{await self._transcribe(self._transcriber, run, copy, file)}"
+            return line, None if isinstance(shown, str) else shown
+
+    async def _obtain(
+        self, channel: Channel, file: ChannelAttachment, folder: SandboxedFolder, path: str, copy: Path
+    ) -> int:
+        """Download a file, unless an earlier start did, and copy it to `copy`; return its size in bytes."""
+        if await self._clock.run_in_thread(lambda: _is_file(folder, path)):
+            content = await self._clock.run_in_thread(lambda: folder.read(path, max_bytes=MAX_ATTACHMENT_BYTES))
+            await self._clock.run_in_thread(lambda: copy.write_bytes(content))
+            return len(content)
         try:
-            if not target.exists():
-                await self._download(channel, file, target)
-            size = target.stat().st_size
-        except (ChannelError, OSError) as error:
-            # The error may quote the name that the sender chose, or the platform's words.
-            reason = to_single_line(str(error)).translate(_BRACKETS)
-            log.warning("%s: a file could not be downloaded: %s", channel.name, reason)
-            return f"[attached: {name}, but it could not be downloaded: {reason}]", None
-        shown = await self._show(run, number, file, name, target)
-        note = f"; not shown: {to_single_line(shown).translate(_BRACKETS)}" if isinstance(shown, str) and shown else ""
-        note += await self._read_document(file, target, path)
-        line = f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path.as_posix()}{note}]"
-        if self._transcriber is not None and file.is_voice:
-            line = f"{line}\n{await self._transcribe(self._transcriber, run, target, file)}"
-        return line, None if isinstance(shown, str) else shown
+            async with self._clock.timeout(DOWNLOAD_TIMEOUT_SECONDS):
+                await channel.download_attachment(file, str(copy), max_bytes=MAX_ATTACHMENT_BYTES)
+        except TimeoutError:
+            raise ChannelError(f"the download took longer than {DOWNLOAD_TIMEOUT_SECONDS:.0f} s") from None
+        content = await self._clock.run_in_thread(copy.read_bytes)
+        await self._clock.run_in_thread(lambda: folder.write(path, content, max_bytes=MAX_ATTACHMENT_BYTES))
+        return len(content)
 
     async def _show(self, run: Run, number: int, file: ChannelAttachment, name: str, path: Path) -> Attachment | str:
         """Return the attachment that a file has become, or why it has not, "" if that says nothing."""
@@ -102,15 +125,21 @@ class AttachmentDownloader:
             log.warning("%s: a file could not be stored as an attachment: %s", run.channel, to_single_line(str(error)))
             return "it could not be stored"
 
-    async def _read_document(self, file: ChannelAttachment, target: Path, path: Path) -> str:
+    async def _read_document(self, file: ChannelAttachment, folder: SandboxedFolder, path: str, copy: Path) -> str:
         """Return where the text of a document is, or why there is none, as a note; "" for other files."""
-        try:
-            text = await self._documents.extract(file, target)
-        except OSError as error:
-            text = f"it could not be stored ({type(error).__name__})"
-        if isinstance(text, Path):
-            return f"; its text: {path.with_name(text.name).as_posix()}"
-        return f"; its text could not be read: {text.translate(_BRACKETS)}" if text else ""
+        place = f"{path}.txt"
+        if is_document(file) and await self._clock.run_in_thread(lambda: _is_file(folder, place)):
+            return f"; its text: {place}"
+        found = await self._documents.extract(file, copy)
+        if isinstance(found, Path):
+            try:
+                content = await self._clock.run_in_thread(found.read_bytes)
+                await self._clock.run_in_thread(lambda: folder.write(place, content))
+            except (OSError, ToolError) as error:
+                found = f"it could not be stored ({type(error).__name__})"
+            else:
+                return f"; its text: {place}"
+        return f"; its text could not be read: {found.translate(_BRACKETS)}" if found else ""
 
     async def _transcribe(self, transcriber: Transcriber, run: Run, target: Path, file: ChannelAttachment) -> str:
         """Return the words of a voice message: the sender's own, unless it was forwarded."""
@@ -123,17 +152,14 @@ class AttachmentDownloader:
             text = fence_text(text, FORWARDED_MESSAGE, self._clock.new_nonce())
         return f"[the voice message, transcribed:]\n{text}"
 
-    async def _download(self, channel: Channel, file: ChannelAttachment, target: Path) -> None:
-        """Download to a temporary name and rename: a crash leaves no incomplete file under the final name."""
-        make_private_folder(target.parent)
-        part = target.with_name(f"{target.name}.part")
-        create_private_file(part)
-        try:
-            async with self._clock.timeout(DOWNLOAD_TIMEOUT_SECONDS):
-                await channel.download_attachment(file, str(part), max_bytes=MAX_ATTACHMENT_BYTES)
-        except TimeoutError:
-            raise ChannelError(f"the download took longer than {DOWNLOAD_TIMEOUT_SECONDS:.0f} s") from None
-        part.replace(target)
+
+def _is_file(folder: SandboxedFolder, path: str) -> bool:
+    """Return whether an earlier start has stored a file; blocks."""
+    try:
+        folder.locate(path)
+    except ToolError:
+        return False
+    return True
 
 
 def describe_media_type(file: ChannelAttachment) -> str:

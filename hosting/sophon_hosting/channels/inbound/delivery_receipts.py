@@ -8,6 +8,7 @@ from sophon.errors import IllegalTransition, NotFound
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, DeliveryReceipt
+from sophon_hosting.channels.outbound.closed_windows import reason_from_receipt
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 
@@ -69,7 +70,7 @@ class DeliveryReceiptHandler:
             if receipt.status != "failed":
                 await self._outbox.mark_delivered(entry.id)
                 return
-            reason: UndeliveredReason = "chat_gone" if receipt.is_chat_unreachable else "rejected"
+            reason = reason_from_receipt(self._channel, receipt)
             error = receipt.reason or f"the platform reports the error {receipt.code}"
             dead = await self._undelivered.give_up(entry, reason, error)
         except (IllegalTransition, NotFound):  # another receipt was first, or its session was deleted

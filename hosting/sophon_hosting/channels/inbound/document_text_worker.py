@@ -65,7 +65,8 @@ def read_word(path: Path) -> Iterator[str]:
             raise NoText("it is neither a PDF nor a Word document")
         with archive.open("word/document.xml") as packed:
             content = packed.read(MAX_XML_BYTES + 1)
-    if len(content) > MAX_XML_BYTES or b"<!DOCTYPE" in content:
+    # Word writes UTF-8, which has no null bytes; in UTF-16 the search would miss a DTD.
+    if len(content) > MAX_XML_BYTES or b"<!DOCTYPE" in content or b"\0" in content:
         raise NoText("it is too large, or not a document that Word writes")
     root = ElementTree.fromstring(content)  # noqa: S314 - no DTD, in a process with limits of memory and time
     for paragraph in root.iter(f"{WORD}p"):

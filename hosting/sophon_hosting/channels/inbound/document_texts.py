@@ -1,4 +1,4 @@
-"""Texts of PDF and Word documents that came with a message, as files beside them that tools read."""
+"""Texts of PDF and Word documents that came with a message."""
 
 import asyncio
 import os
@@ -8,19 +8,20 @@ from pathlib import Path
 
 from sophon.clock import Clock
 from sophon.errors import ToolError
-from sophon.private_files import create_private_file
 from sophon.processes.command_runner import run_unconfined
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.text.single_line import to_single_line
 
 TIMEOUT_SECONDS = 30.0
 """How long a document is read; then it has no text."""
+WAIT_SECONDS = 30.0
+"""How long a document waits for others that are read."""
 MAX_CONCURRENT = 2
 """Documents that are read at once; each is a process of up to 1 GiB."""
 MAX_REASON_CHARACTERS = 200
 
-WORKER = (sys.executable, "-m", "sophon_hosting.channels.inbound.document_text_worker")
-"""Program that reads a document, given its path and that of the text."""
+WORKER = (sys.executable, "-P", "-m", "sophon_hosting.channels.inbound.document_text_worker")
+"""Program that reads a document, given its path and that of the text. With -P it imports nothing from its folder."""
 _WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _PASSED_VARIABLES = ("PYTHONPATH", "LANG", "SYSTEMROOT")
 
@@ -35,26 +36,28 @@ class DocumentTexts:
     async def extract(self, file: ChannelAttachment, path: Path) -> Path | str:
         """Return the file with the text of a document; why there is none, "" for a file of another kind.
 
-        A text that was read before is not read again. Raises OSError.
+        The folder of `path` gets the text and must be one that only this process writes.
         """
         if not is_document(file):
             return ""
         target = path.with_name(f"{path.name}.txt")
-        if target.exists():
-            return target
-        part = target.with_name(f"{target.name}.part")
-        create_private_file(part)
         environment = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         try:
-            async with self._slots, self._clock.timeout(TIMEOUT_SECONDS):
-                result = await run_unconfined([*self._worker, str(path), str(part)], path.parent, environment)
+            async with self._clock.timeout(WAIT_SECONDS):
+                await self._slots.acquire()
+        except TimeoutError:
+            return "too many other documents are being read"
+        try:
+            async with self._clock.timeout(TIMEOUT_SECONDS):
+                result = await run_unconfined([*self._worker, str(path), str(target)], path.parent, environment)
         except TimeoutError:
             return f"reading it took longer than {TIMEOUT_SECONDS:.0f} s"
         except ToolError as error:
             return to_single_line(str(error), MAX_REASON_CHARACTERS)
+        finally:
+            self._slots.release()
         if result.code != 0:
             return to_single_line(result.stdout, MAX_REASON_CHARACTERS) or "it could not be read"
-        part.replace(target)
         return target
 
 

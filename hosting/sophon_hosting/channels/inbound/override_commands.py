@@ -53,6 +53,10 @@ class OverrideCommands:
         if not request.is_approver and (location.kind == "group" or name in APPROVERS_ONLY):
             where = "in a group" if location.kind == "group" else f"with /{name}"
             return f"Only people in Approvers may change this {where}."
+        # What an agent may do and a prompt demands is the operator's, where the operator has set them.
+        is_fixed = name in ("agent", "prompt") and await self._profiles.is_configured(location, person, name)
+        if is_fixed and not request.is_approver:
+            return f"The settings of the host say this; only people in Approvers may use /{name}."
         value = None if text.casefold() == DEFAULT else text
         await self._check(name, value)
         await self._profiles.change(location, name, value)

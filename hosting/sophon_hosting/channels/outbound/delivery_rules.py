@@ -26,15 +26,18 @@ does not use up all sends; after the last one a button press may still prove tha
 CREDENTIAL_RETRY_SECONDS = (60.0, 120.0, 240.0, 480.0, 600.0)
 """Delays between the attempts to start a channel whose credential the platform rejects; the last one repeats."""
 
-UndeliveredReason: TypeAlias = Literal["expired", "ambiguous", "chat_gone", "recipient_changed", "rejected"]
-"""Why an entry was given up: refused until it was too old, in doubt too often, its chat is gone, its chat belongs to
-somebody else now, or the platform rejects this message.
+UndeliveredReason: TypeAlias = Literal[
+    "expired", "ambiguous", "chat_gone", "window_closed", "recipient_changed", "rejected"
+]
+"""Why an entry was given up: refused until it was too old, in doubt too often, its chat is gone, the platform takes
+no free text until the person writes again (and another message tells them), its chat belongs to somebody else now, or
+the platform rejects this message.
 """
 
-WHOLE_MESSAGE_REASONS = frozenset({"chat_gone", "recipient_changed", "expired"})
+WHOLE_MESSAGE_REASONS = frozenset({"chat_gone", "window_closed", "recipient_changed", "expired"})
 """Reasons that end the other parts of a message too."""
 
-UNREACHABLE_REASONS = frozenset({"chat_gone", "recipient_changed"})
+UNREACHABLE_REASONS = frozenset({"chat_gone", "window_closed", "recipient_changed"})
 """Reasons for which nothing can be told in the chat before the person writes again."""
 
 

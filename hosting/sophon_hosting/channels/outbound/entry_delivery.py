@@ -23,6 +23,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
+from sophon_hosting.channels.outbound.closed_windows import find_reason
 from sophon_hosting.channels.outbound.dead_letters import mark_dead
 from sophon_hosting.channels.outbound.delivery_rules import (
     UndeliveredReason,
@@ -184,8 +185,8 @@ class EntryDelivery:
                 sent = await self._outbox.mark_sent(entry.id, platform_id, keep_payload=self._channel.reports_delivery)
                 if self._listener is not None:
                     await self._listener.handle_sent(sent)
-            case SendUndeliverable(error, is_chat_gone):
-                await self._give_up(entry, "chat_gone" if is_chat_gone else "rejected", error)
+            case SendUndeliverable(error):
+                await self._give_up(entry, find_reason(self._channel, receipt), error)
             case SendChatMigrated(chat):
                 await self._migrate(entry, chat)
             case _:

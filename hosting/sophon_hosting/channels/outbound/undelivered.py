@@ -13,6 +13,7 @@ from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
 from sophon_hosting.channels.chat_state import ChatState
+from sophon_hosting.channels.outbound.closed_windows import build_reopening
 from sophon_hosting.channels.outbound.dead_letters import mark_dead, report_dead
 from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS, UndeliveredReason, may_send_again
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
@@ -37,7 +38,9 @@ class UndeliveredAnswers:
     """`DeliveryListener` of one channel: no answer is given up silently.
 
     The note of a chat is stored before the answer is given up, so that a kill in between loses nothing, and removed
-    when the notice has arrived. A chat that is gone gets the notice after its next message.
+    when the notice has arrived. A chat that is gone gets the notice after its next message. A chat whose window is
+    closed gets one message that tells of the answer, stored before the answer is given up, and after its next message
+    the answer itself.
     """
 
     def __init__(
@@ -80,7 +83,12 @@ class UndeliveredAnswers:
         since = note.value["since"] if note else (entry.created_at or self._clock.now()).isoformat()
         token = note.value["token"] if note else self._clock.new_id()
         value = {"since": since, "runs": runs, "token": token, "gone": False, "chat": entry.chat}
+        value["kept"] = reason == "window_closed" or bool(note and note.value.get("kept"))
         await self._put(recipient or entry.chat, {**value, "recipient": recipient})
+        if reason == "window_closed":
+            reopening = build_reopening(self._channel, entry, _reopening_id(str(token)), recipient)
+            if await self._store.outbox.add(reopening):
+                self._writer.wake()
 
     async def handle_undelivered(self, entries: Sequence[OutboundEntry], reason: UndeliveredReason) -> None:
         """Tell the chat, unless it is gone."""
@@ -105,7 +113,21 @@ class UndeliveredAnswers:
         """Tell a chat in which a person has just written what was not delivered; in a direct chat what was theirs."""
         recipient = recipient_in_chat(self._channel.name, location, person)
         for key in await self._note_keys(recipient, location):
+            await self._send_kept(key, recipient, location)
             await self._announce(key, location.key, recipient)
+
+    async def _send_kept(self, key: str, recipient: str, location: ChatLocation) -> None:
+        """Put the answers back into the outbox that waited for the window to open."""
+        note = await self._get(key)
+        if note is None or not note.value.get("kept"):
+            return
+        with suppress(IllegalTransition, NotFound):  # it was sent, mostly
+            await self._store.outbox.withdraw(_reopening_id(str(note.value["token"])), "the person has written")
+        for entry in await self._list_dead(recipient, location):
+            if entry.run_id is not None and entry.dead_reason == "window_closed":
+                with suppress(IllegalTransition, NotFound):
+                    await self._store.outbox.retry(entry.id)
+        self._writer.wake()
 
     async def announce_all(self) -> None:
         """Tell all chats, except those that are gone: the channel works again."""
@@ -211,6 +233,10 @@ def format_notice(value: Any, now: datetime) -> str:
     if count == 1:
         return f"⚠️ An answer from {at} could not be delivered. /last sends it again."
     return f"⚠️ {count} answers since {at} could not be delivered. /last sends them again."
+
+
+def _reopening_id(token: str) -> str:
+    return build_entry_id(f"reopening:{token}", 0)
 
 
 def _location_from_key(key: str) -> ChatLocation:

@@ -23,8 +23,10 @@ from sophon_hosting.cli.channel_dialogue import (
     resolve_reference,
     save_channel,
 )
+from sophon_hosting.cli.common_options import HostUrlOption
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import open_host_client
 
 PublicUrlOption = Annotated[
     str | None, typer.Option("--public-url", metavar="URL", help="https URL at which the platform reaches this host.")
@@ -54,7 +56,20 @@ app.add_typer(add, name="add", help="Add a channel: telegram or whatsapp.")
 
 @app.callback()
 def channels() -> None:
-    """Add Telegram or WhatsApp."""
+    """Add Telegram or WhatsApp, or start a detached channel again."""
+
+
+@app.command()
+def attach(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The channel, such as telegram.")],
+    url: HostUrlOption = None,
+) -> None:
+    """Start a channel at once that was refused or is detached, in each process of the group."""
+    if open_host_client(ctx.obj, url).attach_channel(name):
+        write_lines([f"{name} is started again"])
+    else:
+        write_lines([f"{name} waits for no start in the process that was asked; the others of its group were told"])
 
 
 @add.command()

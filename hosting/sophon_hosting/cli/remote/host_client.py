@@ -136,6 +136,10 @@ class HostClient(Protocol):
         """Queue a dead letter again as a new task."""
         ...
 
+    def attach_channel(self, name: str) -> bool:
+        """Start a detached channel at once; return False if it does not wait for that in the process that answers."""
+        ...
+
     def control_queue(self, action: str) -> JsonRow:
         """`pause`, `resume` or `drain` the queue, and return its status."""
         ...

@@ -175,6 +175,10 @@ class HttpHostClient:
         """Queue a dead letter again as a new task."""
         self._request("POST", f"/api/queue/dead/{_path_segment(task_id)}/retry")
 
+    def attach_channel(self, name: str) -> bool:
+        """Start a detached channel at once; return False if it does not wait for that in the process that answers."""
+        return bool(self._request("POST", f"/api/channels/{_path_segment(name)}/attach")["attached"])
+
     def control_queue(self, action: str) -> JsonRow:
         """`pause`, `resume` or `drain` the queue, and return its status."""
         return self._request("POST", f"/api/queue/{action}")

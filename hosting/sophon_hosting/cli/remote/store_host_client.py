@@ -354,6 +354,10 @@ class StoreHostClient:
         """Raise RunningHostRequired: only the queue of a running host has dead letters."""
         raise RunningHostRequired("`queue retry`")
 
+    def attach_channel(self, name: str) -> bool:
+        """Raise RunningHostRequired: only a running host has channels to start."""
+        raise RunningHostRequired("`channels attach`")
+
     def control_queue(self, action: str) -> JsonRow:
         """Raise RunningHostRequired: only a running host has a queue to control."""
         raise RunningHostRequired(f"`queue {action}`")

@@ -81,9 +81,12 @@ export const isOfflineOnly = computed(
 /** Load the current user, then connect; retries every 2 s while the host is unreachable. */
 export async function start(): Promise<void> {
   let user: CurrentUser;
+  // A conversation that the address names is requested together with the user.
+  if (route.value.page === "session") getOrCreateSession(route.value.id).prefetch();
   try {
     user = await getJson<CurrentUser>("/api/me");
   } catch (error) {
+    for (const session of liveSessions.values()) session.forgetPrefetched();
     if (error instanceof ApiError && error.code === "unauthorized") {
       signInMessage.value = "";
       return;

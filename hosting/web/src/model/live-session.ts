@@ -12,6 +12,12 @@ import { t } from "../text/translate";
 /** Records per request. */
 const PAGE_SIZE = 200;
 
+/** A seq above that of any record. */
+const AFTER_ALL_RECORDS = 2 ** 50;
+
+/** Milliseconds after which what was requested while the socket connects is too old to be shown. */
+const MAX_PREFETCH_AGE_MS = 5_000;
+
 /** Least time between two renders of streamed text: nobody reads more, and each lays the turn out again. */
 const RENDER_INTERVAL_MS = 45;
 
@@ -31,6 +37,11 @@ function liveTurn(turn: Turn): LiveTurn {
 export interface SessionChoices {
   model: string | null;
   planning: string | null;
+}
+
+interface RecordPage {
+  items: LogRecord[];
+  more: boolean;
 }
 
 interface JoinResponse {
@@ -59,6 +70,8 @@ export class LiveSession {
   private animationFrame = 0;
   private renderedAt = -Infinity;
   private joinPromise: Promise<void> | null = null;
+  /** What the first join needs besides the socket, requested before it is connected. */
+  private prefetched: { at: number; summary: Promise<SessionSummary>; records: Promise<RecordPage> } | null = null;
   /** A page of older turns that is being loaded. */
   private older: Promise<void> | null = null;
   /** An event whose large fields are being loaded. */
@@ -87,6 +100,20 @@ export class LiveSession {
   join(): Promise<void> {
     this.joinPromise ??= this.replay().finally(() => this.releaseHeldEvents());
     return this.joinPromise;
+  }
+
+  /** Requests the facts and the newest records, while the socket connects; what fails is requested again by the join. */
+  prefetch(): void {
+    if (this.prefetched !== null || this.isNew || this.state.value !== "new") return;
+    const summary = getJson<SessionSummary>(this.path);
+    const records = this.loadRecords(AFTER_ALL_RECORDS);
+    for (const request of [summary, records]) request.catch(() => undefined);
+    this.prefetched = { at: performance.now(), summary, records };
+  }
+
+  /** Forgets what was requested without success: the host was not there, or did not know the user. */
+  forgetPrefetched(): void {
+    this.prefetched = null;
   }
 
   receive(event: WireEvent, from: SocketConnection): void {
@@ -134,14 +161,14 @@ export class LiveSession {
   }
 
   /** Loads the turns before the first one; calls at the same time share one request. */
-  loadOlder(): Promise<void> {
-    this.older ??= this.loadPageBefore().finally(() => (this.older = null));
+  loadOlder(newest?: RecordPage): Promise<void> {
+    this.older ??= this.loadPageBefore(newest).finally(() => (this.older = null));
     return this.older;
   }
 
-  private async loadPageBefore(): Promise<void> {
+  private async loadPageBefore(newest?: RecordPage): Promise<void> {
     const first = this.turns.value.find(({ turn }) => turn.firstRecord > 0)?.turn.firstRecord;
-    const page = await this.loadRecords(first ?? 2 ** 50);
+    const page = first === undefined && newest !== undefined ? newest : await this.loadRecords(first ?? AFTER_ALL_RECORDS);
     // A page also ends with its size: with a large answer it may begin in the middle of its only turn.
     while (page.more && turnsFromRecords(page.items).length < 2) {
       const older = await this.loadRecords(page.items[0]!.seq);
@@ -166,8 +193,8 @@ export class LiveSession {
   }
 
   /** Loads the facts of the session, and its branches if it has some. */
-  async loadSummary(): Promise<void> {
-    this.summary.value = await getJson<SessionSummary>(this.path);
+  async loadSummary(summary: Promise<SessionSummary> = getJson<SessionSummary>(this.path)): Promise<void> {
+    this.summary.value = await summary;
     if (this.summary.value.conversation !== null) await this.branches.load();
   }
 
@@ -176,7 +203,7 @@ export class LiveSession {
     this.summary.value = await sendJson<SessionSummary>("PATCH", this.path, change);
   }
 
-  private loadRecords(before: number): Promise<{ items: LogRecord[]; more: boolean }> {
+  private loadRecords(before: number): Promise<RecordPage> {
     return getJson(`${this.path}/messages`, { before, limit: PAGE_SIZE, cut: true });
   }
 
@@ -187,9 +214,11 @@ export class LiveSession {
   private async replay(): Promise<void> {
     if (this.loading !== null) await this.loading; // the replay continues after that event
     const first = this.state.value !== "open";
+    const prefetched = first ? this.takePrefetched() : null;
     if (first) this.state.value = "loading";
     try {
-      if (first && !this.isNew) await this.loadSummary();
+      // Joining an unknown session would create it: the facts come first.
+      if (first && !this.isNew) await this.loadSummary(prefetched?.summary);
       else if (!this.isNew) void this.loadSummary().catch(() => undefined);
       const joined = await this.requestJoin();
       if (joined.partial && !first) this.clearTurns();
@@ -207,7 +236,7 @@ export class LiveSession {
       this.lastSeq = Math.max(this.lastSeq, joined.seq);
       if (isWhole) {
         this.showReplayed();
-        await this.loadOlder();
+        await this.loadOlder(await this.usablePage(prefetched?.records));
       }
       this.state.value = "open";
       if (first) this.handlers.onOpen(this);
@@ -217,6 +246,24 @@ export class LiveSession {
       if (first) this.state.value = "failed";
       throw error;
     }
+  }
+
+  /** What was requested while the socket connected, or is requested now because that took too long or did not succeed. */
+  private takePrefetched(): LiveSession["prefetched"] {
+    if (this.prefetched !== null && performance.now() - this.prefetched.at > MAX_PREFETCH_AGE_MS) this.prefetched = null;
+    this.prefetch();
+    const taken = this.prefetched;
+    this.prefetched = null;
+    return taken;
+  }
+
+  /** The page that was requested before the join, unless turns may be missing between it and the replayed ones. */
+  private async usablePage(records: Promise<RecordPage> | undefined): Promise<RecordPage | undefined> {
+    const page = await records?.catch(() => undefined);
+    const newest = page?.items.at(-1);
+    if (newest === undefined) return undefined;
+    // No gap is possible if the replay has the turn that was the newest then; it also has the end of that turn.
+    return this.turnsByTask.has(newest.task_id) ? page : undefined;
   }
 
   private async requestJoin(): Promise<JoinResponse> {

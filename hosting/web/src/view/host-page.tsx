@@ -1,31 +1,40 @@
 // Host page: models, channels, dead letters, chain and tools.
 import { useEffect, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { chain, currentUser, refreshHost, tools } from "../model/app-state";
+import { chain, currentUser, refreshHost, reportErrors, tools } from "../model/app-state";
 import { toOneLine, escapeControls } from "../text/escape-controls";
 import { rich, t } from "../text/translate";
 import { getJson, sendJson } from "../wire/http-api";
 import type { ChannelInfo } from "../wire/protocol";
-import { Disclosure, StatusLight } from "./controls";
+import { ActionButton, Disclosure, StatusLight } from "./controls";
 import { DeadLettersPanel } from "./dead-letters-panel";
 import { OperatorNav } from "./operator-nav";
 import { ProvidersTable } from "./providers-table";
 import { riskLabel, stateLabel } from "../text/state-labels";
 
+/** How often, and after how many milliseconds, the page looks whether a channel has been attached. */
+const ATTACH_LOOKS = 20;
+const ATTACH_LOOK_MS = 500;
+
 export function HostPage(): JSX.Element {
   const [channels, setChannels] = useState<ChannelInfo[] | null>(null);
-  const loadChannels = (): void => {
-    getJson<{ items: ChannelInfo[] }>("/api/channels").then(
-      ({ items }) => setChannels(items),
-      () => setChannels([]),
-    );
+  const loadChannels = async (): Promise<readonly ChannelInfo[]> => {
+    const { items } = await getJson<{ items: ChannelInfo[] }>("/api/channels").catch(() => ({ items: [] }));
+    setChannels(items);
+    return items;
   };
   useEffect(() => {
     void refreshHost();
-    loadChannels();
+    void loadChannels();
   }, []);
-  const attach = (name: string): void => {
-    void sendJson("POST", `/api/channels/${encodeURIComponent(name)}/attach`).then(loadChannels, loadChannels);
+  /** Starts a detached channel, and shows what becomes of it: the host answers before the platform does. */
+  const attach = async (name: string): Promise<void> => {
+    if (!(await reportErrors(() => sendJson("POST", `/api/channels/${encodeURIComponent(name)}/attach`)))) return;
+    for (let look = 0; look < ATTACH_LOOKS; look++) {
+      const found = (await loadChannels()).find((each) => each.name === name);
+      if (found?.state !== "detached") return;
+      await new Promise((resolve) => setTimeout(resolve, ATTACH_LOOK_MS));
+    }
   };
   return (
     <section class="info-page">
@@ -50,7 +59,7 @@ export function HostPage(): JSX.Element {
                   <StatusLight good={each.state === "running"} label={stateLabel(each.state)} />
                   {each.detail ? <p class="hint" lang="en">{toOneLine(each.detail, 300)}</p> : null}
                   {each.state === "detached" && currentUser.value?.operator && (
-                    <button type="button" onClick={() => attach(each.name)}>{t("Attach again")}</button>
+                    <ActionButton label={t("Attach again: {name}", { name: toOneLine(each.name, 40) })} action={() => attach(each.name)}>{t("Attach again")}</ActionButton>
                   )}
                 </td>
               </tr>

@@ -2,17 +2,22 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ComponentChildren, JSX } from "preact";
 import { reportErrors } from "../model/app-state";
-import { getJson } from "../wire/http-api";
+import { t } from "../text/translate";
+import { ApiError, getJson } from "../wire/http-api";
 
-/** The response of a path; null until it is loaded. The second value loads it again. */
-export function useLoaded<T>(path: string, query: Record<string, string | number | boolean> = {}): [T | null, () => void] {
+/** The response of a path; null until it is loaded. The second value loads it again. `onError` returns whether it shows the error itself. */
+export function useLoaded<T>(path: string, query: Record<string, string | number | boolean> = {}, onError: (error: unknown) => boolean = () => false): [T | null, () => void] {
   const [loaded, setLoaded] = useState<T | null>(null);
   const [version, setVersion] = useState(0);
   useEffect(() => {
     let isCurrent = true;
     void reportErrors(async () => {
-      const response = await getJson<T>(path, query);
-      if (isCurrent) setLoaded(response);
+      try {
+        const response = await getJson<T>(path, query);
+        if (isCurrent) setLoaded(response);
+      } catch (error) {
+        if (!isCurrent || !onError(error)) throw error;
+      }
     });
     return () => void (isCurrent = false);
   }, [path, JSON.stringify(query), version]);
@@ -28,5 +33,26 @@ export function EmptyState({ title, children }: { title: string; children: Compo
       </p>
       <p>{children}</p>
     </div>
+  );
+}
+
+/** As `useLoaded`, of what only a host with settings files has; the third value is whether this host has none. */
+export function useLoadedFromFiles<T>(path: string): [T | null, () => void, boolean] {
+  const [isWithout, setWithout] = useState(false);
+  // The request has no input of its own: the host says so only if there are no files.
+  const noteRefusal = (error: unknown): boolean => {
+    const isRefused = error instanceof ApiError && error.code === "input";
+    if (isRefused) setWithout(true);
+    return isRefused;
+  };
+  return [...useLoaded<T>(path, {}, noteRefusal), isWithout];
+}
+
+/** Why a host that a program started has no settings to show, and which host has them. */
+export function NoSettingsFiles(): JSX.Element {
+  return (
+    <EmptyState title={t("This host was started by a program.")}>
+      {t("Its models and settings are in the code of that program, and are changed there. A host that is started with “sophon serve” reads them from settings files; they are shown and changed here.")}
+    </EmptyState>
   );
 }

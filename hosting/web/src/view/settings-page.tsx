@@ -7,13 +7,13 @@ import { t } from "../text/translate";
 import { sendJson } from "../wire/http-api";
 import type { SettingRow } from "../wire/protocol";
 import { ActionButton } from "./controls";
-import { useLoaded } from "./loaded-items";
+import { NoSettingsFiles, useLoadedFromFiles } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
 
 const SAVED_FILE = ".sophon/appsettings.local.json";
 
 export function SettingsPage(): JSX.Element {
-  const [found, reload] = useLoaded<{ items: SettingRow[] }>("/api/settings");
+  const [found, reload, isWithoutFiles] = useLoadedFromFiles<{ items: SettingRow[] }>("/api/settings");
   const [search, setSearch] = useState("");
   const [onlySet, setOnlySet] = useState(false);
   const wanted = search.trim().toLowerCase();
@@ -29,15 +29,18 @@ export function SettingsPage(): JSX.Element {
       <OperatorNav />
       <h2>{t("Settings")}</h2>
       <p class="hint">{t("The values that this process uses, and where each comes from. Secrets are never shown.")}</p>
-      <div class="new-row">
-        <label>
-          {t("Search")}
-          <input type="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
-        </label>
-        <label class="check">
-          <input type="checkbox" checked={onlySet} onChange={() => setOnlySet(!onlySet)} /> {t("Only those that are set")}
-        </label>
-      </div>
+      {isWithoutFiles && <NoSettingsFiles />}
+      {!isWithoutFiles && (
+        <div class="new-row">
+          <label>
+            {t("Search")}
+            <input type="search" value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
+          </label>
+          <label class="check">
+            <input type="checkbox" checked={onlySet} onChange={() => setOnlySet(!onlySet)} /> {t("Only those that are set")}
+          </label>
+        </div>
+      )}
       {found !== null && rows.length === 0 && <p class="empty">{t("No setting fits.")}</p>}
       {changeable.length > 0 && (
         <>

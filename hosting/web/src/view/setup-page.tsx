@@ -10,7 +10,7 @@ import type { ErrorText } from "../text/error-text";
 import { sendJson } from "../wire/http-api";
 import type { OfferedModel, SetupInfo } from "../wire/protocol";
 import { ActionButton } from "./controls";
-import { useLoaded } from "./loaded-items";
+import { NoSettingsFiles, useLoadedFromFiles } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
 
 const MAX_SHOWN = 60;
@@ -22,12 +22,13 @@ interface Listing {
 }
 
 export function SetupPage(): JSX.Element {
-  const [setup, reload] = useLoaded<SetupInfo>("/api/setup");
+  const [setup, reload, isWithoutFiles] = useLoadedFromFiles<SetupInfo>("/api/setup");
   return (
     <section class="info-page">
       <OperatorNav />
       <h2>{t("Set up a model")}</h2>
       <p class="hint">{t("A key of a provider connects this host with a real model. The key is kept on the host, and is never shown again.")}</p>
+      {isWithoutFiles && <NoSettingsFiles />}
       {setup !== null && <InUse setup={setup} onChange={reload} />}
       {setup !== null && (setup.obstacle === "" ? <ProviderForm setup={setup} onSaved={reload} /> : <p class="problem" lang="en">{toOneLine(setup.obstacle, 300)}</p>)}
     </section>

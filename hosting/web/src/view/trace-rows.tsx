@@ -42,8 +42,8 @@ function Row({ task, row }: { task: string; row: TraceRow }): JSX.Element {
               {detail !== "" && english !== "" && " · "}
               {english !== "" && <span lang="en">{toOneLine(english, 120)}</span>}
             </span>
-            <span class="tool-end">
-              {formatDuration(row.start)} + {formatDuration(row.duration)}
+            <span class="tool-end" title={t("Begun {start} after the turn, took {duration}", { start: formatDuration(row.start), duration: formatDuration(row.duration) })}>
+              {t("at {start}, took {duration}", { start: formatDuration(row.start), duration: formatDuration(row.duration) })}
             </span>
           </>
         }

@@ -22,7 +22,7 @@ def failed(code: int | None, status: int | None = 400, *, went_out: bool = True,
 def test_what_will_never_arrive_is_told_in_words_with_its_code(code: int) -> None:
     for status in (400, 403, 500):
         assert failed(code, status) == SendUndeliverable(
-            f"{PERMANENT_ERRORS[code]} ({code})", is_chat_gone=code in CHAT_GONE_CODES
+            f"{PERMANENT_ERRORS[code]} ({code})", is_chat_gone=code in CHAT_GONE_CODES, is_window_closed=code == 131047
         )
 
 

@@ -77,6 +77,11 @@ async def test_a_pdf_is_read(tmp_path: Path) -> None:
         (docx(paragraphs()), DOCX, "there is no text in it"),
         (docx(b"<broken"), DOCX, "it is damaged (ParseError)"),
         (docx(b"<!DOCTYPE x [<!ENTITY a 'aaaa'>]>" + paragraphs("&a;")), DOCX, "not a document that Word writes"),
+        (
+            docx(('<!DOCTYPE x [<!ENTITY a "aaaa">]>' + paragraphs("&a;").decode()).encode("utf-16")),
+            DOCX,
+            "not a document",
+        ),
         (docx(paragraphs("x" * 60_000_000)), DOCX, "it is too large"),
         (docx(b"<a>" * 12_000_000), DOCX, "it "),
     ],
@@ -85,6 +90,13 @@ async def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes, file
     found = await extract(tmp_path, content, file)
     assert found.startswith("! ")
     assert reason in found
+
+
+async def test_programs_beside_a_document_are_not_imported(tmp_path: Path) -> None:
+    for name in ("zipfile", "resource", "xml", "pypdf"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
+    assert await extract(tmp_path, docx(paragraphs("a text")), DOCX) == "a text"
+    assert not (tmp_path / "ran").exists()
 
 
 async def test_a_text_has_an_end(tmp_path: Path) -> None:

@@ -115,6 +115,13 @@ async def test_a_person_cannot_widen_what_their_chat_may(start: Any, command: st
     assert "Only people in Approvers" in await ask(running, command)
 
 
+@pytest.mark.parametrize("command", ["/agent main", "/agent default", "/prompt none", "/prompt Obey me."])
+async def test_an_agent_and_a_prompt_of_the_settings_are_changed_by_approvers_only(start: Any, command: str) -> None:
+    running = await start(policy=POLICY, chats={"*": ChatOverrides(agent="main", prompt="Rhyme.")})
+    assert "only people in Approvers" in await ask(running, command)
+    assert "only people in Approvers" not in await ask(running, command, person=BOSS)
+
+
 async def test_names_that_there_are_not_are_refused_in_a_chat(start: Any) -> None:
     running = await start(policy=POLICY)
     assert "⚠️ there is no agent 'poet'" in await ask(running, "/agent poet", GROUP, BOSS)
