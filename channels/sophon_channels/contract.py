@@ -318,7 +318,7 @@ class OutboundMessage:
     the id of the message that it replies to. `file_path` is the absolute path of a file, without symbolic links, that
     is sent with the text as its caption. Its name is `file_name` (default: the name on disk), its media type
     `media_type`; a message with a file replaces nothing. `more_files` are sent with that file as one album, which
-    `AlbumChannel.group_files` has formed.
+    `AlbumChannel.group_files` has formed. `is_voice`: the file is speech, Opus in Ogg, to be shown as a voice message.
     """
 
     text: str
@@ -330,6 +330,7 @@ class OutboundMessage:
     file_name: str = ""
     media_type: str = ""
     more_files: tuple[FileReference, ...] = ()
+    is_voice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

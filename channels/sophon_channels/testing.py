@@ -120,6 +120,8 @@ class SyntheticChannel:
         if message.file_path:
             file = build_file_fields(message.file_path, message.file_name, message.media_type)
             payloads[:1] = [{**(payloads[0] if payloads else {"text": ""}), **file}]
+            if message.is_voice:
+                payloads[0]["is_voice"] = True
             if message.more_files:
                 more = [build_file_fields(each.path, each.name, each.media_type) for each in message.more_files]
                 payloads[0]["more_files"] = more

@@ -22,6 +22,7 @@ from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import ConfiguredChannel, create_channels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
 from sophon_hosting.client_api.login_throttle import FORGET_SECONDS, LoginThrottle
@@ -141,6 +142,7 @@ class HostServer:
             services,
             create_channels(services, environment) if channels is None else channels,
             create_transcriber(services.settings, environment, services.clock),
+            create_speech_synthesizer(services.settings, environment, services.clock),
         )
         register_schedule_tools(services)
         models = [model.info for provider in services.gateway.providers for model in provider.models]

@@ -14,6 +14,7 @@ from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.inbound.transcription import create_transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.fanout.factory import build_fanout
 from sophon_hosting.host import Host
@@ -51,6 +52,7 @@ class WorkerServer:
             services,
             create_channels(services, environment),
             create_transcriber(services.settings, environment, services.clock),
+            create_speech_synthesizer(services.settings, environment, services.clock),
         )
         register_schedule_tools(services)
         is_shared = has_several_users(services.settings) or bool(self.channels.channels)

@@ -1,11 +1,13 @@
 """What an operator does on the host page: resets a paused provider, and retries what was given up."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from playwright.async_api import expect
 
+from sophon_hosting.channels import lifecycle
 from tests.channels.telegram.bot_api import TOKEN, Answer, BotApi
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.web.driving import turn, write
@@ -92,6 +94,25 @@ async def test_an_undelivered_message_is_listed_and_sent_with_a_button(api: BotA
     await expect(page.get_by_text("It is queued again.")).to_be_visible()
     await expect(page.get_by_role("heading", name="Dead letters")).to_have_count(0)
     assert (await api.called("sendMessage", 3))[-1]["text"] == "You said: hello"
+
+
+async def test_a_detached_channel_is_attached_again_with_a_button(
+    api: BotApi, host: Any, look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lifecycle, "credential_delay", lambda rejections: 0.0 if rejections < 5 else 600.0)
+    api.script("getMe", *[Answer.error(401, "Unauthorized")] * 5)
+    served = await host(Channels={"Telegram": telegram(api)}, environment={"BOT": TOKEN})
+    async with asyncio.timeout(30):
+        while not served.site.host.list_detached_channels():
+            await asyncio.sleep(0)
+    page = await look(f"{served.url}/#/host")
+    await page.get_by_role("button", name="Attach again").click()
+    await api.called("getMe", 6)
+    await api.deliver(update(1, "hello"))
+    assert (await api.called("sendMessage"))[0]["text"] == "You said: hello"
+    await page.reload()
+    await expect(page.get_by_role("row", name="telegram").locator(".light")).to_have_text("running")
+    await expect(page.get_by_role("button", name="Attach again")).to_have_count(0)
 
 
 async def test_a_dead_letter_that_is_gone_meanwhile_is_told_and_no_longer_listed(

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 from playwright.async_api import Page, expect
 
-from tests.web.driving import turn, write
+from tests.web.driving import session_of, turn, write
 
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
 TABLE = (
@@ -190,3 +190,17 @@ async def test_what_few_need_is_loaded_when_it_is_needed(host, look) -> None:
     await expect(page.locator(".hljs-built_in")).to_be_visible()
     await expect(page.locator("math")).to_be_visible()
     assert {"temml", "highlighter"} <= set(loaded)
+
+
+async def test_a_conversation_of_the_address_is_requested_once_and_beside_the_connection(host, look) -> None:
+    served = await host()
+    page = await look(served.url)
+    await write(page, "say one")
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url.removeprefix(served.url).partition("?")[0]))
+    await page.reload()
+    await expect(page.locator(".turn.completed")).to_have_count(1)
+    session = f"/api/sessions/{session_of(page)}"
+    assert requested.count(f"{session}/messages") == 1
+    assert requested.index(f"{session}/messages") < requested.index("/api/chain")  # which waits for the user

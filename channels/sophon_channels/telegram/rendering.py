@@ -64,6 +64,8 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
                 **build_file_fields(message.file_path, message.file_name, message.media_type),
             }
         ]
+    if message.file_path and message.is_voice:
+        rendered[0]["is_voice"] = True
     if message.more_files:
         if message.buttons and len(rendered) == 1:
             raise ValueError("an album of Telegram has no buttons")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -188,7 +189,16 @@ class WhatsAppChannel:
             await before_request()
             return await client.send_message(entry.chat, _build_message(entry), reply_to)
         caption = _text_with_repeat_mark(entry)
-        message, reused = await upload_file_message(client, self._clock, file, caption, self._sent_files)
+        build_message = partial(
+            upload_file_message,
+            client,
+            self._clock,
+            file,
+            caption,
+            self._sent_files,
+            is_voice=bool(entry.payload.get("is_voice")),
+        )
+        message, reused = await build_message()
         await before_request()  # an upload delivers nothing yet
         try:
             return await client.send_message(entry.chat, message, reply_to)
@@ -197,7 +207,7 @@ class WhatsAppChannel:
                 raise
         # Meta has lost the upload of days ago; what it refused for certain is sent again with a new one.
         self._sent_files.forget(reused)
-        message, _ = await upload_file_message(client, self._clock, file, caption, self._sent_files)
+        message, _ = await build_message()
         return await client.send_message(entry.chat, message, reply_to)
 
     async def acknowledge_press(self, press: ButtonPress, note: str) -> None:

@@ -66,6 +66,8 @@ def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
     if message.file_path:
         caption = rendered.pop(0) if rendered and has_caption else {"text": ""}
         rendered.insert(0, {**caption, **build_file_fields(message.file_path, message.file_name, message.media_type)})
+        if message.is_voice:
+            rendered[0]["is_voice"] = True
     if not rendered:
         return []
     if message.reply_to_message_id is not None:

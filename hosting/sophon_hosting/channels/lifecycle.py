@@ -34,6 +34,8 @@ from sophon_hosting.channels.outbound.goal_notices import GoalNotices, is_goal_p
 from sophon_hosting.channels.outbound.outbox_worker import OutboxWorker, find_poll_seconds
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.send_file_tool import FILE_KIND, create_send_file_tool
+from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
+from sophon_hosting.channels.outbound.spoken_answers import VOICE_KIND, Speech, SpokenAnswers, build_speech
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.channels.outbound.undelivered import NOTICE_KIND, UndeliveredAnswers
 from sophon_hosting.channels.pairing import PairingService
@@ -85,6 +87,7 @@ class ConnectedChannel:
         *,
         has_http: bool,
         reads_voice: bool,
+        speech: Speech | None,
         on_leading: Callable[[], None],
     ) -> None:
         services, channel = host.services, configured.channel
@@ -105,6 +108,7 @@ class ConnectedChannel:
             event_bus=host.event_bus,
         )
         receipts = DeliveryReceiptHandler(channel, services.store, self.undelivered)
+        self._spoken_answers = SpokenAnswers(channel, services.store, self._wake_worker, receipts, speech)
         self._addresses = RecipientAddresses(services.store)
         self._credential_rejected = asyncio.Event()
         self._start_error = ""
@@ -118,7 +122,7 @@ class ConnectedChannel:
             migrate_chat=self.chat_state.migrate_chat,
             refresh_payload=self._refresh_payload,
             find_chat=self._find_chat,
-            listener=receipts,
+            listener=self._spoken_answers,
             on_unauthorized=self._credential_rejected.set,
         )
         self.approval_prompts = ApprovalPrompts(host, channel, self.chat_state, writer, typing.complete_preview)
@@ -191,6 +195,7 @@ class ConnectedChannel:
         if leading is not None:
             leading.cancel()
             await asyncio.gather(leading, return_exceptions=True)
+        await self._spoken_answers.close()
         await self._end_receiving()
         await self.channel.stop()
 
@@ -345,7 +350,7 @@ class ConnectedChannel:
 
     async def _refresh_payload(self, entry: OutboundEntry) -> Mapping[str, Any] | None:
         """Return a refreshed payload: the message that an entry replaces may be known only now; files replace none."""
-        if entry.kind == FILE_KIND:
+        if entry.kind in (FILE_KIND, VOICE_KIND):
             return None
         if entry.kind == NOTICE_KIND:
             return await self.undelivered.refresh_payload(entry)
@@ -367,8 +372,13 @@ class ChannelSupervisor:
     """
 
     def __init__(
-        self, services: Services, channels: Sequence[ConfiguredChannel], transcriber: Transcriber | None = None
+        self,
+        services: Services,
+        channels: Sequence[ConfiguredChannel],
+        transcriber: Transcriber | None = None,
+        synthesizer: SpeechSynthesizer | None = None,
     ) -> None:
+        self._speech = build_speech(synthesizer, services.settings, services.folder)
         self._reads_voice = transcriber is not None
         self._services, self._configured = services, list(channels)
         for each in self._configured:
@@ -467,6 +477,7 @@ class ChannelSupervisor:
                 self.replies,
                 has_http=has_http,
                 reads_voice=self._reads_voice,
+                speech=self._speech,
                 on_leading=self._follow_leadership,
             )
             for each in self._configured

@@ -346,12 +346,36 @@ class TranscriptionSettings(SettingsSection):
     )
 
 
+class SpeechSettings(SettingsSection):
+    """Voice notes with answers, spoken by an API with OpenAI's `/audio/speech`."""
+
+    url: WebUrl | None = Field(
+        default=None, description="Base URL of the API, such as `https://api.openai.com/v1`; null: nothing is spoken."
+    )
+    key: Secret | None = Field(default=None, description="API key; a server of your own may need none.")
+    model: str = Field(default="gpt-4o-mini-tts", min_length=1, description="Name of the model.")
+    voice: str = Field(default="alloy", min_length=1, description="Name of the voice.")
+    format: Annotated[Literal["Opus", "Ogg"], CaseInsensitive()] = Field(
+        default="Opus", description="What the API calls Opus in an Ogg file, the format of voice notes."
+    )
+    reply: Annotated[Literal["Never", "VoiceOnly", "Always"], CaseInsensitive()] = Field(
+        default="VoiceOnly", description="Which answers are also spoken: none, those to voice messages, all."
+    )
+    max_characters: WholeNumber = Field(
+        default=1_000, ge=1, le=4_096, description="A longer answer is not spoken, and is sent as text only."
+    )
+    timeout: Duration = Field(
+        default=timedelta(seconds=60), gt=timedelta(0), description="How long the speech of one answer may take."
+    )
+
+
 class ChannelsSettings(SettingsSection):
     """Channels: integrations with messaging platforms."""
 
     transcription: TranscriptionSettings = Field(
         default_factory=TranscriptionSettings.defaults, description="Transcription of voice messages."
     )
+    speech: SpeechSettings = Field(default_factory=SpeechSettings.defaults, description="Voice notes with answers.")
     telegram: TelegramSettings = Field(default_factory=TelegramSettings.defaults, description="The Telegram channel.")
     whatsapp: WhatsAppSettings = Field(
         default_factory=WhatsAppSettings.defaults, alias="WhatsApp", description="The WhatsApp channel."

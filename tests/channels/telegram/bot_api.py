@@ -27,7 +27,7 @@ TOKEN = "123456:TEST-token_abcdefghijklmnopqrstuvwx"
 BOT = {"id": 123456, "is_bot": True, "first_name": "Sophon", "username": "sophon_bot", "can_join_groups": True}
 
 TEXTS = {"text", "parse_mode", "url", "secret_token", "action", "callback_query_id", "file_id"}
-TEXTS |= {"caption", "photo", "document"}
+TEXTS |= {"caption", "photo", "document", "voice"}
 ATTACHED = "attach://"
 MEGABYTE = 1024 * 1024
 LARGEST = {"photo": 10 * MEGABYTE, "document": 50 * MEGABYTE}
@@ -181,6 +181,8 @@ class BotApi:
             content = file.file.read()
             total += len(content)
             self.uploads.append((file.filename, file.content_type, content))
+            if kinds[key] == "voice" and not content.startswith(b"OggS"):
+                yield f"{name} of what is not Ogg"
             if not 0 < len(content) <= self.largest.get(kinds[key], self.largest["document"]):
                 yield f"{name} of {len(content)} bytes"
         if total > self.largest["document"]:
@@ -202,6 +204,9 @@ class BotApi:
 
     async def _sendPhoto(self, fields: dict[str, Any]) -> Answer:
         return await self._send_file(fields, "photo")
+
+    async def _sendVoice(self, fields: dict[str, Any]) -> Answer:
+        return await self._send_file(fields, "voice")
 
     async def _sendDocument(self, fields: dict[str, Any]) -> Answer:
         return await self._send_file(fields, "document")
@@ -414,6 +419,7 @@ _CHECKS = {
     "sendPhoto": _file,
     "sendDocument": _file,
     "sendMediaGroup": _album,
+    "sendVoice": _file,
     "editMessageText": _message,
     "answerCallbackQuery": _callback,
     "setMessageReaction": _reaction,

@@ -155,9 +155,13 @@ class VideoMessage(Message):
     video: Captioned
 
 
+class Audio(Media):
+    voice: bool = False
+
+
 class AudioMessage(Message):
     type: Literal["audio"]
-    audio: Media
+    audio: Audio
 
 
 class DocumentMessage(Message):

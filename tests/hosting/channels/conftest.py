@@ -21,6 +21,7 @@ from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.inbound.inbound_options import InboundOptions
 from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
+from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host
 from sophon_hosting.queue.memory import MemoryQueue
@@ -143,6 +144,7 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             guarded: bool = False,
             debounce_seconds: float = 0.0,
             transcriber: Transcriber | None = None,
+            synthesizer: SpeechSynthesizer | None = None,
             group_history: Mapping[str, int] = MappingProxyType({}),
             chats: Mapping[str, ChatOverrides] = MappingProxyType({}),
             clock: Clock | None = None,
@@ -164,7 +166,8 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 },
             )
             inbound = InboundOptions(debounce_seconds, group_history)
-            switchboard = ChannelSupervisor(services, [ConfiguredChannel(channel, policy, inbound, chats)], transcriber)
+            configured = [ConfiguredChannel(channel, policy, inbound, chats)]
+            switchboard = ChannelSupervisor(services, configured, transcriber, synthesizer)
             host = Host(
                 services,
                 add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),

@@ -96,7 +96,7 @@ async def test_the_process_that_leads_it_starts_it_whichever_process_is_asked(st
     network = LocalNetwork()
     leading = await start(channel=Refused(), fanout=LocalFanout(network))
     asked = await start(fanout=LocalFanout(network))
-    await until_detached(leading)
+    await until_detached(leading.channel)
     leading.channel.is_correct = True
     assert not asked.switchboard.attach("synthetic")
     await leading.channel.until_tried(6)
@@ -107,7 +107,7 @@ async def test_the_process_that_leads_it_starts_it_whichever_process_is_asked(st
 async def test_a_hint_for_a_channel_that_this_process_has_not_is_ignored(start: Any, quick: None) -> None:
     network = LocalNetwork()
     leading = await start(channel=Refused(), fanout=LocalFanout(network))
-    await until_detached(leading)
+    await until_detached(leading.channel)
     for what in ("attach:other", "outbox", "attach:synthetic"):
         network.pass_on(LocalFanout(network), Wake(what))
     await leading.channel.until_tried(6)

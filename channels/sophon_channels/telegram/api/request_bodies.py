@@ -65,8 +65,8 @@ def build_send_message(
 def build_send_file(
     chat_key: str, payload: Mapping[str, Any], kind: str, *, as_html: bool, is_repeat: bool = False
 ) -> dict[str, Any]:
-    """Return the fields of sendPhoto or sendDocument (`kind`: photo, document) for a payload with a file, which is
-    uploaded as `UPLOAD_FIELD` in the same request.
+    """Return the fields of sendPhoto, sendDocument or sendVoice (`kind`: photo, document, voice) for a payload with a
+    file, which is uploaded as `UPLOAD_FIELD` in the same request.
     """
     fields = {
         **_target_fields(chat_key),

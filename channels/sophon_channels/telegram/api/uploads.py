@@ -1,4 +1,4 @@
-"""File uploads to Telegram: as a photo if the app can show it, else as a document."""
+"""File uploads to Telegram: as a photo if the app can show it, as a voice message if it is one, else as a document."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -32,9 +32,13 @@ UPLOAD_TIMEOUT_SECONDS = 300.0
 FILE_ID_LIFETIME = timedelta(days=30)
 """How long the id of an uploaded file is used again; Telegram states no end."""
 
-UploadKind = Literal["photo", "document", "video", "audio"]
-"""Kind of a file in a message; a file that is sent alone is a photo or a document."""
-METHOD_BY_KIND: Mapping[UploadKind, str] = {"photo": "sendPhoto", "document": "sendDocument"}
+UploadKind = Literal["photo", "document", "voice", "video", "audio"]
+"""Kind of a file in a message; a file that is sent alone is a photo, a document or a voice message."""
+METHOD_BY_KIND: Mapping[UploadKind, str] = {
+    "photo": "sendPhoto",
+    "document": "sendDocument",
+    "voice": "sendVoice",
+}
 
 
 def find_max_upload_bytes(*, is_local: bool) -> int:
@@ -60,6 +64,8 @@ async def upload_file(
     """
     size = await transport.run_in_thread(partial(file.check_size, find_max_upload_bytes(is_local=transport.is_local)))
     kind: UploadKind = "photo" if file.media_type in PHOTO_MEDIA_TYPES and size <= MAX_PHOTO_BYTES else "document"
+    if payload.get("is_voice"):
+        kind = "voice"
     as_html = bool(payload.get("html"))
     while True:
         fields = request_bodies.build_send_file(chat_key, payload, kind, as_html=as_html, is_repeat=is_repeat)

@@ -63,10 +63,16 @@ def find_file_problem(media_type: str, size: int) -> str:
 
 
 async def upload_file_message(
-    client: WhatsAppClient, clock: Clock, file: OutboundFile, caption: str, sent_files: SentFiles
+    client: WhatsAppClient,
+    clock: Clock,
+    file: OutboundFile,
+    caption: str,
+    sent_files: SentFiles,
+    *,
+    is_voice: bool = False,
 ) -> tuple[dict[str, Any], str]:
     """Upload a file, unless Meta has it; return the message that shows it, and the key of a file that Meta had, "" for
-    an upload. A file too large for its kind is sent as a document.
+    an upload. A file too large for its kind is sent as a document. `is_voice`: audio is shown as a voice message.
 
     Raises WhatsAppApiError, after which nothing was sent; ChannelError if the file cannot be read.
     """
@@ -82,7 +88,9 @@ async def upload_file_message(
         if media_id is None:
             media_id = await client.upload_media(file.name, upload_type, stream)
             sent_files.record(key, media_id)
-    media = {"id": media_id}
+    media: dict[str, Any] = {"id": media_id}
+    if is_voice and kind == "audio":
+        media["voice"] = True
     if caption.strip() and kind != "audio":
         media["caption"] = caption.strip()
     if kind == "document":

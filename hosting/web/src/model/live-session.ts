@@ -168,7 +168,9 @@ export class LiveSession {
 
   private async loadPageBefore(newest?: RecordPage): Promise<void> {
     const first = this.turns.value.find(({ turn }) => turn.firstRecord > 0)?.turn.firstRecord;
-    const page = first === undefined && newest !== undefined ? newest : await this.loadRecords(first ?? AFTER_ALL_RECORDS);
+    const before = first ?? AFTER_ALL_RECORDS;
+    const older = newest?.items.filter(({ seq }) => seq < before) ?? [];
+    const page = newest !== undefined && (older.length > 0 || !newest.more) ? { items: older, more: newest.more } : await this.loadRecords(before);
     // A page also ends with its size: with a large answer it may begin in the middle of its only turn.
     while (page.more && turnsFromRecords(page.items).length < 2) {
       const older = await this.loadRecords(page.items[0]!.seq);

@@ -87,8 +87,9 @@ function Details({ task }: { task: string }): JSX.Element | null {
   const failure = loaded.error.message === undefined ? null : hostErrorText(loaded.error.code ?? "", loaded.error.message);
   return (
     <>
-      <p>
-        <a href={routeUrl({ page: "session", id: loaded.session_id })}>{t("Open the conversation")}</a> · <a href={routeUrl({ page: "traces", id: task })}>{t("Link to this trace")}</a> ·{" "}
+      <p class="trace-links">
+        <a href={routeUrl({ page: "session", id: loaded.session_id })}>{t("Open the conversation")}</a>
+        <a href={routeUrl({ page: "traces", id: task })}>{t("Link to this trace")}</a>
         <button type="button" class="quiet" onClick={() => void saveTrace(task, "json")}>
           {t("Download as JSON")}
         </button>

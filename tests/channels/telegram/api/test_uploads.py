@@ -167,3 +167,13 @@ async def test_a_file_that_telegram_would_not_take_is_not_even_begun(
     assert isinstance(receipt, SendUndeliverable)
     assert said in receipt.error
     assert api.of("sendDocument") == []
+
+
+async def test_speech_is_a_voice_message(channel: TelegramChannel, api: BotApi, tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "answer.ogg"
+    path.write_bytes(b"OggS speech")
+    payload = one(str(path), "audio/ogg", is_voice=True)
+    for chat in ("5", "6"):
+        assert isinstance(await channel.send(entry(payload, chat)), SendSucceeded)
+    assert [call["voice"] for call in api.of("sendVoice")] == ["attach://file", "voice-0"]
+    assert api.uploads == [("answer.ogg", "audio/ogg", b"OggS speech")]

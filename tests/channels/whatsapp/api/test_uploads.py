@@ -178,3 +178,10 @@ async def test_a_refusal_of_a_new_upload_is_not_tried_again(channel: Any, graph:
     graph.answers.extend([None, (400, 131053)])
     assert isinstance(await sent(channel, path, "application/pdf"), SendUndeliverable)
     assert (len(graph.uploads), len(graph.messages)) == (1, 0)
+
+
+async def test_speech_is_a_voice_message(channel: Any, graph: GraphApi, path: Path) -> None:
+    assert isinstance(await sent(channel, path, "audio/ogg", is_voice=True), SendSucceeded)
+    assert graph.messages[-1]["audio"]["voice"] is True
+    assert isinstance(await sent(channel, path, "audio/ogg"), SendSucceeded)
+    assert "voice" not in graph.messages[-1]["audio"]
