@@ -7,7 +7,7 @@ sendMediaGroup.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from sophon_channels.contract import FileReference
 from sophon_channels.json_fields import object_from_json
@@ -120,7 +120,7 @@ async def _send(
         result = await transport.call(
             METHOD, build_body(media), timeout_seconds=UPLOAD_TIMEOUT_SECONDS, uploads=uploads
         )
-    messages = cast("list[Any]", result) if isinstance(result, list) else []
+    messages: list[Any] = result if isinstance(result, list) else []
     for key, (_, kind), message in zip(keys, files, messages, strict=False):
         if new_id := find_file_id(object_from_json(message), kind):
             sent_files.record(key, new_id)
