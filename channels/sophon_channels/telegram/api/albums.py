@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from sophon_channels.contract import FileReference
-from sophon_channels.json_fields import object_from_json
+from sophon_channels.json_fields import JsonObject, get_objects
 from sophon_channels.outbound_file import OutboundFile
 from sophon_channels.sent_files import SentFiles, build_file_key
 from sophon_channels.telegram.api import request_bodies
@@ -62,7 +62,7 @@ async def send_album(
     *,
     is_repeat: bool,
     sent_files: SentFiles,
-) -> list[Any]:
+) -> Sequence[JsonObject]:
     """Send files as one album, each by reference if Telegram has it, else with an upload; return the messages.
 
     Raises `TelegramApiError`; ChannelError if a file cannot be read. Nothing is sent then. An album with a photo or
@@ -99,7 +99,7 @@ async def _send(
     build_body: Callable[[Sequence[tuple[str, str]]], dict[str, Any]],
     sent_files: SentFiles,
     used_keys: set[str],
-) -> list[Any]:
+) -> Sequence[JsonObject]:
     """Make one attempt; `used_keys` receives the keys of the files that are sent by reference."""
     max_bytes = find_max_upload_bytes(is_local=transport.is_local)
     keys: list[str] = []
@@ -120,9 +120,9 @@ async def _send(
         result = await transport.call(
             METHOD, build_body(media), timeout_seconds=UPLOAD_TIMEOUT_SECONDS, uploads=uploads
         )
-    messages: list[Any] = result if isinstance(result, list) else []
+    messages = get_objects({"result": result}, "result")
     for key, (_, kind), message in zip(keys, files, messages, strict=False):
-        if new_id := find_file_id(object_from_json(message), kind):
+        if new_id := find_file_id(message, kind):
             sent_files.record(key, new_id)
     return messages
 
