@@ -221,7 +221,7 @@ class TelegramChannel:
     async def _connect(self) -> BotApiTransport:
         token = credentials.resolve_bot_token(self._settings, self._environment)
         base = self._settings.api_base
-        proxy = resolve_proxy(self._settings.proxy, self._environment, "Telegram")
+        proxy = resolve_proxy(self._settings.proxy, self._environment, "Telegram", socks_package="aiohttp_socks")
         return await self._clock.run_in_thread(
             partial(
                 BotApiTransport,

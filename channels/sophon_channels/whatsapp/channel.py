@@ -294,7 +294,7 @@ class WhatsAppChannel:
             credentials.token,
             str(base_url) if base_url else None,
             self._clock,
-            resolve_proxy(self._settings.proxy, self._environment, "WhatsApp"),
+            resolve_proxy(self._settings.proxy, self._environment, "WhatsApp", socks_package="socksio"),
         )
 
     def _record_success(self) -> None:

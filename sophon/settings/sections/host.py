@@ -34,7 +34,10 @@ GroupPolicySetting = Annotated[Literal["MentionOnly", "All", "AllowList", "Disab
 
 _ALLOW_FROM = "Accounts that may write without pairing."
 _APPROVERS = "Accounts that may decide approvals besides the user of the session."
-_PROXY = "URL of an HTTP proxy for all requests to the platform: `http://user:password@proxy.example:3128`."
+_PROXY = (
+    "URL of a proxy for all requests to the platform: `http://user:password@proxy.example:3128`; `socks5://` needs the "
+    "extra `socks`."
+)
 _CHATS = "What is different in a chat: `*` for all, by the id of a chat or person, `id/topic` for a topic."
 _ACK_REACTION = "Emoji with which the bot reacts to each message that it accepts; empty: none."
 _DEBOUNCE_SECONDS = "Texts of a person that follow each other within so many seconds are one message; 0: never."

@@ -1,6 +1,8 @@
 """Several bots and numbers on one host, kept apart, and a proxy of each channel."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -148,9 +150,101 @@ async def test_a_proxy_that_does_not_let_through_is_reported_and_nothing_goes_pa
     assert bots[0].calls == []
 
 
-@pytest.mark.parametrize("url", ["socks5://127.0.0.1:1080", "proxy.example", "http://"])
-def test_what_is_no_http_proxy_stops_the_channel(url: str) -> None:
-    with pytest.raises(ChannelError, match="is no HTTP proxy"):
-        resolve_proxy(Secret(url), {}, "Telegram")
+class SocksProxy:
+    """A SOCKS5 proxy (RFC 1928, without authentication) that keeps where clients wanted to."""
+
+    def __init__(self) -> None:
+        self.passed: list[tuple[str, int]] = []
+        self.refuses = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> str:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return f"socks5://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def close(self) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        version, count = await reader.readexactly(2)
+        assert (version, 0 in await reader.readexactly(count)) == (5, True)
+        writer.write(b"\x05\x00")
+        version, command, _, kind = await reader.readexactly(4)
+        assert (version, command) == (5, 1)
+        if kind == 3:
+            host = (await reader.readexactly((await reader.readexactly(1))[0])).decode()
+        else:
+            host = str(ip_address(await reader.readexactly(4 if kind == 1 else 16)))
+        port = int.from_bytes(await reader.readexactly(2), "big")
+        self.passed.append((host, port))
+        if self.refuses:
+            writer.write(b"\x05\x02\x00\x01" + bytes(6))
+            writer.close()
+            return
+        outside, onward = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"\x05\x00\x00\x01" + bytes(6))
+        self._tasks |= {asyncio.create_task(_pass(reader, onward)), asyncio.create_task(_pass(outside, writer))}
+
+
+async def _pass(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    try:
+        while data := await source.read(65536):
+            target.write(data)
+    finally:
+        target.close()
+
+
+@pytest.fixture
+async def socks() -> AsyncIterator[tuple[SocksProxy, SecretUrl]]:
+    proxy = SocksProxy()
+    yield proxy, SecretUrl(await proxy.start())
+    await proxy.close()
+
+
+async def test_a_socks_proxy_gets_every_connection_and_the_names(
+    bots: list[BotApi], graph: GraphApi, socks: tuple[SocksProxy, SecretUrl]
+) -> None:
+    proxy, url = socks
+    base = bots[0].base.replace("127.0.0.1", "bots.invalid")
+    bot = TelegramChannel(TelegramSettings(token=Secret(BOT_TOKEN), api_base=base, proxy=url), {}, SystemClock())
+    assert (await bot.run_self_test())[0].ok
+    assert {host for host, _ in proxy.passed} == {"bots.invalid"}
+    proxy.passed.clear()
+    secrets = {"access_token": Secret(ACCESS_TOKEN), "app_secret": Secret("s"), "verify_token": Secret("w")}
+    graph_base = graph.url.replace("127.0.0.1", "graph.invalid")
+    settings = WhatsAppSettings(phone_number_id=NUMBER_ID, api_base=graph_base, proxy=url, **secrets)  # type: ignore[arg-type]
+    assert (await WhatsAppChannel(settings, {}, SystemClock()).run_self_test())[0].ok
+    assert {host for host, _ in proxy.passed} == {"graph.invalid"}
+
+
+@pytest.mark.parametrize("trouble", ["refuses", "gone"])
+async def test_a_socks_proxy_that_does_not_let_through_is_reported(
+    bots: list[BotApi], socks: tuple[SocksProxy, SecretUrl], trouble: str
+) -> None:
+    proxy, url = socks
+    proxy.refuses = True
+    if trouble == "gone":
+        await proxy.close()
+    settings = TelegramSettings(token=Secret(BOT_TOKEN), api_base=bots[0].base, proxy=url)
+    [result] = await TelegramChannel(settings, {}, SystemClock()).run_self_test()
+    assert not result.ok
+    assert "no connection" in f"{result.summary} {result.fix}"
+    assert bots[0].calls == []
+
+
+def test_socks_without_its_package_says_what_to_install() -> None:
+    with pytest.raises(ChannelError, match=r"pip install 'sophon-agents\[socks\]'"):
+        resolve_proxy(Secret("socks5://127.0.0.1:1080"), {}, "Telegram", socks_package="not_installed_here")
+
+
+@pytest.mark.parametrize(
+    "url", ["socks4://127.0.0.1:1080", "socks5://127.0.0.1", "proxy.example", "http://", "http://a:b"]
+)
+def test_what_is_no_proxy_stops_the_channel(url: str) -> None:
+    with pytest.raises(ChannelError, match="is no proxy"):
+        resolve_proxy(Secret(url), {}, "Telegram", socks_package="aiohttp_socks")
     with pytest.raises(ChannelError, match="NOWHERE is missing or empty"):
-        resolve_proxy(Secret("NOWHERE", "$env"), {}, "Telegram")
+        resolve_proxy(Secret("NOWHERE", "$env"), {}, "Telegram", socks_package="aiohttp_socks")

@@ -19,6 +19,7 @@ from aiohttp import (
 from sophon.clock import Clock
 from sophon.lazy_dataclass import dataclass
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text, object_from_json
+from sophon_channels.proxy import is_socks
 from sophon_channels.telegram.api.errors import TelegramApiError
 from sophon_channels.text.single_line import to_single_line
 
@@ -67,10 +68,17 @@ class BotApiTransport:
         from aiogram.client.session.aiohttp import AiohttpSession
         from aiogram.client.telegram import TelegramAPIServer
 
-        self._session = AiohttpSession(api=TelegramAPIServer.from_base(base_url or DEFAULT_BASE_URL))
+        # aiohttp takes HTTP proxies with a request; one of SOCKS is a connector, which aiogram makes.
+        socks = proxy if proxy is not None and is_socks(proxy) else None
+        self._session = AiohttpSession(proxy=socks, api=TelegramAPIServer.from_base(base_url or DEFAULT_BASE_URL))
         self._bot = Bot(token, session=self._session)
         self._methods = methods
-        self.token, self._clock, self._proxy = token, clock, proxy
+        self._proxy_errors: tuple[type[Exception], ...] = ()
+        if socks is not None:
+            from aiohttp_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError  # an optional extra
+
+            self._proxy_errors = (ProxyConnectionError, ProxyError, ProxyTimeoutError)
+        self.token, self._clock, self._proxy = token, clock, None if socks else proxy
 
     async def call(
         self,
@@ -128,7 +136,7 @@ class BotApiTransport:
         try:
             async with self._clock.timeout(seconds):
                 yield
-        except (ClientConnectorError, ConnectionTimeoutError, ClientHttpProxyError) as error:
+        except (ClientConnectorError, ConnectionTimeoutError, ClientHttpProxyError, *self._proxy_errors) as error:
             raise TelegramApiError(method, f"no connection ({type(error).__name__})", may_have_arrived=False) from None
         except TimeoutError:
             raise TelegramApiError(method, f"no response within {seconds:.0f} s") from None
