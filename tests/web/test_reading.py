@@ -63,6 +63,7 @@ async def test_a_task_list_shows_boxes_and_no_source(host, look) -> None:
     page = await look((await host()).url)
     await write(page, "say - [x] bought tea\n- [ ] drunk it")
     await expect(turn(page).get_by_role("checkbox", name="not done")).to_be_visible()
+    await expect(turn(page).locator(".turn-footer")).to_be_visible()
     assert (await turn(page).locator(".markdown").inner_text()).split() == ["bought", "tea", "drunk", "it"]
 
 
@@ -72,6 +73,7 @@ async def test_the_words_of_a_wide_table_stay_whole_and_it_scrolls(host, look) -
     await page.get_by_role("button", name="Send").click()
     table = turn(page).locator(".table")
     await expect(table).to_be_visible()
+    await expect(turn(page).locator(".turn-footer")).to_be_visible()
     assert await table.evaluate("each => each.scrollWidth > each.clientWidth")
     heights = "each => [...each.querySelectorAll('th')].map(cell => cell.getBoundingClientRect().height)"
     assert max(await table.evaluate(heights)) < 45  # one line of text

@@ -180,9 +180,14 @@ test("replayed and live events of a turn with text before a call give the same t
 });
 
 test("a client that joins during the stream gets the text so far, and shows no text twice", () => {
-  const reset = event("stream_reset", { epoch: 1, reason: "" });
+  const reset = event("stream_reset", { epoch: 1, reason: "joined during the stream" });
   const turn = after(text("t:0", "Let me look."), started, reset, chunk(1, "Let me look.\n\nIt", 0), chunk(1, " is", 16));
   assert.deepEqual(contents(turn), ["Let me look.", "tool", "It is"]);
+});
+
+test("a client that joins during a stream is told of no restart, at its first join and at its next", () => {
+  const reset = event("stream_reset", { epoch: 1, reason: "joined during the stream" });
+  assert.deepEqual(after(reset, chunk(1, "It is", 0), reset, chunk(1, "It is sunny", 0)).items, []);
 });
 
 test("a new epoch that repeats the text before a call changes nothing of it", () => {

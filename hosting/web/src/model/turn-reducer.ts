@@ -206,10 +206,13 @@ export function applyEvent(turn: Turn, { event, data }: WireEvent): void {
       return;
     case "stream_chunk":
       return appendChunk(turn, data.epoch, data.text, data.offset);
-    case "stream_reset":
+    case "stream_reset": {
+      // Who joins during a stream gets one, too: then nothing that was shown is taken back.
+      const isRestart = data.epoch > turn.epoch && turn.streamed !== "";
       if (data.epoch >= turn.epoch) resetReply(turn, data.epoch);
-      if (data.reason) addNote(turn, `reset:${data.epoch}`, "quiet", t("The reply restarted: {reason}", { reason: data.reason }));
+      if (data.reason && isRestart) addNote(turn, `reset:${data.epoch}`, "quiet", t("The reply restarted: {reason}", { reason: data.reason }));
       return;
+    }
     case "stream_completed":
       return;
     case "reasoning_chunk":
