@@ -73,11 +73,13 @@ class BotApiTransport:
         self._session = AiohttpSession(proxy=socks, api=TelegramAPIServer.from_base(base_url or DEFAULT_BASE_URL))
         self._bot = Bot(token, session=self._session)
         self._methods = methods
-        self._proxy_errors: tuple[type[Exception], ...] = ()
+        errors: tuple[type[Exception], ...] = (ClientConnectorError, ConnectionTimeoutError, ClientHttpProxyError)
+        self._connection_errors = errors
+        """Errors after which nothing was sent."""
         if socks is not None:
             from aiohttp_socks import ProxyConnectionError, ProxyError, ProxyTimeoutError  # an optional extra
 
-            self._proxy_errors = (ProxyConnectionError, ProxyError, ProxyTimeoutError)
+            self._connection_errors += (ProxyConnectionError, ProxyError, ProxyTimeoutError)
         self.token, self._clock, self._proxy = token, clock, None if socks else proxy
 
     async def call(
@@ -136,7 +138,7 @@ class BotApiTransport:
         try:
             async with self._clock.timeout(seconds):
                 yield
-        except (ClientConnectorError, ConnectionTimeoutError, ClientHttpProxyError, *self._proxy_errors) as error:
+        except self._connection_errors as error:
             raise TelegramApiError(method, f"no connection ({type(error).__name__})", may_have_arrived=False) from None
         except TimeoutError:
             raise TelegramApiError(method, f"no response within {seconds:.0f} s") from None
