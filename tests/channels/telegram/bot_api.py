@@ -178,7 +178,8 @@ class BotApi:
             yield f"{name} names {set(kinds)}, and brings {set(attached)}"
         total = 0
         for key, file in attached.items():
-            content = file.file.read()
+            with file.file:  # nobody else closes it if the call is never answered
+                content = file.file.read()
             total += len(content)
             self.uploads.append((file.filename, file.content_type, content))
             if kinds[key] == "voice" and not content.startswith(b"OggS"):

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.channels.telegram.bot_api import TOKEN, Answer, BotApi
+from sophon.principals import channel_person_principal, files_folder
+from sophon.settings import Settings
+from tests.channels.telegram.bot_api import HANG, TOKEN, Answer, BotApi
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.programs import Program, program
 
@@ -218,3 +220,45 @@ async def test_a_call_is_edited_over_three_processes_and_runs_once(
     versions = [fields for fields in api.of("sendMessage") if "So pay would run" in fields["text"]]
     # A kill before the answer of the platform was stored may repeat a message, with the mark.
     assert sum("♻️" not in fields["text"] for fields in versions) == 1
+
+
+SENDS_FILES = """
+without_files = answer
+
+
+async def answer(request):
+    if request.messages[-1].content == "send":
+        arguments = {"path": "a.txt", "paths": ["b.txt"], "caption": "look"}
+        return ModelResponse("", [ToolCall("c", "chat.send_file", arguments)])
+    return await without_files(request)
+"""
+
+
+async def test_an_album_that_was_under_way_at_a_kill_is_sent_again_with_its_mark(
+    api: BotApi, program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOT", TOKEN)
+    telegram = {"Enabled": True, "Token": {"$env": "BOT"}, "ApiBase": api.base, "AllowFrom": [str(ADA["id"])]}
+    here = program(Channels={"Telegram": telegram})
+    here.imports = ("aiogram",)
+    brain = here.folder / "brain.py"
+    brain.write_text(brain.read_text() + SENDS_FILES)
+    owner = channel_person_principal("telegram", str(ADA["id"]))
+    folder = here.folder / Settings().tools.files_root / files_folder(owner)
+    folder.mkdir(parents=True)
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(name)
+    api.script("sendMediaGroup", HANG)
+    first = await asyncio.to_thread(here.serve)
+    await api.deliver(update(1, "send"))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await api.called("sendMediaGroup")
+    assert (await first.ended(signal.SIGKILL))[0] == -signal.SIGKILL
+    await asyncio.to_thread(here.serve)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        _, again = await api.called("sendMediaGroup", 2)
+    first_file, second_file = again["media"]
+    assert "♻️" in first_file["caption"]
+    assert first_file["caption"].endswith("look")
+    assert "caption" not in second_file
+    assert {content for _, _, content in api.uploads} == {b"a.txt", b"b.txt"}
