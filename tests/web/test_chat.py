@@ -207,7 +207,8 @@ async def test_a_wrong_address_shows_that_there_is_no_such_conversation_and_make
     page = await look(f"{served.url}/#/session/doesnotexist")
     await expect(page.get_by_text("This conversation cannot be opened.")).to_be_visible()
     assert await served.site.services.store.sessions.list() == []
-    look.complaints.clear()  # the browser notes the 404
+    await page.wait_for_load_state("networkidle")
+    look.complaints.clear()  # the browser notes each 404
 
 
 async def test_two_tools_at_once_are_seen_at_work(host, look) -> None:
