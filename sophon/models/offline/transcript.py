@@ -27,10 +27,9 @@ class ParsedTranscript:
     """Parsed transcript of one request.
 
     `previous_results`: results that the prompt of a plan step contains, and the files of the message.
-    `earlier_messages`: the messages before the
-    question. `executed_calls`: the calls since the question, with their results. `round_count`: the number of replies
-    with calls since the question. `is_first_reply`: the conversation has no reply yet. `last_call_number`: the highest
-    number in a call id of the offline model.
+    `earlier_messages`: the messages before the question. `executed_calls`: the calls since the question, with their
+    results. `round_count`: the number of replies with calls since the question. `is_first_reply`: the conversation has
+    no reply yet. `last_call_number`: the highest number in a call id of the offline model.
     """
 
     question: str
