@@ -20,7 +20,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.inbound.document_texts import DocumentTexts, is_document
 from sophon_hosting.channels.inbound.shown_files import SHOWN_KINDS, ShownFiles
-from sophon_hosting.channels.inbound.transcription import Transcriber
+from sophon_hosting.channels.inbound.transcription import TRANSCRIPT_SUFFIX, Transcriber
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE
 
@@ -95,7 +95,7 @@ class AttachmentDownloader:
             note += await self._read_document(file, folder, path, copy)
             line = f"[attached: {name}, {describe_media_type(file)}, {size:,} bytes, {path}{note}]"
             if self._transcriber is not None and file.is_voice:
-                line = f"{line}\n{await self._transcribe(self._transcriber, run, copy, file)}"
+                line = f"{line}\n{await self._transcribe(self._transcriber, run, file, folder, path, copy)}"
             return line, None if isinstance(shown, str) else shown
 
     async def _obtain(
@@ -141,11 +141,28 @@ class AttachmentDownloader:
                 return f"; its text: {place}"
         return f"; its text could not be read: {found.translate(_BRACKETS)}" if found else ""
 
-    async def _transcribe(self, transcriber: Transcriber, run: Run, target: Path, file: ChannelAttachment) -> str:
-        """Return the words of a voice message: the sender's own, unless it was forwarded."""
+    async def _transcribe(
+        self,
+        transcriber: Transcriber,
+        run: Run,
+        file: ChannelAttachment,
+        folder: SandboxedFolder,
+        path: str,
+        copy: Path,
+    ) -> str:
+        """Return the words of a voice message: the sender's own, unless it was forwarded.
+
+        They are kept beside the file, where a later start of the turn finds them: each transcription is paid for.
+        """
+        place, beside = f"{path}{TRANSCRIPT_SUFFIX}", copy.with_name(copy.name + TRANSCRIPT_SUFFIX)
         try:
-            text = await transcriber.transcribe(target, file.media_type)
-        except (ChannelError, OSError) as error:
+            is_known = await self._clock.run_in_thread(lambda: _is_file(folder, place))
+            if is_known:
+                await self._clock.run_in_thread(lambda: beside.write_bytes(folder.read(place)))
+            text = await transcriber.transcribe(copy, file.media_type)
+            if not is_known:
+                await self._clock.run_in_thread(lambda: folder.write(place, text.encode()))
+        except (ChannelError, OSError, ToolError) as error:
             reason = to_single_line(str(error)).translate(_BRACKETS)
             return f"[the voice message could not be transcribed: {reason}]"
         if FORWARDED_MESSAGE in run.origin.get(FOREIGN_SOURCES, ()):

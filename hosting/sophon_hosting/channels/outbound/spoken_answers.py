@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.lazy_dataclass import dataclass
 from sophon.principals import files_folder
-from sophon.private_files import create_private_file, make_private_folder
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
@@ -119,9 +119,10 @@ class SpokenAnswers:
             self._speaking.discard(run_id)
 
     async def _add_voice_note(self, speech: Speech, run: Run, chat: str, text: str) -> None:
-        folder = speech.root / files_folder(audience_of_run(run).data_owner) / "uploads" / run.channel / run.id
+        folder = SandboxedFolder(speech.root / files_folder(audience_of_run(run).data_owner))
+        path = f"uploads/{run.channel}/{run.id}/{FILE_NAME}"
         audio = await speech.synthesizer.synthesize(text)
-        real_path = await asyncio.to_thread(_store_file, folder / FILE_NAME, audio)
+        real_path = await asyncio.to_thread(_store_file, folder, path, audio)
         self._is_failing = False
         message = OutboundMessage(
             "", file_path=str(real_path), file_name=FILE_NAME, media_type=MEDIA_TYPE, is_voice=True
@@ -149,10 +150,6 @@ def find_spoken_text(run: Run, speech: Speech) -> str:
     return "" if is_blank(text) or len(text) > speech.max_characters else text
 
 
-def _store_file(path: Path, content: bytes) -> Path:
-    make_private_folder(path.parent)
-    part = path.with_name(f"{path.name}.part")
-    create_private_file(part)
-    part.write_bytes(content)
-    part.replace(path)
-    return path.resolve()
+def _store_file(folder: SandboxedFolder, path: str, content: bytes) -> Path:
+    folder.write(path, content, max_bytes=len(content))
+    return folder.locate(path)[0]

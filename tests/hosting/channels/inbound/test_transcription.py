@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ from aiohttp.test_utils import TestServer
 
 from sophon.clock import SystemClock
 from sophon.settings import Settings
+from sophon.stores.runs.contract import Run
 from sophon.testing import VirtualClock
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 from sophon_hosting.channels.inbound.transcription import MAX_REPLY_BYTES, Transcriber, create_transcriber
 
 VOICE = ChannelAttachment("v", "audio", "", "audio/ogg; codecs=opus", is_voice=True)
@@ -105,6 +107,17 @@ async def test_it_is_transcribed_once_however_often_the_turn_begins(tmp_path: Pa
         assert await transcriber(api).transcribe(file, "audio/ogg") == "buy milk"
     assert len(api.calls) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1-voice", "1-voice.transcript.txt"]
+
+
+async def test_a_turn_that_begins_again_in_another_process_pays_for_no_second_transcription(
+    tmp_path: Path, api: TranscriptionApi
+) -> None:
+    run = Run("r1", "s", channel="synthetic", text="", origin={"chat": "10", "attachments": [asdict(VOICE)]})
+    for _ in range(2):
+        channels = {"synthetic": SyntheticChannel(attachment_contents=SOUND)}
+        downloader = AttachmentDownloader(channels, tmp_path, SystemClock(), transcriber(api))
+        assert "buy milk" in (await downloader.prepare_run(run)).text
+    assert len(api.calls) == 1
 
 
 @pytest.mark.parametrize(
