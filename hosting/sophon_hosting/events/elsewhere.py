@@ -76,10 +76,10 @@ class EventsElsewhere:
         """Return how many messages wait to be published."""
         return len(self._waiting)
 
-    def begin(self, position: LogPosition | None) -> None:
-        """Publish what is stored after a position, unless others listen already."""
+    def begin(self, position: LogPosition | None, seq: int) -> None:
+        """Publish what is stored after `seq`, unless others listen already; `position` says which session it is."""
         if self.published is None:
-            self.published = 0 if position is None else position.seq
+            self.published = seq
         if position is not None and self.session is None:
             self.session = position.session
 
@@ -139,6 +139,9 @@ class EventsElsewhere:
                 self.published = max(self.published, min(seq, await self._log.last_seq(self._session_id)))
                 break
             for row in rows:
+                if row.seq > seq:  # those before it were dropped by age
+                    self.published = seq
+                    break
                 self._publish_row(await cut_stored_event(row, self._session_id, None))
         self.is_behind = False
 

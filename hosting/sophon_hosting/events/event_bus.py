@@ -11,14 +11,14 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import FinishResult, Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.texts.contract import TextStore
 from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.exchange import EventExchange, FindStart
-from sophon_hosting.events.replay import MAX_REPLAY_BYTES, SessionReplay, read_missed_events, replay_bytes
+from sophon_hosting.events.replay import SessionReplay, bound_replay, read_missed_events
 from sophon_hosting.events.reporter import SessionReporter
 from sophon_hosting.events.sequencer import BuildEvents, FirstCommit, R, Reporter, SessionSequencer, Write
 from sophon_hosting.events.staging import OnSettled, StagedPart, StagedWrite
@@ -133,15 +133,16 @@ class EventBus:
         """
         async with self._acquire_sequencer(session_id) as sequencer:
             await self._check_owner(session_id, owner)
-            # While the lock is held, nothing is published, so the snapshot stays current.
-            snapshot = sequencer.stream_snapshots.to_wire_events(session_id)
-            remaining_bytes = MAX_REPLAY_BYTES - replay_bytes(snapshot)
-            joined = await read_missed_events(self._log, session_id, last_seq, self._texts, remaining_bytes)
+            position = await self._find_position(session_id)
             if sequencer.elsewhere is not None:
-                await self._begin_elsewhere(session_id, sequencer)
-                await sequencer.elsewhere.catch_up(joined.seq)
+                self._end_deleted(session_id, sequencer, position)
+            missed = await read_missed_events(self._log, session_id, last_seq, position, self._texts)
+            if sequencer.elsewhere is not None:
+                sequencer.elsewhere.begin(position, missed.seq)
+                await sequencer.elsewhere.catch_up(missed.seq)
+            # While the lock is held, nothing else is published: what follows the last row reaches the listener later.
             self._add_listener(session_id, sequencer, listener, owner)
-            return SessionReplay(joined.seq, [*joined.events, *snapshot], joined.is_partial)
+            return bound_replay(missed, sequencer.stream_snapshots.to_wire_events(session_id))
 
     def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
         """Return the text so far of a reply that is being streamed; None if that epoch of it is not."""
@@ -183,7 +184,9 @@ class EventBus:
         async with self._acquire_sequencer(session_id) as sequencer:
             await self._check_owner(session_id, owner, may_be_new=True)
             if sequencer.elsewhere is not None:
-                await self._begin_elsewhere(session_id, sequencer)
+                position = await self._find_position(session_id)
+                self._end_deleted(session_id, sequencer, position)
+                sequencer.elsewhere.begin(position, 0 if position is None else position.seq)
             self._add_listener(session_id, sequencer, listener, owner)
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
@@ -436,15 +439,14 @@ class EventBus:
         elsewhere.published = exchange.find_kept_position(session_id)
         return elsewhere, SessionReporter(session_id, exchange, elsewhere)
 
-    async def _begin_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> None:
-        """Know where a session is before anybody listens to it; end what listens to a deleted one of that id."""
-        elsewhere, exchange = sequencer.elsewhere, self._exchange
-        assert elsewhere is not None
-        assert exchange is not None
-        position = await exchange.find_position(session_id)
-        if position is not None and elsewhere.session not in (None, position.session):
+    async def _find_position(self, session_id: str) -> LogPosition | None:
+        return (await self._log.find_positions([session_id])).get(session_id)
+
+    def _end_deleted(self, session_id: str, sequencer: SessionSequencer, position: LogPosition | None) -> None:
+        """End what listens to a deleted session of that id, before anybody listens to the one at `position`."""
+        assert sequencer.elsewhere is not None
+        if position is not None and sequencer.elsewhere.session not in (None, position.session):
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id), is_elsewhere=True)
-        elsewhere.begin(position)
 
     def _add_listener(
         self, session_id: str, sequencer: SessionSequencer, listener: EventListener, owner: str | None

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sophon.lazy_dataclass import dataclass
-from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
 from sophon.stores.texts.contract import TextStore
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.large_fields import cut_payload
@@ -30,25 +30,33 @@ class SessionReplay:
 
 
 async def read_missed_events(
-    log: EventLog,
-    session_id: str,
-    last_seq: int,
-    texts: TextStore | None = None,
-    max_bytes: int = MAX_REPLAY_BYTES,
+    log: EventLog, session_id: str, last_seq: int, position: LogPosition | None, texts: TextStore | None = None
 ) -> SessionReplay:
     """Return the stored events after `last_seq`; a `last_seq` beyond the log restarts from 0, with `is_partial`.
 
-    They have at most `max_bytes` of JSON together, even if a single one is larger; `seq` is that of the last one all
-    the same, so that a client that asks again always advances.
+    `position` was read before. Other processes may have stored more since: `seq` is that of the last row that was read,
+    and what follows it is not missed yet.
     """
-    last = await log.last_seq(session_id)
+    last = 0 if position is None else position.seq
     known = last_seq if 0 <= last_seq <= last else 0
     start = max(known, last - MAX_REPLAY_EVENTS)
     rows = await log.list_after(session_id, start, MAX_REPLAY_EVENTS)
-    cut = [await cut_stored_event(row, session_id, texts) for row in rows]
-    wire_events = select_newest([wire_event_from_log(session_id, row) for row in cut], max_bytes)
-    first = wire_events[0].seq if wire_events else last + 1
-    return SessionReplay(last, wire_events, is_partial=first != known + 1 or known != last_seq)
+    events = [wire_event_from_log(session_id, await cut_stored_event(row, session_id, texts)) for row in rows]
+    seq = rows[-1].seq if rows else last
+    first = rows[0].seq if rows else seq + 1
+    return SessionReplay(seq, events, is_partial=first != known + 1 or known != last_seq)
+
+
+def bound_replay(
+    missed: SessionReplay, snapshot: Sequence[WireEvent] = (), max_bytes: int = MAX_REPLAY_BYTES
+) -> SessionReplay:
+    """Return the newest missed events and the streamed texts so far, at most `max_bytes` of JSON together. Pure.
+
+    `seq` stays, even if its event does not fit, so that a client that asks again always advances.
+    """
+    newest = select_newest(missed.events, max_bytes - replay_bytes(snapshot))
+    is_partial = missed.is_partial or len(newest) < len(missed.events)
+    return SessionReplay(missed.seq, [*newest, *snapshot], is_partial)
 
 
 async def cut_stored_event(logged: LoggedEvent, session_id: str, texts: TextStore | None) -> LoggedEvent:

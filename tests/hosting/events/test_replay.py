@@ -3,7 +3,20 @@ import pytest
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.large_fields import referenced_text_id
-from sophon_hosting.events.replay import MAX_REPLAY_BYTES, MAX_REPLAY_EVENTS, read_missed_events, replay_bytes
+from sophon_hosting.events.replay import (
+    MAX_REPLAY_BYTES,
+    MAX_REPLAY_EVENTS,
+    SessionReplay,
+    bound_replay,
+    read_missed_events,
+    replay_bytes,
+)
+
+
+async def read(store: Store, known: int, max_bytes: int = MAX_REPLAY_BYTES) -> SessionReplay:
+    position = (await store.events.find_positions(["s"])).get("s")
+    missed = await read_missed_events(store.events, "s", known, position, store.texts)
+    return bound_replay(missed, max_bytes=max_bytes)
 
 
 def logged(count: int, size: int = 0) -> list[LoggedEvent]:
@@ -22,7 +35,7 @@ def logged(count: int, size: int = 0) -> list[LoggedEvent]:
 )
 async def test_what_is_missed_follows_what_is_known(store: Store, known: int, seqs: list[int], partial: bool) -> None:
     await store.events.append("s", logged(5))
-    joined = await read_missed_events(store.events, "s", known)
+    joined = await read(store, known)
     assert (joined.seq, [frame.seq for frame in joined.events], joined.is_partial) == (5, seqs, partial)
 
 
@@ -30,42 +43,42 @@ async def test_what_is_missed_follows_what_is_known(store: Store, known: int, se
 async def test_what_was_dropped_is_said_to_be_missing(store: Store, known: int, first: int, partial: bool) -> None:
     await store.events.append("s", logged(6))
     await store.events.trim("s", 4)
-    joined = await read_missed_events(store.events, "s", known)
+    joined = await read(store, known)
     assert (joined.events[0].seq, joined.is_partial) == (first, partial)
 
 
 async def test_a_log_that_was_dropped_whole_is_said_to_be_missing(store: Store) -> None:
     await store.events.append("s", logged(2))
     await store.events.trim("s", 0)
-    assert (await read_missed_events(store.events, "s", 0)).is_partial
-    assert not (await read_missed_events(store.events, "s", 2)).is_partial
+    assert (await read(store, 0)).is_partial
+    assert not (await read(store, 2)).is_partial
 
 
 async def test_a_long_absence_gets_the_newest_and_is_told_so(store: Store) -> None:
     await store.events.append("s", logged(MAX_REPLAY_EVENTS + 5))
-    joined = await read_missed_events(store.events, "s", 0)
+    joined = await read(store, 0)
     assert (len(joined.events), joined.events[0].seq, joined.is_partial) == (MAX_REPLAY_EVENTS, 6, True)
 
 
 async def test_a_replay_fits_into_a_frame_that_every_client_takes(store: Store) -> None:
     await store.events.append("s", logged(40, size=30_000))
-    joined = await read_missed_events(store.events, "s", 0)
+    joined = await read(store, 0)
     assert ([frame.seq for frame in joined.events], joined.is_partial) == (list(range(12, 41)), True)
     assert replay_bytes(joined.events) <= MAX_REPLAY_BYTES
 
 
 async def test_a_single_event_that_does_not_fit_is_left_out_and_the_client_advances(store: Store) -> None:
     await store.events.append("s", logged(2, size=1000))
-    joined = await read_missed_events(store.events, "s", 0, max_bytes=500)
+    joined = await read(store, 0, max_bytes=500)
     assert ([*joined.events], joined.seq, joined.is_partial) == ([], 2, True)
-    again = await read_missed_events(store.events, "s", joined.seq, max_bytes=500)
+    again = await read(store, joined.seq, max_bytes=500)
     assert ([*again.events], again.seq, again.is_partial) == ([], 2, False)
 
 
 async def test_a_large_event_of_an_earlier_version_is_cut_and_its_text_can_be_fetched(store: Store) -> None:
     text = "x" * 3_000_000
     await store.events.append("s", [LoggedEvent("task_completed", {"text": text, "session_id": "s"})])
-    joined = await read_missed_events(store.events, "s", 0, store.texts)
+    joined = await read(store, 0)
     data = joined.events[0].data
     assert data["text"] == "x" * 4000
     assert await store.texts.get("s", referenced_text_id(data, "text")) == text
