@@ -186,6 +186,7 @@ async def test_a_reply_that_ends_during_the_join_is_not_shown_as_being_streamed(
     async def complete_elsewhere() -> None:
         await there.emit(completed("the end"))
 
-    here.log.reads, here.log.before = 0, {1: complete_elsewhere}
+    here.log.reads = 0
+    here.log.before[1] = complete_elsewhere
     client = await here.client()
     assert client.names == ["task_queued", "task_completed"]
