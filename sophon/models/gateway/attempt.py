@@ -134,7 +134,7 @@ class AttemptRunner:
         else:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
-        limits = self._context.limits_of(self._candidate.provider)
+        limits = self._context.limits_of(self._candidate.provider, is_last_candidate=self._is_last_candidate)
         return Attempt(request, output, tap, self._meter, self._context, limits)
 
     def _find_key_number(self, key: str | None) -> int | None:

@@ -54,7 +54,7 @@ class AttemptDeadline(TaskTimeout):
         self.started_at = self._silent_since = started_at
         self._failure: ModelTimeout | None = None
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
-        if self._waits_for_pieces:
+        if self._waits_for_pieces or limits.first_output_timeout_seconds is not None:
             self._seconds = self._seconds_to_next_check(started_at)
 
     def __exit__(
@@ -76,7 +76,9 @@ class AttemptDeadline(TaskTimeout):
             self._silent_since = now
         self._failure = self._find_passed_limit(now)
         if self._failure is None:
-            self._timer = self._clock.call_later(self._seconds_to_next_check(now), self._on_timer)
+            left = self._seconds_to_next_check(now)
+            if left != float("inf"):
+                self._timer = self._clock.call_later(left, self._on_timer)
         else:
             self.expire()
 
@@ -91,13 +93,23 @@ class AttemptDeadline(TaskTimeout):
             return ModelTimeout(f"the reply was not complete after {attempt:g} s (Providers[].AttemptTimeout)")
         if self._waits_for_pieces and idle is not None and now - self._silent_since >= idle:
             return ModelTimeout(f"the model wrote nothing for {idle:g} s (Providers[].IdleTimeout)")
+        first = self._limits.first_output_timeout_seconds
+        if first is not None and now - self.started_at >= first and not self._has_begun():
+            return ModelTimeout(f"the reply did not begin within {first:g} s (Providers[].FirstOutputTimeout)")
         return None
+
+    def _has_begun(self) -> bool:
+        output, tap = self.output, self.tap
+        return output.has_begun or bool(output.pieces or output.size.values or (tap is not None and tap.produced_text))
 
     def _seconds_to_next_check(self, now: float) -> float:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
         left = self.started_at + attempt - now if attempt is not None else float("inf")
         if self._waits_for_pieces and idle is not None:
             left = min(left, idle / CHECKS_PER_IDLE_TIMEOUT)
+        first = self._limits.first_output_timeout_seconds
+        if first is not None and now - self.started_at < first:
+            left = min(left, self.started_at + first - now)
         return left
 
 

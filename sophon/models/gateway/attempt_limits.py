@@ -12,9 +12,15 @@ takes more than eight minutes, and models that hide their reasoning are silent f
 Anthropic wait as long by default."""
 
 
+FIRST_OUTPUT_TIMEOUT_SECONDS = 60.0
+"""Silence before the reply begins, while another candidate is left. A reply that is not streamed begins when it is
+there. The last candidate has its idle and attempt timeouts: a slow answer is better than none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptLimits:
     """Limits on the time of an attempt; None means no limit."""
 
     attempt_timeout_seconds: float | None = ATTEMPT_TIMEOUT_SECONDS
     idle_timeout_seconds: float | None = IDLE_TIMEOUT_SECONDS
+    first_output_timeout_seconds: float | None = None

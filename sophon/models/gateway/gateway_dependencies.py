@@ -20,16 +20,30 @@ class GatewayDependencies:
     options: GatewayOptions
     backoff: Backoff
 
-    def limits_of(self, provider: Provider) -> AttemptLimits:
-        """Return the limits of an attempt with a provider: its own timeouts, else those of the options."""
+    def limits_of(self, provider: Provider, *, is_last_candidate: bool = True) -> AttemptLimits:
+        """Return the limits of an attempt with a provider: its own timeouts, else those of the options.
+
+        The limit on silence before the reply holds only while another candidate is left.
+        """
         options, attempt, idle = self.options, provider.attempt_timeout_seconds, provider.idle_timeout_seconds
         return _make_limits(
             options.attempt_timeout_seconds if attempt is None else attempt,
             options.idle_timeout_seconds if idle is None else idle,
+            None
+            if is_last_candidate
+            else provider.first_output_timeout_seconds or options.first_output_timeout_seconds,
         )
 
 
 @lru_cache(maxsize=64)
-def _make_limits(attempt_timeout_seconds: float | None, idle_timeout_seconds: float | None) -> AttemptLimits:
+def _make_limits(
+    attempt_timeout_seconds: float | None,
+    idle_timeout_seconds: float | None,
+    first_output_timeout_seconds: float | None,
+) -> AttemptLimits:
     """Cache the limits: a provider's are the same for each of its attempts."""
-    return AttemptLimits(attempt_timeout_seconds=attempt_timeout_seconds, idle_timeout_seconds=idle_timeout_seconds)
+    return AttemptLimits(
+        attempt_timeout_seconds=attempt_timeout_seconds,
+        idle_timeout_seconds=idle_timeout_seconds,
+        first_output_timeout_seconds=first_output_timeout_seconds,
+    )

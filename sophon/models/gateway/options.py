@@ -1,7 +1,11 @@
 """Gateway options: retries, back-off, key cool-down, maximum waits and the limits of an attempt."""
 
 from sophon.lazy_dataclass import dataclass
-from sophon.models.gateway.attempt_limits import ATTEMPT_TIMEOUT_SECONDS, IDLE_TIMEOUT_SECONDS
+from sophon.models.gateway.attempt_limits import (
+    ATTEMPT_TIMEOUT_SECONDS,
+    FIRST_OUTPUT_TIMEOUT_SECONDS,
+    IDLE_TIMEOUT_SECONDS,
+)
 from sophon.models.reply_size import MAX_REPLY_BYTES
 
 
@@ -25,13 +29,15 @@ class GatewayOptions:
     """Share of a wait by which it may be shorter or longer; the cap applies to the result."""
     key_cooldown_seconds: float = 60.0
     """Cool-down of a key after a 429 or an overload (529) without Retry-After."""
-    max_wait_seconds: float = 30.0
-    """Longest wait before a retry while another candidate is left."""
+    max_wait_seconds: float = 8.0
+    """Longest wait before a retry while another candidate is left: the cap of the back-off."""
     last_candidate_max_wait_seconds: float = 60.0
     """Longest wait before a retry on the last candidate."""
     attempt_timeout_seconds: float | None = ATTEMPT_TIMEOUT_SECONDS
     """Longest time of one attempt, for providers without a limit of their own; None for no limit."""
     idle_timeout_seconds: float | None = IDLE_TIMEOUT_SECONDS
     """Longest time in which a streaming model writes nothing, for providers without a limit of their own."""
+    first_output_timeout_seconds: float | None = FIRST_OUTPUT_TIMEOUT_SECONDS
+    """Longest time before a model begins its reply, while another candidate is left; None for no limit."""
     max_reply_bytes: int = MAX_REPLY_BYTES
     """Size of one reply: text, reasoning and tool calls in UTF-8. Beyond it the attempt ends with ResponseTooLarge."""

@@ -47,6 +47,7 @@ class Provider:
         "breaker",
         "default_prices",
         "failures",
+        "first_output_timeout_seconds",
         "id",
         "idle_timeout_seconds",
         "keys",
@@ -65,6 +66,7 @@ class Provider:
         *,
         attempt_timeout_seconds: float | None = None,
         idle_timeout_seconds: float | None = None,
+        first_output_timeout_seconds: float | None = None,
     ) -> None:
         if not models:
             raise ValueError(f"provider {id!r} has no models; name at least one")
@@ -75,6 +77,7 @@ class Provider:
         self.keys = keys
         self.attempt_timeout_seconds = attempt_timeout_seconds
         self.idle_timeout_seconds = idle_timeout_seconds
+        self.first_output_timeout_seconds = first_output_timeout_seconds
         self.default_prices: tuple[float, float] | None = None
         self.breaker = CircuitBreaker()
         self.attempts = 0

@@ -6,6 +6,7 @@
                    --keys_cooling--> waiting on the last candidate, else given_up
     attempting     --success--> answered; --rate_limited--> rotating_key; --overloaded--> rotating_key;
                    --key_refused--> selecting_key; --transient_error--> waiting;
+                   --timed_out--> waiting on the last candidate, else given_up;
                    --budget_exceeded--> given_up; --fatal_error--> aborted
     rotating_key   --key_available--> attempting; --keys_cooling--> waiting; --no_key--> given_up
     waiting        --wait_finished--> attempting; --wait_too_long--> given_up; --no_key--> given_up
@@ -52,6 +53,7 @@ class RetryEvent(Enum):
     OVERLOADED = auto()
     KEY_REFUSED = auto()
     TRANSIENT_ERROR = auto()
+    TIMED_OUT = auto()
     BUDGET_EXCEEDED = auto()
     FATAL_ERROR = auto()
     WAIT_FINISHED = auto()
@@ -72,6 +74,7 @@ _EXPECTED_TRANSITIONS: dict[RetryState, dict[RetryEvent, RetryState]] = {
         RetryEvent.OVERLOADED: RetryState.ROTATING_KEY,
         RetryEvent.KEY_REFUSED: RetryState.SELECTING_KEY,
         RetryEvent.TRANSIENT_ERROR: RetryState.WAITING,
+        RetryEvent.TIMED_OUT: RetryState.WAITING,
         RetryEvent.BUDGET_EXCEEDED: RetryState.GIVEN_UP,
         RetryEvent.FATAL_ERROR: RetryState.ABORTED,
     },
@@ -127,8 +130,8 @@ def advance_retry(position: RetryPosition, event: RetryEvent, limits: RetryLimit
     an overload leads to waiting, and a 401 to given_up because no key is left.
     """
     target = TRANSITIONS[position.state, event]
-    if position.state is RetryState.SELECTING_KEY and event is RetryEvent.KEYS_COOLING and not limits.is_last_candidate:
-        target = RetryState.GIVEN_UP
+    if (position.state, event) in _FAILOVER_TRANSITIONS and not limits.is_last_candidate:
+        return RetryPosition(RetryState.GIVEN_UP, position.retries, position.rotations)
     if position.state is RetryState.ATTEMPTING and target in _KEY_SELECTION_STATES:
         if position.rotations + 1 < limits.key_count:
             return RetryPosition(target, position.retries, position.rotations + 1)
@@ -152,10 +155,17 @@ def retry_event_from_error(error: SophonError) -> RetryEvent:
         return RetryEvent.OVERLOADED
     if isinstance(error, AuthenticationFailed):
         return RetryEvent.KEY_REFUSED
+    if isinstance(error, ModelTimeout):
+        return RetryEvent.TIMED_OUT
     return RetryEvent.TRANSIENT_ERROR if isinstance(error, TRANSIENT_ERRORS) else RetryEvent.FATAL_ERROR
 
 
 TRANSIENT_ERRORS = (Overloaded, ProviderUnavailable, ModelTimeout)
 """Errors caused by the state of the provider, which a retry may resolve."""
+
+_FAILOVER_TRANSITIONS = frozenset(
+    {(RetryState.SELECTING_KEY, RetryEvent.KEYS_COOLING), (RetryState.ATTEMPTING, RetryEvent.TIMED_OUT)}
+)
+"""What leads to the next candidate at once, if there is one."""
 
 _KEY_SELECTION_STATES = frozenset({RetryState.ROTATING_KEY, RetryState.SELECTING_KEY})

@@ -87,6 +87,13 @@ class _BuildContext:
     transport: HttpTransport
 
 
+def _first_output_seconds(settings: ProviderSettings) -> float | None:
+    """Return the limit on silence before a reply; None for the gateway's, and for `ollama` the idle timeout."""
+    if settings.first_output_timeout is None:
+        return settings.idle_timeout.total_seconds() if settings.type == OLLAMA else None
+    return settings.first_output_timeout.total_seconds()
+
+
 class _ProviderBuilder:
     """Builds one provider; every problem is reported as a line that starts with `path`."""
 
@@ -110,6 +117,7 @@ class _ProviderBuilder:
             key_pool,
             attempt_timeout_seconds=settings.attempt_timeout.total_seconds(),
             idle_timeout_seconds=settings.idle_timeout.total_seconds(),
+            first_output_timeout_seconds=_first_output_seconds(settings),
         )
 
     def _models(self) -> list[Model]:

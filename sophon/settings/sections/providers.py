@@ -81,6 +81,11 @@ class ProviderSettings(SettingsSection):
         description="Time in which a streaming model writes nothing: no text, reasoning or tool call, the first token "
         "included; comments and empty chunks do not count.",
     )
+    first_output_timeout: Duration | None = Field(
+        default=None,
+        description="Time before a reply begins, after which the next provider is called; it holds only while there is "
+        "one. null means one minute, and for `ollama` IdleTimeout, because a local model may be slow to load and read.",
+    )
     attempt_timeout: Duration = Field(
         default=timedelta(minutes=20),
         description="Time of one attempt, from the request to the last byte; after it has passed, a time-out is not "

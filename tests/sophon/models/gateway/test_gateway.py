@@ -108,7 +108,7 @@ async def test_the_request_names_the_model_that_is_asked(clock: VirtualClock) ->
     assert [first.requests[0].model.name, second.requests[0].model.name] == ["a", "b"]
 
 
-@pytest.mark.parametrize("error", [Failure(429), Failure(529), Failure(500), Failure(503), TimeoutError(), OSError()])
+@pytest.mark.parametrize("error", [Failure(429), Failure(529), Failure(500), Failure(503), OSError()])
 async def test_three_retries_with_doubling_waits_then_the_next_candidate(clock: VirtualClock, error: Exception) -> None:
     with scripted("a", *[error] * 4) as first, scripted("b", "from b") as second:
         gateway = door(clock, first, second)

@@ -48,6 +48,7 @@ EXPECTED = {
     (S.ROTATING_KEY, E.KEYS_COOLING): S.WAITING,
     (S.ROTATING_KEY, E.NO_KEY): S.GIVEN_UP,
     (S.WAITING, E.WAIT_FINISHED): S.ATTEMPTING,
+    (S.ATTEMPTING, E.TIMED_OUT): S.WAITING,
     (S.WAITING, E.WAIT_TOO_LONG): S.GIVEN_UP,
     (S.WAITING, E.NO_KEY): S.GIVEN_UP,
 }
@@ -136,7 +137,7 @@ def shown(error: ModelError) -> ModelError:
         (RateLimited(""), E.RATE_LIMITED),
         (Overloaded(""), E.OVERLOADED),
         (ProviderUnavailable(""), E.TRANSIENT_ERROR),
-        (ModelTimeout(""), E.TRANSIENT_ERROR),
+        (ModelTimeout(""), E.TIMED_OUT),
         (AuthenticationFailed(""), E.KEY_REFUSED),
         (ContextOverflow(""), E.FATAL_ERROR),
         (BadRequest(""), E.FATAL_ERROR),
