@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import PurePath
+from typing import Final
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
@@ -30,6 +31,8 @@ from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 MAX_PARENTS = 24
 """Folders above a file that are looked up and labelled with it."""
 
+_UNTRUSTED: Final = Taint(is_untrusted=True)
+
 _LOADED: Key[bool] = Key("information_flow.loaded")
 
 _REMEMBERED = re.compile(r"Remembered as (\S+)\.")
@@ -46,7 +49,7 @@ async def load_session_taint(ctx: Context) -> None:
     """Load the taint of the session once per turn and plan step; they share it from then on.
 
     Texts from outside that came with a message, and results from before the guard was enabled, are found by their
-    fences in the conversation.
+    fences in the conversation; files and images by the messages that have them.
     """
     if ctx.get(_LOADED):
         return
@@ -60,10 +63,15 @@ async def load_session_taint(ctx: Context) -> None:
 
 
 def find_conversation_taint(ctx: Context) -> Taint:
-    """Return the taint that the fences of the conversation show."""
+    """Return the taint that the fences, attachments and images of the conversation show.
+
+    A model reads the content of an attachment, which is added to each request and stands in no stored message.
+    """
     calls = {each.id: each for message in ctx.messages for each in message.tool_calls}
     taint = UNTAINTED
     for message in ctx.messages:
+        if message.attachments or message.images:
+            taint = taint.merge(_UNTRUSTED)
         if not find_fence_sources(message.content):
             continue
         call = calls.get(message.tool_call_id or "")

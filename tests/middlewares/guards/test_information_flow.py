@@ -9,9 +9,11 @@ import pytest
 
 from sophon import Context, Decision, Message, Pipeline, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest
+from sophon.attachments import Attachment
 from sophon.context import Step
 from sophon.errors import StoreError
 from sophon.events import GuardVerdict
+from sophon.images import Image
 from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
@@ -468,6 +470,22 @@ async def test_arguments_that_a_person_edited_are_theirs(host: Host) -> None:
     host.gate.decision = Decision.edit({"to": "DE00ANN"})
     await host.run([fetch()], [UNNAMED["payment"]])
     assert sent == ["https://news.example/today", "DE00ANN"]
+
+
+FILE = Attachment("a", "letter.pdf", "application/pdf", 3)
+PICTURE = Image("AAAA", media_type="image/png")
+
+
+@pytest.mark.parametrize("files", [{"attachments": [FILE]}, {"images": [PICTURE]}], ids=["file", "image"])
+async def test_a_file_or_an_image_with_a_message_cannot_take_private_data_out(
+    host: Host, files: dict[str, Any]
+) -> None:
+    host.gate.decision = Decision.reject("no")
+    await host.run([read()], [fetch()], **files)
+    await host.run([fetch()])
+
+    assert sent == []
+    assert host.rules() == [("escalate", "trifecta")] * 2
 
 
 async def test_without_the_guard_an_obeyed_injection_pays(host: Host) -> None:
