@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sophon.agents.catalog import AgentCatalog, AgentSet
+from sophon.agents.catalog import EMPTY, AgentCatalog, AgentSet
 from sophon.agents.definition import AgentDefinition, read_agent
 from sophon.agents.references import find_reference_problems
 from sophon.errors import InputError, NotFound
@@ -16,6 +16,8 @@ from sophon_hosting.cli.console.output import write_json, write_lines, write_not
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.client_api.serialization import agent_to_json
+
+NO_AGENTS = "there are no agents: set Agents.Directory to a folder with a file NAME.md for each"
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -28,7 +30,7 @@ def agents() -> None:
 @app.command("list")
 def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the agents, and the problems of files that cannot be used."""
-    found = _read(ctx.obj)
+    found = _read(ctx.obj) if _find_directory(ctx.obj) is not None else EMPTY
     if as_json:
         items = [agent_to_json(each) for each in found.agents.values()]
         write_json({"items": items, "problems": [str(each) for each in found.problems]})
@@ -37,7 +39,7 @@ def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
         rows = [(each.name, _describe_tools(each), each.description) for each in found.agents.values()]
         write_table(("agent", "tools", "what it is for"), rows)
     else:
-        write_lines(["There are no agents."])
+        write_lines([NO_AGENTS if _find_directory(ctx.obj) is None else "There are no agents."])
     for problem in found.problems:
         write_notice(str(problem))
 
@@ -127,11 +129,16 @@ def cancel(
         write_lines([f"{agent_id}: {state}"])
 
 
-def _read(options: GlobalOptions) -> AgentSet:
+def _find_directory(options: GlobalOptions) -> Path | None:
     directory = load_cli_settings(options).agents.directory
+    return None if directory is None else (options.settings_folder / directory.expanduser()).absolute()
+
+
+def _read(options: GlobalOptions) -> AgentSet:
+    directory = _find_directory(options)
     if directory is None:
-        raise InputError("there are no agents: set Agents.Directory to a folder with a file NAME.md for each")
-    return AgentCatalog((options.settings_folder / directory.expanduser()).absolute()).read()
+        raise InputError(NO_AGENTS)
+    return AgentCatalog(directory).read()
 
 
 def _describe_tools(agent: AgentDefinition) -> str:

@@ -69,18 +69,22 @@ def migrate(
     check: CheckOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which data of earlier versions moves to which user, and with --apply move it. No host may run then."""
+    """Show what is to be migrated: the schema of the store, then data of earlier versions, which --apply moves.
+
+    No host may run while --apply moves data.
+    """
     options: GlobalOptions = ctx.obj
     settings = load_cli_settings(options)
     if force and not schema:
         raise InputError("--force belongs to --schema; give both")
     if schema and (apply or files_to is not None or set_aside):
         raise InputError("--schema migrates the schema alone; give it without --apply, --files-to and --set-aside")
-    if schema or check:
-        versions = asyncio.run(_migrate_schema(options, settings, check=check, force=force))
+    recipient = None if files_to is None else find_recipient(settings, files_to)
+    # Only shown: the store is not opened, which would migrate its schema.
+    versions = None if apply else asyncio.run(_migrate_schema(options, settings, check=not schema, force=force))
+    if versions is not None and (schema or check or not versions.is_current):
         _write_versions(versions, as_json=as_json)
         raise typer.Exit(0 if versions.is_current else EXIT_TO_MIGRATE)
-    recipient = None if files_to is None else find_recipient(settings, files_to)
     with create_store_lease(options, settings) if apply else nullcontext():
         plan = asyncio.run(_migrate(options, settings, recipient, apply=apply, set_aside=set_aside))
     if as_json:

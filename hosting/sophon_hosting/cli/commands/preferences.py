@@ -19,10 +19,12 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
 @app.callback(invoke_without_command=True)
-def preferences(ctx: typer.Context) -> None:
+def preferences(ctx: typer.Context, person: PersonOption = LOCAL_USER, as_json: JsonOption = False) -> None:
     """Show and change how a person wants to be answered."""
     if ctx.invoked_subcommand is None:
-        show(ctx)
+        show(ctx, person, as_json)
+    elif as_json or person != LOCAL_USER:
+        raise typer.BadParameter(f"give --person and --json after {ctx.invoked_subcommand}")
 
 
 @app.command()

@@ -46,11 +46,6 @@ def test_a_broken_file_is_named_with_its_line(sophon: Command, tmp_path: Path) -
     assert "No problem" in sophon("agents", "check", str(write_agent(tmp_path, "fine"))).out
 
 
-def test_without_a_folder_it_says_which_setting_to_set(sophon: Command) -> None:
-    answer = sophon("agents", "list")
-    assert (answer.code, "Agents.Directory" in answer.err) == (1, True)
-
-
 def test_without_a_host_sub_agents_are_those_of_the_store(sophon: Command) -> None:
     assert "No sub-agent works" in sophon("agents", "running").out
     assert json.loads(sophon("agents", "running", "--json").out) == []
@@ -89,3 +84,9 @@ def test_doctor_counts_definitions_that_cannot_be_used(sophon: Command, tmp_path
     write_agent(tmp_path, "other", "tools: [nothing.there]")
     assert find() == ("warning", "2 of 3 definitions of agents cannot be used as written")
     assert not [each for each in json.loads(sophon("doctor", "--json").out) if each["id"] == "agents"]
+
+
+def test_without_a_folder_the_list_is_empty(sophon: Command) -> None:
+    shown = sophon("agents", "list", "--json")
+    assert (shown.code, shown.json) == (0, {"items": [], "problems": []})
+    assert "Agents.Directory" in sophon("agents", "list").out

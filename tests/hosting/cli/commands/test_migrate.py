@@ -55,3 +55,11 @@ def test_a_store_that_cannot_be_reached_is_told_from_one_to_migrate(sophon: Comm
     shown = sophon("migrate", "--check")
     assert (shown.code, shown.out) == (1, "")
     assert "postgresql://***@127.0.0.1:1/nothing" in shown.err
+
+
+def test_without_an_option_nothing_is_migrated(sophon: Command, folder: Path) -> None:
+    copy_database(folder)
+    migrate(folder / "data" / "sophon.db", REVISIONS[-2], down=True)
+    for _ in range(2):
+        shown = sophon("migrate")
+        assert (shown.code, "is to be migrated: sophon migrate --schema" in shown.out) == (3, True)

@@ -21,3 +21,8 @@ def test_a_mistake_is_one_line_and_a_usage_error(sophon: Command) -> None:
     ):
         done = sophon("preferences", *words)
         assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1), words
+
+
+def test_without_a_verb_the_options_of_show_hold(sophon: Command) -> None:
+    sophon("preferences", "set", "language", "German")
+    assert sophon("preferences", "--json").json == sophon("preferences", "show", "--json").json
