@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -56,6 +57,9 @@ NOT_RUNNING = SendPostponed(timedelta(seconds=1), is_account_wide=True)
 TYPING_INTERVAL_SECONDS = 20.0
 """Interval of the typing indicator, which WhatsApp shows for 25 s; each call counts. Source: reference/channels.md."""
 
+MARK_GRACE_SECONDS = 1.0
+"""How long `stop` waits for read marks in flight."""
+
 
 class WhatsAppChannel:
     """`Channel` for one WhatsApp number. `account` is the number's id at Meta, which is not the phone number.
@@ -84,6 +88,7 @@ class WhatsAppChannel:
         self._sent_files = SentFiles(clock, MEDIA_ID_LIFETIME)
         self._client: WhatsAppClient | None = None
         self._typing_until: dict[str, float] = {}
+        self._marking: set[asyncio.Task[None]] = set()
         self._inbox: Inbox | None = None
 
     @property
@@ -138,10 +143,21 @@ class WhatsAppChannel:
             registering.cancel()
             await asyncio.gather(registering, return_exceptions=True)
         client, self._client, self._inbox = self._client, None, None
+        await self._end_marks()
         if client is not None:
             await client.close()
         if self._health.state != "refused":
             self._health.state, self._health.detail = "stopped", ""
+
+    async def _end_marks(self) -> None:
+        """Wait for the read marks in flight, at most `MARK_GRACE_SECONDS`."""
+        marking = list(self._marking)
+        with suppress(TimeoutError):
+            async with self._clock.timeout(MARK_GRACE_SECONDS):
+                await asyncio.gather(*(asyncio.shield(task) for task in marking), return_exceptions=True)
+        for task in marking:
+            task.cancel()
+        await asyncio.gather(*marking, return_exceptions=True)
 
     def routes(self) -> Sequence[web.RouteDef]:
         """Return the GET and POST routes; POST answers 503 while the channel is stopped. None without the secrets."""
@@ -221,8 +237,15 @@ class WhatsAppChannel:
             return
         active = {shown_for: until for shown_for, until in self._typing_until.items() if until > now}
         self._typing_until = {**active, message_id: now + TYPING_INTERVAL_SECONDS}
+        marking = asyncio.create_task(self._mark_as_read(self._client, message_id))
+        self._marking.add(marking)
+        marking.add_done_callback(self._marking.discard)
+        # The caller ends the indicator with the turn; the mark that the message was read stays, so it is not cut off.
+        await asyncio.shield(marking)
+
+    async def _mark_as_read(self, client: WhatsAppClient, message_id: str) -> None:
         try:
-            await self._client.mark_as_read(message_id)
+            await client.mark_as_read(message_id)
         except WhatsAppApiError as error:
             if error.is_credential_error:
                 self._record_failure(error)

@@ -162,6 +162,17 @@ async def test_busy_marks_as_read_and_shows_that_an_answer_is_written(channel: A
     await channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1")
 
 
+async def test_a_turn_that_ends_at_once_does_not_cut_off_the_mark_that_its_message_was_read(
+    channel: Any, graph: GraphApi
+) -> None:
+    showing = asyncio.create_task(channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1"))
+    await asyncio.sleep(0)
+    showing.cancel()
+    await asyncio.wait({showing})
+    await channel.stop()
+    assert graph.reads == ["wamid.AAA1"]
+
+
 async def test_a_file_is_fetched_whole(channel: Any, graph: GraphApi, tmp_path: Any) -> None:
     graph.files["99"] = b"\x89PNG" * 1000
     assert (
