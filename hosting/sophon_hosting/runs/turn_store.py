@@ -310,9 +310,8 @@ class TurnApprovals:
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.get_or_create`."""
-        found = await self._approvals.find(request.id)
-        if found is not None:
-            return found
+        # Nothing is awaited before: the pending event would be stored without the request, and whoever asks the person
+        # at the event would find none. To store a known request changes nothing.
         check_checkpoint(self._active_run.checkpoint)
         await self._event_bus.store(self._session_id, ApprovalWrite(request, at), run_id=self._active_run.task_id)
         check_checkpoint(self._active_run.checkpoint)

@@ -1,14 +1,18 @@
 """Questions in a chat: buttons, text, who may decide, once, over a kill, and everybody sees it."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from sophon import ModelRequest, ModelResponse, ToolCall
 from sophon.approvals import Decision
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
+from sophon_hosting.events.wire_event import WireEvent
 from tests.hosting.channels.conftest import Brain
 
 EVE, BOSS = Person("2", "Eve"), Person("9", "Grace")
@@ -126,6 +130,39 @@ async def test_a_question_that_a_kill_left_unasked_is_asked_by_the_next_start(st
     await first.end()
     again = await start(store=first.store)
     await again.channel.wait_for_text("May pay run?")
+
+
+class SlowToFind:
+    """Approvals of a busy store: whether a request exists is read slower than its event is stored and published."""
+
+    def __init__(self, approvals: Any, is_published: asyncio.Event) -> None:
+        self._approvals, self._is_published = approvals, is_published
+
+    async def find(self, approval_id: str) -> Any:
+        if await self._approvals.find(approval_id) is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(5):
+                    await self._is_published.wait()
+        return await self._approvals.find(approval_id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._approvals, name)
+
+
+async def test_a_question_is_stored_once_its_event_is_published_however_busy_the_store_is(start) -> None:
+    store, published, known = InMemoryStore(), asyncio.Event(), []
+    approvals = store.approvals
+    store.approvals = SlowToFind(approvals, published)
+    running = await start(store=store)
+
+    def note(frame: WireEvent) -> None:
+        if frame.name == "approval_requested":
+            known.append(str(frame.data["approval_id"]) in approvals._records)
+            published.set()
+
+    running.host.event_bus.subscribe_all(note)
+    await asked(running)
+    assert known == [True]
 
 
 async def test_what_is_decided_elsewhere_is_told_in_the_chat(start) -> None:
