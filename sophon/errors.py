@@ -5,6 +5,7 @@
     SophonError
     ├── CompositionError          the chain cannot be built (author of the chain)
     ├── ChainError                no response, or past the last middleware (author of a middleware)
+    │   └── TurnAlreadyRun        a state whose turn has ended, or is running (caller)
     ├── SettingsError             invalid settings (operator)
     ├── StateError                serialised turn state that cannot be restored
     ├── InputError                invalid user input: empty, too large
@@ -63,6 +64,24 @@ class ChainError(SophonError):
     """A turn passed the last middleware, or ended without a response; the message names the middleware."""
 
     code = "chain"
+
+
+class TurnAlreadyRun(ChainError):
+    """A turn that is run again although it has ended, is running, or was continued until a later suspension.
+
+    `progress` is `ended`, `running` or `suspended`.
+    """
+
+    code = "turn_already_run"
+
+    def __init__(self, run_id: str, progress: str) -> None:
+        self.run_id, self.progress = run_id, progress
+        what = {
+            "ended": "has ended, and its end is recorded: create a new one with services.turn(...)",
+            "running": "is running, in this process or another: wait until it has ended or is suspended",
+            "suspended": "was continued from this state and is suspended anew: restore the state of that suspension",
+        }[progress]
+        super().__init__(f"the turn {run_id} {what}")
 
 
 class SettingsError(SophonError):

@@ -80,11 +80,19 @@ class Pipeline(Sequence[Middleware]):
     async def run(self, ctx: Context) -> Response:
         """Run one turn through the chain and return its response.
 
-        Raises what a middleware raises, and ChainError if the turn ended without a response or was cancelled before.
-        Cancelling the surrounding scope cancels the turn, also if a middleware swallows the cancellation; a
-        CancelledError that a middleware raises although nobody cancelled becomes a ChainError.
+        Raises what a middleware raises, TurnAlreadyRun for a restored turn that has ended, is running or was suspended
+        anew, and ChainError if the turn ended without a response or was cancelled before. Cancelling the surrounding
+        scope cancels the turn, also if a middleware swallows the cancellation; a CancelledError that a middleware
+        raises although nobody cancelled becomes a ChainError.
         """
         ctx.pipeline = self
+        is_continued = ctx.resumed or (ctx.response is not None and ctx.response.finish_reason == "suspended")
+        if is_continued and not ctx.depth:
+            async with ctx.services.turn_log.claim(ctx):
+                return await self._run(ctx)
+        return await self._run(ctx)
+
+    async def _run(self, ctx: Context) -> Response:
         if not ctx.depth:
             await ctx.cancellation.begin()
         try:  # `cancellation.enforce` without a context manager, which costs more than a middleware

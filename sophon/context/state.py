@@ -88,6 +88,8 @@ class TurnState(TurnFacts):
     extensions: Extensions = field(default_factory=Extensions)
     epoch: int = 1
     """Number of starts of the streamed reply."""
+    resumes: int | None = 0
+    """How often the turn was restored and run without a host; None for a state that does not say."""
 
     @property
     def stored_count(self) -> int:

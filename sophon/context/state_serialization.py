@@ -35,9 +35,10 @@ SCALARS: Mapping[str, tuple[type, ...]] = {
     "recorded": (int,),
     "iteration": (int,),
     "epoch": (int,),
+    "resumes": (int, NoneType),
 }
 """Fields stored as they are, with their types; integers are never negative."""
-ADDED_LATER = frozenset({"max_iterations", "temperature", "data_owner", "group"})
+ADDED_LATER = frozenset({"max_iterations", "temperature", "data_owner", "group", "resumes"})
 """Optional fields that are missing in states of this version which an earlier program stored."""
 RECOMPUTED = frozenset(
     {

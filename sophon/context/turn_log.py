@@ -1,10 +1,12 @@
 """The turn log: writes how a turn begins and ends to its session, in a host in the transaction that updates its run."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
 from sophon.context.facts import TurnFacts
+from sophon.context.turn_claim import ClaimedTurn, TurnClaim
 from sophon.events import Emit, Event
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
@@ -51,6 +53,13 @@ class TurnLog(Protocol):
         """
         ...
 
+    def claim(self, ctx: ClaimedTurn, /) -> AbstractAsyncContextManager[None]:
+        """Return a context manager within which a restored turn runs, and nowhere else.
+
+        Entering it raises TurnAlreadyRun for a turn that has ended, is running or was continued from the same state.
+        """
+        ...
+
     async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
         """Take over usage of a turn that is not in the store: write it now, or together with the turn's end."""
         ...
@@ -61,6 +70,7 @@ class SessionLog:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._claims: dict[str, TurnClaim] = {}
 
     async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
         """See `TurnLog.begin`."""
@@ -71,7 +81,10 @@ class SessionLog:
             emit(event)
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
-        """See `TurnLog.conclude`; always return True. A failure is emitted even if the store cannot record it."""
+        """See `TurnLog.conclude`. A failure is emitted even if the store cannot record it."""
+        claim = self._claims.get(turn.run_id)
+        if claim is not None and claim.is_lost:
+            return False
         seq = 0
         try:
             seq = await self._store.sessions.append(turn.session_id, records, owner=turn.principal)
@@ -80,6 +93,17 @@ class SessionLog:
                 for event in end.events(seq):
                     emit(event)
         return True
+
+    @asynccontextmanager
+    async def claim(self, ctx: ClaimedTurn, /) -> AsyncGenerator[None]:
+        """See `TurnLog.claim`."""
+        claim = TurnClaim(self._store, ctx)
+        async with claim:
+            self._claims[ctx.run_id] = claim
+            try:
+                yield
+            finally:
+                del self._claims[ctx.run_id]
 
     async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
         """See `TurnLog.record_usage`: written now."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from sophon import Context, Middleware, ModelRequest, ModelResponse, Next, Pipeline, Services, ToolCall, tool
 from sophon.context import TurnFacts
+from sophon.context.turn_claim import ClaimedTurn
 from sophon.context.turn_log import TurnEnd, TurnEvents
 from sophon.errors import ChainError
 from sophon.events import Emit, TaskCancelled, TaskCompleted, TaskFailed
@@ -134,6 +136,9 @@ class HangingLog:
 
     async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
         """Record nothing."""
+
+    def claim(self, ctx: ClaimedTurn, /) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         await asyncio.Event().wait()

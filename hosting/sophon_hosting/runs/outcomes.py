@@ -2,13 +2,14 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sophon.clock import Clock
 from sophon.context import TurnFacts
+from sophon.context.turn_claim import ClaimedTurn
 from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
 from sophon.context.usage_counts import UsageCounts
 from sophon.errors import ChainError, NotFound, StaleRun, StoreUnavailable
@@ -232,6 +233,11 @@ class RunTurnLog:
                 raise
             log.exception("the outcome of run %s could not be recorded", turn.run_id)
             return False
+
+    def claim(self, ctx: ClaimedTurn, /) -> AbstractAsyncContextManager[None]:
+        """See `TurnLog.claim`. An active run has its fence, and the lease of its host."""
+        active_run = self._active_runs.get(ctx.run_id)
+        return self._session_log.claim(ctx) if active_run is None or active_run.run is None else nullcontext()
 
     async def record_usage(self, turn: TurnFacts, rows: Sequence[UsageRow], /) -> None:
         """See `TurnLog.record_usage`. That of an active run is written in the transaction of its outcome."""

@@ -11,8 +11,9 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.context.reply_stream import shown_text
+from sophon.context.turn_claim import RESUMES_FIELD
 from sophon.context.turn_log import TurnEnd, no_events
-from sophon.errors import ChainError, SophonError, StoreError, StoreUnavailable
+from sophon.errors import SophonError, StoreError, StoreUnavailable, TurnAlreadyRun
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
 from sophon.failure_log import log_failure
@@ -43,7 +44,7 @@ class SessionEvents:
     A failure, refusal, suspension and cancellation are recorded too, whatever cancellations arrive meanwhile, and the
     error propagates. A resumed turn is not loaded or recorded again, and neither is one that is run again before its
     end was recorded; a plan step (depth > 0) records nothing. Emits TaskStarted, Message, and the turn's one terminal
-    event. Must be first in the chain. Raises ChainError for a turn that has ended.
+    event. Must be first in the chain. Raises TurnAlreadyRun for a turn that has ended.
     """
 
     zone = "outer"
@@ -58,7 +59,7 @@ class SessionEvents:
             await next(ctx)
             return
         if ctx.cancellation.is_end_recorded:
-            raise ChainError("this turn has ended, and its end is recorded: create a new one with services.turn(...)")
+            raise TurnAlreadyRun(ctx.run_id, "ended")
         ctx.has_end_recorder = True
         try:
             await _run_turn(ctx, next)
@@ -137,7 +138,10 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
     if response.finish_reason == "suspended":
         # The messages so far are part of the turn's state and are recorded when the turn ends.
         await ctx.services.turn_log.conclude(
-            ctx, [SessionRecord("suspended", ctx.run_id)], TurnEnd("suspended", response), ctx.emit
+            ctx,
+            [SessionRecord("suspended", ctx.run_id, data={RESUMES_FIELD: ctx.resumes} if ctx.resumes else {})],
+            TurnEnd("suspended", response),
+            ctx.emit,
         )
         return
     await settle_unfinished_calls(ctx)
@@ -145,7 +149,8 @@ async def _finish_turn(ctx: Context, response: Response) -> None:
         _set_reply(ctx, response.text)
     await record_usage(ctx)
     records = collect_new_records(ctx)
-    if response.finish_reason in ("budget_exceeded", "rejected"):
+    # A turn that adds no message says by this record that it has ended.
+    if response.finish_reason in ("budget_exceeded", "rejected") or not records:
         reason = {"reason": response.finish_reason, **response.detail}
         records.append(SessionRecord("refused", ctx.run_id, data=reason))
     events = partial(_final_events, ctx, response, records) if ctx.has_listeners else no_events

@@ -1,11 +1,13 @@
 """The seam for a host: each end of a turn goes through the turn log, and events leave after it, or not at all."""
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
 from sophon import Pipeline, Response, Services
 from sophon.context import TurnFacts
+from sophon.context.turn_claim import ClaimedTurn
 from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
 from sophon.events import Emit, Message, TaskCompleted, TaskFailed
 from sophon.stores.in_memory_store import InMemoryStore
@@ -25,6 +27,9 @@ class Witness:
 
     async def begin(self, turn: TurnFacts, records: Sequence[SessionRecord], events: TurnEvents, emit: Emit, /) -> None:
         await SessionLog(self.store).begin(turn, records, events, emit)
+
+    def claim(self, ctx: ClaimedTurn, /) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def conclude(self, turn: TurnFacts, records: Sequence[SessionRecord], end: TurnEnd, emit: Emit, /) -> bool:
         self.ends.append((end.status, [record.kind for record in records]))
