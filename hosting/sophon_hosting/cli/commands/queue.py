@@ -1,4 +1,4 @@
-"""`sophon queue_status`: status and dead letters of a host's queue; pause, resume, drain, retry."""
+"""`sophon queue`: status and dead letters of a host's queue; pause, resume, drain, retry."""
 
 from collections.abc import Sequence
 from typing import Annotated

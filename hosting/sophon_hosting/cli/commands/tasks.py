@@ -1,4 +1,4 @@
-"""`sophon list_tasks`: list, show and cancel tasks."""
+"""`sophon tasks`: list, show and cancel tasks."""
 
 from collections.abc import Sequence
 from typing import Annotated, get_args
