@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sophon.errors import SettingsError
 from sophon.lazy_dataclass import dataclass
@@ -70,6 +71,60 @@ def load_with_layers(
     overrides: SettingOverrides = (),
 ) -> LoadedSettings:
     """Load the settings as `load_settings` does; return them with the layers that they come from."""
+    layers, saved, problems = _read_layers(folder, file, environment, overrides)
+    return _validate(layers, saved, problems)
+
+
+def load_valid_part(
+    *,
+    folder: Path | None = None,
+    file: Path | None = None,
+    environment: Mapping[str, str],
+    overrides: SettingOverrides = (),
+) -> tuple[Settings, list[str]]:
+    """Load the settings as `load_settings` does, without those that are invalid; return them with every problem.
+
+    Raises SettingsError if a file cannot be read, so that nothing is known of its settings.
+    """
+    layers, _, problems = _read_layers(folder, file, environment, overrides)
+    merged = deepcopy(merge_layers(layers))
+    while True:
+        settings, found = validate_settings(merged)
+        problems += [_format_with_source(layers, path, sentence) for path, sentence in found]
+        if settings is not None and not found:
+            return settings, problems
+        # The last items of a list first, so that the indexes of the others hold.
+        paths = sorted(
+            {path for path, _ in found}, key=lambda path: [str(part).zfill(9) for part in path], reverse=True
+        )
+        removed = [_remove(merged, path) for path in paths]
+        if not any(removed):
+            raise SettingsError(problems)
+
+
+def _remove(values: Any, path: SettingPath) -> bool:
+    """Remove the setting at a path, or the nearest one that holds it; return False if there is none."""
+    if not path:
+        return False
+    part, rest = path[0], path[1:]
+    if isinstance(values, dict):
+        known = cast("dict[str, Any]", values)
+        key = next((each for each in known if each.casefold() == str(part).casefold()), None)
+        if key is None:
+            return False
+        if not rest or not _remove(known[key], rest):
+            del known[key]
+        return True
+    if isinstance(values, list) and isinstance(part, int) and part < len(cast("list[Any]", values)):
+        if not rest or not _remove(values[part], rest):
+            del values[part]
+        return True
+    return False
+
+
+def _read_layers(
+    folder: Path | None, file: Path | None, environment: Mapping[str, str], overrides: SettingOverrides
+) -> tuple[list[SettingsLayer], SavedSettings, list[str]]:
     base = file or (folder or Path()) / SETTINGS_FILE_NAME
     saved = SavedSettings(base.parent)
     files, file_problems = _read_files(base, environment.get(ENVIRONMENT_VARIABLE, ""), base_required=file is not None)
@@ -85,7 +140,7 @@ def load_with_layers(
         *files,
         *(SettingsLayer(each.source, resolve_file_paths(each.values, base.parent)) for each in (*variables, *pairs)),
     ]
-    return _validate(layers, saved, [*variable_problems, *pair_problems])
+    return layers, saved, [*variable_problems, *pair_problems]
 
 
 def _validate(

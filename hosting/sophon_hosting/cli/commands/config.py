@@ -8,10 +8,12 @@ import typer
 from sophon.errors import NotFound, SettingsError, SophonError, StoreError
 from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
+from sophon.settings.loader import load_valid_part
 from sophon.settings.unresolved_secrets import find_unresolved_secrets
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.error_reporting import configure_cli_logging
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import (
     find_missing,
@@ -33,8 +35,18 @@ def config() -> None:
 
 @app.command()
 def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
-    """Show the effective settings from all sources, without secrets."""
-    write_json({"Sophon": settings_json(load_cli_settings(ctx.obj))})
+    """Show the effective settings without secrets; name those that are invalid."""
+    options: GlobalOptions = ctx.obj
+    configure_cli_logging(debug=options.debug)
+    settings, problems = load_valid_part(
+        folder=options.settings_folder,
+        file=options.settings_file,
+        environment=os.environ,
+        overrides=options.overrides,
+    )
+    write_json({"Sophon": settings_json(settings)})
+    if problems:
+        raise SettingsError(problems)
 
 
 @app.command()

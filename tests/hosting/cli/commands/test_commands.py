@@ -281,3 +281,12 @@ def test_the_help_of_a_group_cuts_no_sentence(sophon: Command, command: str) -> 
 def test_the_help_brackets_an_argument_once(sophon: Command) -> None:
     assert "[MESSAGE]..." in sophon("chat", "--help").out
     assert "[[" not in "".join(sophon(*words, "--help").out for words in (["chat"], ["chain"], ["sessions", "fork"]))
+
+
+def test_what_is_valid_is_shown_although_other_settings_are_not(sophon: Command) -> None:
+    wrong = ("Hub.Port=x", "Hub.Hots=a", 'Providers=[{"Id": "a", "Type": "openai", "Kind": 1}, {"Type": 5}]')
+    given = [part for setting in (*wrong, "Hub.Host=127.0.0.2") for part in ("--set", setting)]
+    shown = sophon("config", "show", *given)
+    assert (shown.code, json.loads(shown.out)["Sophon"]["Hub"]["Host"]) == (1, "127.0.0.2")
+    assert [each["Id"] for each in json.loads(shown.out)["Sophon"]["Providers"]] == ["a"]
+    assert all(name in shown.err for name in ("Hub.Port", "Hub.Hots", "Providers[0].Kind", "Providers[1]"))
