@@ -35,7 +35,10 @@ def config() -> None:
 
 @app.command()
 def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
-    """Show the effective settings without secrets; name those that are invalid."""
+    """Show the effective settings from all sources, without secrets.
+
+    Those that are invalid are named instead, and the command exits with 1.
+    """
     options: GlobalOptions = ctx.obj
     configure_cli_logging(debug=options.debug)
     settings, problems = load_valid_part(
