@@ -43,11 +43,11 @@ class Worker:
     """Worker: `AgentExecution.MaxConcurrentTasks` consumer tasks, each running one turn at a time.
 
     A turn may run for `MaxExecutionTime` in total over all its starts, not counting the time it waits for people; then
-    it is stopped wherever it is, and fails with `timeout`. Normally `Budget.Turn.ActiveTime` ends it before, between
-    two calls and with an answer; this limit is for a call that does not return. A suspended turn is stored and frees
-    its consumer. Order of writes: begin, with the user's message if the chain records it (`RunTurnLog.begin`), the
-    rest of the turn, the outcome (or the suspension and the hold of the lane), then the queue's ack; after a crash in
-    between, recovery finds the run. While the store is unavailable no turn starts, and a
+    it is stopped wherever it is, and fails with `timeout`. Normally it sums up before, between two calls and with an
+    answer (`sophon_middlewares.inner.turn_time`); this limit is for a call that does not return. A suspended turn is
+    stored and frees its consumer. Order of writes: begin, with the user's message if the chain records it
+    (`RunTurnLog.begin`), the rest of the turn, the outcome (or the suspension and the hold of the lane), then the
+    queue's ack; after a crash in between, recovery finds the run. While the store is unavailable no turn starts, and a
     running one waits at its next operation on the store, within its time limit. A turn that cannot wait, because it has
     not begun, is run again afterwards; that does not count as one of its attempts. An outcome that the store does not
     take is kept in memory and written again until it does.

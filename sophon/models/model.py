@@ -242,3 +242,7 @@ class Meter(Protocol):
     def reserve_tool_call(self) -> None:
         """Count one tool call before it runs. Raises BudgetExceeded."""
         ...
+
+    def find_time_limit(self) -> tuple[str, float] | None:
+        """Return the setting that limits the time of work, and its seconds; None if nothing does."""
+        ...

@@ -88,11 +88,17 @@ class Reservation:
     def __init__(self, limits: Sequence[RateLimit], windows: Sequence[_Window]) -> None:
         self.limits, self._windows = limits, windows
 
-    def use(self, now: float) -> None:
-        """Count the event at `now`, in monotonic seconds."""
-        for window in self._windows:
-            window.times.append(now)
+    def use(self, now: float, counted: "Sequence[RateLimit] | None" = None) -> list[tuple[RateLimit, int]]:
+        """Count the event at `now`, in monotonic seconds, against the `counted` limits, by default all of them; the
+        slots of the others are given back. Return the counted limits with the number of events that each has now.
+        """
+        used: list[tuple[RateLimit, int]] = []
+        for limit, window in zip(self.limits, self._windows, strict=True):
+            if counted is None or limit in counted:
+                window.times.append(now)
+                used.append((limit, len(window.times)))
         self.release()
+        return used
 
     def release(self) -> None:
         """Give the slots back; idempotent."""

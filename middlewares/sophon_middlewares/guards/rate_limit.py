@@ -1,12 +1,14 @@
 """RateLimit: limits how often tools are used, by capability level, by tool, and over all."""
 
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from sophon.approvals import Grant
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.messages import ToolCall
+from sophon.messages import ToolCall, ToolResult
 from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
 from sophon.security.capability_levels import find_capability_level
@@ -14,13 +16,22 @@ from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_
 from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings.sections.guards.rate_limit import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
-from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
+from sophon_middlewares.guards.judgement import Judgement, announce_judgement, block_at_execution, judge_round
 
 HOUR_SECONDS = 3600.0
 MINUTE_SECONDS = 60.0
 
 MAX_KNOWN_LIMITS = 1000
 """Limits of calls that are kept: those of as many tools and persons."""
+
+WARNING_SHARE = 0.8
+"""Share of a limit from which on the result of a call says how many are left: the model can still plan with them."""
+
+SMALLEST_WARNED = 5
+"""Smallest limit that is warned of: four fifths of a smaller one are all of it."""
+
+LEVEL_RULE = "level_"
+"""How the rules of the limits by level begin."""
 
 OVERALL_SCOPE = "calls"
 """Scope of the calls of all turns."""
@@ -30,7 +41,9 @@ class RateLimit:
     """Blocks a call beyond a limit of `Guards.RateLimit`: of all calls, of the tool's level or its own, its cool-down.
 
     The limits of a tool are per person. A call reserves its slot when it is judged, counts from the moment it runs,
-    and gives the slot back if it does not run. Sliding windows; a new process starts with those of the earlier one
+    and gives the slot back if it does not run. A call that a person has approved, itself or in advance, does not count
+    against the limit of its level, which bounds what nobody was asked about. From 80 % of an hour's limit on the result
+    says how many calls are left. Sliding windows; a new process starts with those of the earlier one
     (`sophon.security.sliding_windows`). The numbers by level are those of reference/wasp.md 4.5.
     """
 
@@ -49,10 +62,14 @@ class RateLimit:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         reservations: dict[str, Reservation] = {}
+        warnings: dict[str, str] = {}
+        hooks = ctx.result_hooks
+        ctx.result_hooks = (*hooks, partial(_warn, warnings))
         try:
-            judge, check = partial(self._judge, reservations), partial(_count, reservations)
+            judge, check = partial(self._judge, reservations), partial(_count, reservations, warnings)
             await judge_round(ctx, next, "RateLimit", judge, check)
         finally:
+            ctx.result_hooks = hooks
             for reservation in reservations.values():
                 reservation.release()
 
@@ -94,18 +111,45 @@ def _note_reserved(
     return None
 
 
-def _count(reservations: dict[str, Reservation], ctx: Context, call: ToolCall) -> Awaitable[str | None] | str | None:
+def _count(
+    reservations: dict[str, Reservation], warnings: dict[str, str], ctx: Context, call: ToolCall
+) -> Awaitable[str | None] | str | None:
     """Count a call immediately before it runs; a host stores that with the journal entry of the call."""
     reservation = reservations.pop(call.id, None)
     if reservation is None:
         return block_at_execution(ctx, call, "RateLimit", Judgement("block", "not_judged", "it was never judged"))
-    reservation.use(ctx.services.clock.monotonic())
-    return _store(ctx, reservation) if reservation.limits else None
+    limits = choose_counted(reservation.limits, ctx.grants.get(call.id))
+    used = reservation.use(ctx.services.clock.monotonic(), limits)
+    if (warning := describe_near_limit(used)) is not None:
+        warnings[call.id] = warning
+    return _store(ctx, limits) if limits else None
 
 
-async def _store(ctx: Context, reservation: Reservation) -> None:
+async def _store(ctx: Context, limits: Sequence[Limit]) -> None:
     now = ctx.services.clock.now()
-    await ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in reservation.limits])
+    await ctx.services.store.rate_windows.add([RateEvent(limit.scope, now) for limit in limits])
+
+
+def _warn(warnings: dict[str, str], ctx: Context, call: ToolCall, result: ToolResult) -> None:
+    """Add to the result of a call how many are left, and say it to whoever watches the turn."""
+    if (warning := warnings.pop(call.id, None)) is not None:
+        ctx.results[call.id] = replace(result, text=f"{result.text}\n\nnote: {warning}")
+        announce_judgement(ctx, call, "RateLimit", Judgement("allow", "near_limit", warning))
+
+
+def choose_counted(limits: Sequence[Limit], grant: Grant | None) -> Sequence[Limit]:
+    """Return the limits that a call counts against: not that of its level if a person has approved it."""
+    if grant is None or not (grant.decided_by or grant.standing):
+        return limits
+    return [each for each in limits if not each.rule.startswith(LEVEL_RULE)]
+
+
+def describe_near_limit(used: Sequence[tuple[Limit, int]]) -> str | None:
+    """Return how many calls are left of the first limit per hour that is used to four fifths; None if none is."""
+    for limit, count in used:
+        if limit.seconds == HOUR_SECONDS and limit.count >= SMALLEST_WARNED and count >= WARNING_SHARE * limit.count:
+            return f"{limit.what} may be used {limit.count} times per hour; {max(limit.count - count, 0)} are left"
+    return None
 
 
 def find_limits(settings: RateLimitSettings, tool: str, risk: Risk, principal: str) -> Sequence[Limit]:
@@ -122,7 +166,7 @@ def find_limits(settings: RateLimitSettings, tool: str, risk: Risk, principal: s
         limits.append(Limit("tool_limit", f"tool/{tool}/{principal}", own.per_hour, HOUR_SECONDS, tool))
     elif per_hour is not None:
         what = f"{tool}, a tool of the level {level},"
-        limits.append(Limit(f"level_{level}", f"tool/{tool}/{principal}", per_hour, HOUR_SECONDS, what))
+        limits.append(Limit(f"{LEVEL_RULE}{level}", f"tool/{tool}/{principal}", per_hour, HOUR_SECONDS, what))
     if own is not None and own.cooldown is not None:
         limits.append(Limit("cooldown", f"cooldown/{tool}/{principal}", 1, own.cooldown.total_seconds(), tool))
     return limits

@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -18,6 +19,7 @@ from sophon_middlewares.inner.reply import append_reply, end_turn, restore_final
 from sophon_middlewares.inner.round_judgement import RoundVerdict, judge_round
 from sophon_middlewares.inner.round_results import append_results
 from sophon_middlewares.inner.tool_limits import release_calls, reserve_calls
+from sophon_middlewares.inner.turn_time import SpentTime, find_spent_time, refuse_late_call
 
 log = logging.getLogger("sophon")
 
@@ -50,10 +52,11 @@ class AgenticLoop:
     `ctx.settling` distinguishes the passes. The loop detector adds a warning to a call's result, refuses a call that
     repeats without progress, and ends the turn (`loop_detected`) after three refusals. All calls of a reply are judged
     before one runs: more of them than `Budget.Turn.ToolCalls` has left end the turn, more than a tool's
-    `max_calls_per_turn` are refused. At the iteration limit one last reply without tools concludes
-    (`max_iterations`). A call that waits for approval ends the turn as `suspended`; a resumed turn continues with that
-    call. Entered again, it continues where it stopped: settled calls keep their results, and what ended the turn in a
-    settling pass ends it again. A middleware that sets `ctx.response` in a settling pass ends the turn.
+    `max_calls_per_turn` are refused. At the iteration limit, and when the time for work is spent (turn_time.py), one
+    last reply without tools concludes (`max_iterations`). A call that waits for approval ends the turn as `suspended`;
+    a resumed turn continues with that call. Entered again, it continues where it stopped: settled calls keep their
+    results, and what ended the turn in a settling pass ends it again. A middleware that sets `ctx.response` in a
+    settling pass ends the turn.
     """
 
     zone = "inner"
@@ -78,8 +81,9 @@ class AgenticLoop:
             calls = list_unanswered_calls(ctx)
             if calls and not await _settle_round(ctx, next, _get_detector(ctx, self._options), calls):
                 return
-            if ctx.iteration >= most:
-                await _conclude(ctx, next)
+            spent = find_spent_time(ctx)
+            if ctx.iteration >= most or spent is not None:
+                await _conclude(ctx, next, spent)
                 return
             if ctx.has_listeners:
                 ctx.emit(AgentStatus(status="thinking"))
@@ -156,12 +160,17 @@ async def _run_settling_pass(ctx: Context, next: Next, judged: RoundVerdict) -> 
     usable = [call for call in ctx.pending if call.id not in judged.unusable]
     if ctx.resumed:  # what an earlier process has started is counted already
         usable = [call for call in usable if await find_earlier_run(ctx, call) is None]
+    if usable and (spent := find_spent_time(ctx)) is not None:  # before a person is asked about one of them
+        for call in usable:
+            ctx.settle(call, spent.refusal, "denied")
+        usable = []
     reserve_calls(ctx, usable)
     if ctx.has_listeners:
         ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
     ctx.settling = True
     try:
-        await next(ctx)
+        with ctx.tool_check(refuse_late_call):
+            await next(ctx)
     finally:
         ctx.settling = False
         release_calls(ctx)
@@ -174,7 +183,7 @@ def _end_round(ctx: Context) -> None:
         ctx.emit(Progress(iteration=ctx.iteration, tool_calls=ctx.tally.tool_calls, usage=ctx.tally.usage))
 
 
-async def _conclude(ctx: Context, next: Next) -> None:
+async def _conclude(ctx: Context, next: Next, spent: SpentTime | None) -> None:
     ctx.tools_allowed = False
     if ctx.has_listeners:
         ctx.emit(AgentStatus(status="thinking"))
@@ -184,9 +193,12 @@ async def _conclude(ctx: Context, next: Next) -> None:
         ctx.tools_allowed = True
     if ctx.response is None:
         return
-    text, detail = ctx.response.text, {"iterations": ctx.iteration}
+    text, detail = ctx.response.text, dict[str, Any](iterations=ctx.iteration)
+    if spent is not None:
+        detail |= {"limit": spent.setting, "used": round(spent.seconds, 3)}
     if stands_for_empty_reply(ctx.response):
-        text = f"I stopped after {ctx.iteration} rounds of tool calls, and the model gave no summary."
+        limit = "" if spent is None else f" and {spent.seconds:.0f} seconds of work ({spent.setting})"
+        text = f"I stopped after {ctx.iteration} rounds of tool calls{limit}, and the model gave no summary."
         withdraw_reply(ctx)
         append_reply(ctx, Message("assistant", text))
         detail = {**ctx.response.detail, **detail}

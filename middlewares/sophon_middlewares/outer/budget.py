@@ -42,12 +42,10 @@ class Budget:
     `budget_exceeded` before any call. Each exclusion is a ProviderExcluded event. The meter on the context reserves the
     worst case before each attempt and settles with the real usage. `DailyCost` and `MonthlyCost` of the person
     (`Permissions`) and of a task type (`Budget.TaskTypes`) are reserved and settled with it; if they are spent, only
-    free
-    models are asked. `Budget.Turn`
-    (1,000,000 tokens, 5 USD, 500 tool calls, 30 minutes of active time) limits the turn, its plan steps included, and
-    `Budget.TaskTypes` has values of its own for the task types of messages. A plan step shares the turn's meter.
-    Waiting for a person is no active time, and a call that runs is not interrupted: a host's `MaxExecutionTime` does
-    that.
+    free models are asked. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool calls; no limit of active time by default)
+    limits the turn, its plan steps included, and `Budget.TaskTypes` has values of its own for the task types of
+    messages. A plan step shares the turn's meter. Waiting for a person is no active time, and a call that runs is not
+    interrupted: a host's `MaxExecutionTime` does that.
     """
 
     zone = "outer"

@@ -109,6 +109,8 @@ class TurnMeter:
             limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
         )
         self._check_turn(reservation)
+        if request.tools:  # a call without tools sums up what the turn has found
+            self._check_time()
         # Before the first await: concurrent plan steps share the turn's ceiling.
         self._reserved_tokens += reservation.tokens
         self._reserved_micros += reservation.micros
@@ -153,7 +155,11 @@ class TurnMeter:
         used, allowed = self._ctx.tally.tool_calls, self._limits.tool_calls
         if allowed is not None and used >= allowed:
             raise self._turn_limit_error("ToolCalls", used, allowed, 1)
-        self._check_time()
+
+    def find_time_limit(self) -> tuple[str, float] | None:
+        """Return the setting of the time of work and its seconds; None if there is no limit."""
+        seconds = self._limits.active_seconds
+        return None if seconds is None else (self._name_limit("ActiveTime"), seconds)
 
     def _count(self, request: ModelRequest, usage: Usage, period: Period) -> None:
         model, unrecorded = request.model, self._ctx.tally.unrecorded
@@ -232,7 +238,6 @@ class TurnMeter:
             cost, needed = (metered.cost_micros + self._reserved_micros) / MICROS, reservation.micros / MICROS
             if cost + needed > turn.cost:
                 raise self._turn_limit_error("Cost", cost, turn.cost, needed)
-        self._check_time()
 
     def _check_time(self) -> None:
         allowed = self._limits.active_seconds
@@ -242,10 +247,13 @@ class TurnMeter:
     def _turn_limit_error(
         self, name: str, used: float, allowed: float, needed: float, unit: str = ""
     ) -> BudgetExceeded:
+        return BudgetExceeded(self._name_limit(name), used, allowed, needed=needed, unit=unit)
+
+    def _name_limit(self, name: str) -> str:
         index = TURN_LIMIT_NAMES.index(name)
         is_of_type = self._limits[index] != self._settings.turn.limits[index]
         section = f"Budget.TaskTypes.{self._task_type}" if is_of_type else "Budget.Turn"
-        return BudgetExceeded(f"{section}.{name}", used, allowed, needed=needed, unit=unit)
+        return f"{section}.{name}"
 
 
 def find_task_type(ctx: Context) -> str | None:

@@ -56,6 +56,10 @@ class HostMeter:
         """See `Meter.release`."""
         await self._usage.release(reservation)
 
+    def find_time_limit(self) -> tuple[str, float] | None:
+        """See `Meter`."""
+        return None
+
     def reserve_tool_call(self) -> None:
         """See `Meter.reserve_tool_call`. There are none outside of a turn."""
 

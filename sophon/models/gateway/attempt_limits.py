@@ -3,8 +3,8 @@
 from sophon.lazy_dataclass import dataclass
 
 ATTEMPT_TIMEOUT_SECONDS = 1200.0
-"""Whole attempt: 4096 tokens at four per second take 17 minutes. Less than Budget.Turn.ActiveTime (30 minutes), so
-that a turn outlives one hopeless attempt."""
+"""Whole attempt: 4096 tokens at four per second take 17 minutes. Less than AgentExecution.MaxExecutionTime (2 hours),
+so that a turn outlives one hopeless attempt."""
 
 IDLE_TIMEOUT_SECONDS = 600.0
 """Streamed reply without anything said, the first token included: a prompt of 100,000 tokens at 200 per second on a CPU

@@ -1,7 +1,6 @@
 """Settings sections of the budgets: per provider and per turn."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
@@ -48,9 +47,9 @@ class TurnBudgetSettings(SettingsSection):
     )
     tool_calls: WholeNumber | None = Field(default=500, ge=1, description="Tool calls; null means no limit.")
     active_time: Duration | None = Field(
-        default=timedelta(minutes=30),
-        description="Time of work after which no further model or tool call starts and the turn ends, "
-        "excluding waits for a person; null means no limit.",
+        default=None,
+        description="Time of work after which no further tool call starts and the turn sums up, excluding waits for a "
+        "person; null: shortly before AgentExecution.MaxExecutionTime.",
     )
 
     @cached_property

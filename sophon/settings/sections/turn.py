@@ -91,7 +91,7 @@ class AgentExecutionSettings(SettingsSection):
     max_execution_time: Duration = Field(
         default=timedelta(hours=2),
         description="Time of work after which a host stops a task that is still running, even in the middle of a call; "
-        "Budget.Turn.ActiveTime normally ends it before.",
+        "before, in the last tenth of it (at most 5 minutes), no tool call starts and the turn sums up.",
     )
     shutdown_grace: Duration = Field(
         default=timedelta(seconds=30),

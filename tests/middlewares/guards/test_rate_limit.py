@@ -94,6 +94,22 @@ async def test_the_published_limits_of_a_level_hold_by_default(limited: GuardedT
     assert len(ran) == allowed
 
 
+async def test_calls_that_a_person_has_approved_do_not_use_up_the_limit_of_the_level(limited: GuardedTurn) -> None:
+    limited.gate.decision = Decision.approve(decided_by="ann")
+    for _ in range(4):
+        assert await use(limited, calls("pay", 10)) == ["paid"] * 10
+
+
+async def test_the_model_hears_of_a_limit_before_it_is_reached(limited: GuardedTurn) -> None:
+    limited.settings = limits(Levels={"Controlled": 5})
+    results = await use(limited, calls("note", 5))
+    assert results == [
+        *["noted"] * 3,
+        "noted\n\nnote: note, a tool of the level controlled, may be used 5 times per hour; 1 are left",
+        "noted\n\nnote: note, a tool of the level controlled, may be used 5 times per hour; 0 are left",
+    ]
+
+
 async def test_a_tool_of_low_risk_has_no_limit_of_its_level(limited: GuardedTurn) -> None:
     for _ in range(20):
         await use(limited, calls("look", 10))
@@ -129,7 +145,7 @@ async def test_a_cool_down_states_the_seconds_that_are_left(limited: GuardedTurn
 async def test_a_tools_own_limit_replaces_that_of_its_level(limited: GuardedTurn) -> None:
     limited.settings = limits(Tools={"note": {"PerHour": 101}, "look": {"PerHour": 1}})
     results = await use(limited, [*calls("note", 101), *calls("look", 2)])
-    assert results.count("noted") == 101
+    assert sum(each.startswith("noted") for each in results) == 101
     assert [each.partition(":")[0] for each in results[101:]] == ["seen", "blocked by RateLimit (tool_limit)"]
 
 
@@ -153,7 +169,7 @@ async def test_parallel_calls_and_turns_cannot_exceed_a_limit_together(limited: 
     async with anyio.create_task_group() as group:
         for _ in range(5):
             group.start_soon(run_turn)
-    assert (results.count("paid"), len(ran)) == (5, 5)
+    assert (sum(each.startswith("paid") for each in results), len(ran)) == (5, 5)
 
 
 async def test_nobody_is_asked_about_a_call_beyond_a_limit(limited: GuardedTurn) -> None:

@@ -244,7 +244,6 @@ def calling(times: int, usage: Usage, name: str = "noop", **options: Any) -> Fun
         ({"Tokens": 5000}, "Budget.Turn.Tokens", 3),
         ({"Cost": 0.0088}, "Budget.Turn.Cost", 2),
         ({"ToolCalls": 4}, "Budget.Turn.ToolCalls", 5),
-        ({"ActiveTime": "00:00:29"}, "Budget.Turn.ActiveTime", 3),
     ],
 )
 async def test_the_turn_has_a_ceiling_in_each_unit(turn: dict[str, Any], limit: str, asked: int) -> None:
@@ -764,13 +763,50 @@ async def test_an_absurd_usage_is_replaced_by_an_estimate(reported: Usage) -> No
     assert total.usage.cost_micros > 0
 
 
-async def test_the_limit_on_work_names_its_unit() -> None:
+@pytest.mark.parametrize(
+    ("more", "limit"),
+    [
+        ({"Budget": {"Turn": {"ActiveTime": "00:00:25"}}}, "Budget.Turn.ActiveTime"),
+        ({"AgentExecution": {"MaxExecutionTime": "00:00:33"}}, "AgentExecution.MaxExecutionTime"),
+    ],
+)
+async def test_a_turn_whose_time_is_over_sums_up_without_tools(more: dict[str, Any], limit: str) -> None:
     @tool(name="noop")
     async def slow(ctx: Context, number: int) -> str:
         """Ten seconds."""
         await ctx.services.clock.sleep(10)
+        return f"part {number}"
+
+    async def answer(request: ModelRequest) -> ModelResponse:
+        found = [message.content for message in request.messages if message.role == "tool"]
+        if not request.tools:
+            return ModelResponse(f"found so far: {', '.join(found)}")
+        return ModelResponse("", [ToolCall(f"c{len(found)}", "noop", {"number": len(found)})])
+
+    model = FunctionModel(answer)
+    host = Services(models=model, tools=[slow], clock=VirtualClock(), settings=more)
+    response = await CHAIN.run(host.turn("go", session_id="s"))
+    assert response.text == "found so far: part 0, part 1, part 2"
+    assert response.finish_reason == "max_iterations"
+    assert response.detail == {"iterations": 3, "limit": limit, "used": 30.0}
+    assert_valid_transcript(await host.history("s"))
+
+
+async def test_a_call_that_is_due_when_the_time_is_over_does_not_start() -> None:
+    ran: list[int] = []
+
+    @tool(name="noop")
+    async def slow(ctx: Context, number: int) -> str:
+        """Twenty seconds."""
+        ran.append(number)
+        await ctx.services.clock.sleep(20)
         return "ok"
 
-    host = services(calling(9, Usage(1, 1)), tools=[slow], more={"Turn": {"ActiveTime": "00:00:25"}})
-    response = await CHAIN.run(host.turn("go"))
-    assert response.text == "I stopped: the budget Budget.Turn.ActiveTime is spent: 30 of 25 seconds of work used."
+    calls = [ToolCall(f"c{n}", "noop", {"number": n}) for n in range(3)]
+    with ScriptedModel([calls, "all I have"]) as model:
+        settings = {"Budget": {"Turn": {"ActiveTime": "00:00:25"}}, "Tools": {"MaxParallel": 1}}
+        host = Services(models=model, tools=[slow], clock=VirtualClock(), settings=settings)
+        response = await CHAIN.run(host.turn("go", session_id="s"))
+    assert (ran, response.text) == ([0, 1], "all I have")
+    results = [message.content for message in await host.history("s") if message.role == "tool"]
+    assert results[2] == "denied: the time of this task is over (Budget.Turn.ActiveTime, 40 seconds of work): sum up"

@@ -477,6 +477,9 @@ class NoMoneyForSummaries:
     async def release(self, reservation: None) -> None:
         pass
 
+    def find_time_limit(self) -> tuple[str, float] | None:
+        return None
+
     def reserve_tool_call(self) -> None:
         pass
 

@@ -28,7 +28,7 @@ CONTRACT: dict[str, Any] = {
     "Budget": {
         "Providers": {"*": {"DailyTokens": None, "MonthlyCost": None}},
         "TimeZone": "UTC",
-        "Turn": {"Tokens": 1000000, "Cost": 5.0, "ToolCalls": 500, "ActiveTime": "00:30:00"},
+        "Turn": {"Tokens": 1000000, "Cost": 5.0, "ToolCalls": 500, "ActiveTime": None},
     },
     "ContextWindow": {"Trigger": 0.8, "Oldest": 0.6, "Timeout": "00:00:30", "Fallback": 0.7},
     "ToolFilter": {"Top": 10},

@@ -27,7 +27,7 @@ def check_time_limits(settings: Settings) -> DoctorFinding:
     active, hard = settings.budget.turn.active_time, settings.agent_execution.max_execution_time
     stop = f"a host stops a task after {hard} of work (AgentExecution.MaxExecutionTime)"
     if active is None:
-        return DoctorFinding("limits.time", f"{stop}; Budget.Turn.ActiveTime is not set")
+        return DoctorFinding("limits.time", f"a turn sums up shortly before its time is over; {stop}")
     if active < hard:
         return DoctorFinding(
             "limits.time", f"a turn ends after {active} of work (Budget.Turn.ActiveTime) with an answer; {stop}"

@@ -216,9 +216,13 @@ def test_the_doctor_says_which_model_has_no_known_price_and_what_follows(
 @pytest.mark.parametrize(
     ("given", "grade", "fact"),
     [
-        ([], "ok", "a turn ends after 0:30:00 of work (Budget.Turn.ActiveTime) with an answer"),
-        (["Budget.Turn.ActiveTime=null"], "ok", "Budget.Turn.ActiveTime is not set"),
-        (["AgentExecution.MaxExecutionTime=00:10:00"], "warning", "before Budget.Turn.ActiveTime (0:30:00) ends it"),
+        ([], "ok", "a turn sums up shortly before its time is over; a host stops a task after 2:00:00 of work"),
+        (["Budget.Turn.ActiveTime=00:30:00"], "ok", "a turn ends after 0:30:00 of work (Budget.Turn.ActiveTime)"),
+        (
+            ["Budget.Turn.ActiveTime=00:30:00", "AgentExecution.MaxExecutionTime=00:10:00"],
+            "warning",
+            "before Budget.Turn.ActiveTime (0:30:00) ends it",
+        ),
     ],
 )
 def test_the_doctor_says_which_limit_on_time_rules(sophon: Command, given: list[str], grade: str, fact: str) -> None:

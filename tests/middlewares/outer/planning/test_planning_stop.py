@@ -76,6 +76,9 @@ class SpentAtStep:
     async def release(self, reservation):
         pass
 
+    def find_time_limit(self) -> tuple[str, float] | None:
+        return None
+
     def reserve_tool_call(self):
         pass
 

@@ -1,0 +1,49 @@
+"""Time of a turn: from when on it only sums up, before a limit on its work ends it."""
+
+from sophon.context import Context
+from sophon.lazy_dataclass import dataclass
+from sophon.messages import ToolCall
+
+SUMMARY_SHARE = 0.1
+"""Share of AgentExecution.MaxExecutionTime that is left for the summary: of a short limit, most of it is for work."""
+
+MAX_SUMMARY_SECONDS = 300.0
+"""At most this much of it: a slow model writes a summary in that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpentTime:
+    """The setting whose time is spent, and the seconds of work of the turn so far."""
+
+    setting: str
+    seconds: float
+
+    @property
+    def refusal(self) -> str:
+        """The result of a tool call that does not start any more."""
+        return f"denied: the time of this task is over ({self.setting}, {self.seconds:.0f} seconds of work): sum up"
+
+
+def find_spent_time(ctx: Context) -> SpentTime | None:
+    """Return the limit on work because of which the turn starts no further tool call; None while there is time.
+
+    `Budget.Turn.ActiveTime` counts only in a chain with Budget, the time of a host's task in every chain.
+    """
+    used, settings = ctx.stopwatch.seconds, ctx.services.settings
+    if used >= find_last_start(settings.agent_execution.max_execution_time.total_seconds()):
+        return SpentTime("AgentExecution.MaxExecutionTime", used)
+    if ctx.meter is None or (limit := ctx.meter.find_time_limit()) is None:
+        return None
+    setting, seconds = limit
+    return SpentTime(setting, used) if used > seconds else None
+
+
+def find_last_start(limit_seconds: float) -> float:
+    """Return the seconds of work after which no tool call starts, so that there is time to sum up."""
+    return limit_seconds - min(limit_seconds * SUMMARY_SHARE, MAX_SUMMARY_SECONDS)
+
+
+def refuse_late_call(ctx: Context, call: ToolCall) -> str | None:
+    """Check of a tool call immediately before it runs: one that is due when the time is over does not start."""
+    spent = find_spent_time(ctx)
+    return None if spent is None else spent.refusal
