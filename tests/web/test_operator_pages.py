@@ -97,6 +97,25 @@ async def test_a_key_is_tried_and_the_chosen_model_answers(folder_host, look, pr
     await expect(page.get_by_text("Now the offline model answers")).to_be_visible()
 
 
+async def test_a_key_reaches_no_other_provider_and_no_other_server(folder_host, look, provider: Provider) -> None:
+    site = await folder_host()
+    page = await look(site.url)
+    await show(page, site, "setup")
+    key, url = page.locator("input[type=password]"), page.get_by_label("Address of the server")
+    await page.get_by_label("Provider").select_option("anthropic")
+    await key.fill(KEY)
+    await page.get_by_label("Provider").select_option("openai_compatible")
+    await expect(key).to_have_value("")
+    await url.fill("http://127.0.0.1:1/v1")
+    await key.fill(KEY)
+    await url.fill("http://127.0.0.1:1/other")
+    await expect(key).to_have_value(KEY)
+    await url.fill(provider.url)
+    await expect(key).to_have_value("")
+    await page.get_by_label("Provider").select_option("ollama")
+    await expect(url).to_have_value("")
+
+
 async def test_a_setting_is_changed_found_and_taken_back(folder_host, look) -> None:
     site = await folder_host(Planning={"Mode": "Never"})
     page = await look(site.url)

@@ -86,24 +86,34 @@ function ProviderForm({ setup, onSaved }: { setup: SetupInfo; onSaved: () => voi
     setListing(null);
     setProblem(null);
   };
+  // A key is typed for one provider at one server, and must reach no other.
+  const chooseType = (value: string): void => {
+    setType(value);
+    setUrl(value === setup.saved?.type ? (setup.saved.base_url ?? "") : "");
+    setKey("");
+  };
+  const changeUrl = (value: string): void => {
+    setUrl(value);
+    if (originOf(value) !== originOf(url)) setKey("");
+  };
   return (
     <>
       <form class="setup" onSubmit={tryKey}>
         <label>
           {t("Provider")}
-          <select value={type} onChange={change(setType)}>
+          <select value={type} disabled={busy} onChange={change(chooseType)}>
             {setup.types.map((each) => <option key={each.type} value={each.type}>{toOneLine(each.type, 40)}</option>)}
           </select>
         </label>
         {chosen?.needs_key === false && (
           <label>
             {t("Address of the server")} {!chosen.needs_url && <span class="hint">{t("(optional)")}</span>}
-            <input type="url" value={url} required={chosen.needs_url} maxLength={2000} placeholder={EXAMPLE_URL} onInput={change(setUrl)} />
+            <input type="url" value={url} required={chosen.needs_url} maxLength={2000} placeholder={EXAMPLE_URL} readOnly={busy} onInput={change(changeUrl)} />
           </label>
         )}
         <label>
           {t("Key")} {hasSavedKey ? <span class="hint">{t("(empty: the saved one)")}</span> : chosen?.needs_key === false && <span class="hint">{t("(optional)")}</span>}
-          <input type="password" value={key} required={chosen?.needs_key === true && !hasSavedKey} maxLength={4096} autocomplete="off" autocapitalize="off" spellcheck={false} onInput={change(setKey)} />
+          <input type="password" value={key} required={chosen?.needs_key === true && !hasSavedKey} maxLength={4096} readOnly={busy} autocomplete="off" autocapitalize="off" spellcheck={false} onInput={change(setKey)} />
         </label>
         <div class="buttons">
           <button type="submit" class="primary" disabled={busy}>{t("Try the key")}</button>
@@ -114,6 +124,10 @@ function ProviderForm({ setup, onSaved }: { setup: SetupInfo; onSaved: () => voi
       {listing !== null && <ModelChoice listing={listing} preferred={chosen?.model ?? ""} busy={busy} onChoose={save} />}
     </>
   );
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
 }
 
 function ModelChoice({ listing, preferred, busy, onChoose }: { listing: Listing; preferred: string; busy: boolean; onChoose: (model: string) => void }): JSX.Element {
