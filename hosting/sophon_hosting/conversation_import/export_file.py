@@ -4,7 +4,6 @@ import io
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -24,7 +23,14 @@ from sophon_hosting.conversation_import.conversation import (
 from sophon_hosting.conversation_import.exported_session import parse_exported_session
 
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024
-"""Size of a file, and of the JSON in an archive: it is in memory as a whole, as Python values about five times that."""
+"""Size of a file, and of the JSON in an archive: it is in memory as a whole, as Python values about five times that.
+`export_reader` reads it in a process of its own."""
+
+MAX_CONVERSATIONS: Final = 20_000
+"""Conversations of a file, readable or not; the largest known exports have a few thousand."""
+
+MAX_LINES: Final = 500_000
+"""Lines of a file of JSON lines; the export of a person has one for each conversation and each memory entry."""
 
 FORMS: Final = "an export of Sophon, or conversations.json of ChatGPT or Claude, or the zip archive that contains it"
 
@@ -37,6 +43,10 @@ def read_export(content: bytes) -> Sequence[Conversation | Unreadable]:
     """Return the conversations of a file in their order. Raises InputError for a file that is no export."""
     documents = _unpack(content) if content.startswith(_ZIP_BEGINNING) else [content]
     items = [item for document in documents for item in _list_items(_parse_json(document))]
+    if len(items) > MAX_CONVERSATIONS:
+        raise InputError(
+            f"the file has {len(items):,} conversations; at most {MAX_CONVERSATIONS:,} are imported at a time"
+        )
     return [_parse(item, number) for number, item in enumerate(items, 1)]
 
 
@@ -45,7 +55,7 @@ def _unpack(content: bytes) -> Iterator[bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = [each for each in archive.infolist() if _CONVERSATIONS.fullmatch(each.filename)]
             if not members:
-                raise InputError(f"the archive has no conversations.json; a file to import is {FORMS}")
+                raise InputError(f"the archive has no conversations.json; a file to import is {FORMS}")  # noqa: TRY301
             remaining = MAX_FILE_BYTES
             for member in sorted(members, key=lambda each: each.filename):
                 with archive.open(member) as file:
@@ -53,10 +63,13 @@ def _unpack(content: bytes) -> Iterator[bytes]:
                     document = file.read(remaining + 1)
                 remaining -= len(document)
                 if remaining < 0:
-                    raise InputError(f"the conversations in the archive are larger than {MAX_FILE_BYTES:,} bytes")
+                    raise InputError(f"the conversations in the archive are larger than {MAX_FILE_BYTES:,} bytes")  # noqa: TRY301
                 yield document
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError) as error:
-        raise InputError(f"the archive cannot be read: {error}") from None
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a hostile archive makes of a decompressor
+        # Each compression has errors of its own: zlib.error, LZMAError, ZstdError, OSError for bzip2.
+        raise InputError(f"the archive cannot be read: {str(error) or type(error).__name__}") from None
 
 
 def _parse_json(document: bytes) -> object:
@@ -85,14 +98,23 @@ def _without_surrogates(value: object) -> object:
 
 def _parse_lines(document: bytes, error: orjson.JSONDecodeError) -> object:
     """Return the values of JSON lines, as the export of a person has them; raise InputError for anything else."""
-    lines = [line for line in document.splitlines() if line.strip()]
     try:
-        return [orjson.loads(line) for line in lines or (b"",)]
+        return _load_lines(document)
     except orjson.JSONDecodeError:
         if b"\0" in document:
             raise InputError(f"the file is neither text nor a zip archive; a file to import is {FORMS}") from None
         problem = f"{error.msg}, line {error.lineno}, column {error.colno}"
         raise InputError(f"the file is no JSON ({problem}); a file to import is {FORMS}") from None
+
+
+def _load_lines(document: bytes) -> list[object]:
+    values = list[object]()
+    for line in io.BytesIO(document):
+        if line.strip():
+            values.append(orjson.loads(line))
+        if len(values) > MAX_LINES:
+            raise InputError(f"the file has more than {MAX_LINES:,} lines of JSON")
+    return values or [orjson.loads(b"")]
 
 
 def _list_items(document: object) -> Sequence[object]:

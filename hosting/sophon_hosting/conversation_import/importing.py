@@ -1,7 +1,8 @@
 """Storing of imported conversations as sessions of a user, each once."""
 
+import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Final
@@ -75,11 +76,14 @@ class ConversationImport:
         self._kept_since, self._stored_ids = kept_since, stored_ids
 
     async def store(
-        self, conversations: Sequence[Conversation | Unreadable], *, is_dry_run: bool = False
+        self, conversations: Iterable[Conversation | Unreadable], *, is_dry_run: bool = False
     ) -> ImportReport:
-        """Store each conversation as a whole, or not at all, and return what was stored. Raises StoreError."""
-        report, stored = ImportReport(is_dry_run), set[str]()
-        for each in conversations:
+        """Store each conversation as a whole, or not at all, and return what was stored. Raises StoreError.
+
+        Each is taken from `conversations` in a thread, as one may come from a file.
+        """
+        report, stored, remaining = ImportReport(is_dry_run), set[str](), iter(conversations)
+        while (each := await asyncio.to_thread(next, remaining, None)) is not None:
             if isinstance(each, Unreadable):
                 report.skipped.append(SkippedConversation(each.title, f"it cannot be read: {each.reason}"))
                 continue

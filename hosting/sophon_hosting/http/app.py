@@ -146,7 +146,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app.on_response_prepare.extend([add_default_headers, add_cors_headers])
     app[HOST], app[CLIENTS] = host, clients
     app[UPLOADS] = UploadSlots()
-    app[IMPORTS] = ImportSlots()
+    app[IMPORTS] = ImportSlots(host.services.clock)
     for api_routes in API_ROUTES:
         app.add_routes(api_routes())
     if is_page_built(chosen.web_folder):

@@ -3,7 +3,6 @@
 A process of its own with limits, because parsers of hostile files hang and grow. It prints why there is no text.
 """
 
-import resource
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -11,21 +10,19 @@ from itertools import islice
 from pathlib import Path
 from xml.etree import ElementTree
 
+from sophon.errors import InputError
+from sophon_hosting.parsing.parser_worker import run_parser
+
 MAX_CHARACTERS = 400_000
 """Characters of a text that are kept."""
 MAX_PAGES = 1_000
 MAX_XML_BYTES = 50_000_000
 """Size of the XML of a Word document, unpacked."""
-LIMITS = {
-    resource.RLIMIT_AS: 1024 * 1024 * 1024,
-    resource.RLIMIT_CPU: 20,
-    resource.RLIMIT_FSIZE: 4 * MAX_CHARACTERS + 4096,
-    resource.RLIMIT_CORE: 0,
-}
+CPU_SECONDS = 20
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
-class NoText(Exception):
+class NoText(InputError):
     """The document has no text that can be read; the message says why, for the person who sent it."""
 
 
@@ -89,24 +86,10 @@ def _bounded(parts: Iterator[str]) -> Iterator[str]:
             return
 
 
-def main(document: str, target: str) -> int:
-    """Write the text of a document into a file; return the exit code."""
-    for limit, most in LIMITS.items():
-        resource.setrlimit(limit, (most, most))
-    try:
-        text = read_document(Path(document))
-    except NoText as error:
-        reason = str(error)
-    except MemoryError:
-        reason = "it needs too much memory"
-    except Exception as error:  # noqa: BLE001 - whatever a hostile file makes of a parser
-        reason = f"it is damaged ({type(error).__name__})"
-    else:
-        Path(target).write_text(text, encoding="utf-8", errors="replace")
-        return 0
-    sys.stdout.write(reason)
-    return 1
+def write_text(path: Path, target: Path) -> None:
+    """Write the text of a document into a file. Raises NoText."""
+    target.write_text(read_document(path), encoding="utf-8", errors="replace")
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(run_parser(write_text, cpu_seconds=CPU_SECONDS, result_bytes=4 * MAX_CHARACTERS + 4096))

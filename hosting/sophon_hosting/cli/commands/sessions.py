@@ -19,7 +19,8 @@ from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_table
 from sophon_hosting.client_api.serialization import message_hit_to_json
-from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES, read_export
+from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
+from sophon_hosting.conversation_import.export_reader import ExportReader
 from sophon_hosting.conversation_import.importing import MAX_LISTED, ConversationImport, ImportReport
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.session_export import format_transcript, session_record_to_json, session_summary_to_json
@@ -113,16 +114,16 @@ def import_file(
     as_json: JsonOption = False,
 ) -> None:
     """Import conversations, each once. A host may run."""
-    conversations = read_export(_read_file(file))
+    _check_file(file)
     settings, now = load_cli_settings(ctx.obj), SystemClock().now()
     _check_owner(settings, owner)
     days = settings.retention.sessions
     kept_since = None if days is None else now - timedelta(days=days)
 
     async def run(store: Store) -> ImportReport:
-        return await ConversationImport(store, owner, now, kept_since=kept_since).store(
-            conversations, is_dry_run=dry_run
-        )
+        importing = ConversationImport(store, owner, now, kept_since=kept_since)
+        async with ExportReader(SystemClock()).open(file) as conversations:
+            return await importing.store(conversations, is_dry_run=dry_run)
 
     report = run_with_store(ctx.obj, run)
     if as_json:
@@ -178,15 +179,16 @@ def delete(
     write_lines([f"The session {session} was deleted."])
 
 
-def _read_file(file: Path) -> bytes:
+def _check_file(file: Path) -> None:
     try:
-        with file.open("rb") as opened:
-            content = opened.read(MAX_FILE_BYTES + 1)
+        with file.open("rb"):
+            size = file.stat().st_size
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_FILE_BYTES:
+    if not file.is_file():
+        raise InputError(f"{file} is no file on a disk; write what is to be imported into one first")
+    if size > MAX_FILE_BYTES:
         raise InputError(f"{file} is too large: at most {MAX_FILE_BYTES:,} bytes are imported at a time")
-    return content
 
 
 def _check_owner(settings: Settings, owner: str) -> None:

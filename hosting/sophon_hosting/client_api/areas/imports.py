@@ -1,12 +1,11 @@
 """Import of conversations of a user from a file."""
 
-import asyncio
+from collections.abc import Iterable
 from datetime import timedelta
-from functools import partial
 
 from sophon.errors import NotFound, SophonError, TryLater
 from sophon_hosting.client_api.user_access import UserAccess
-from sophon_hosting.conversation_import.export_file import read_export
+from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
 from sophon_hosting.conversation_import.importing import ConversationImport, ImportReport
 
 
@@ -30,12 +29,13 @@ class UserImports:
         """Raise LevelNeeded or ScopeNeeded if the user may not import."""
         self._access.rights.require("Chat")
 
-    async def import_file(self, content: bytes, *, is_dry_run: bool = False) -> ImportReport:
-        """Store the conversations of a file, each once. Raises InputError for a file that is no export, StoreError."""
+    async def store(
+        self, conversations: Iterable[Conversation | Unreadable], *, is_dry_run: bool = False
+    ) -> ImportReport:
+        """Store the conversations of a file, each once. Raises StoreError."""
         self.check_import()
         access, now = self._access, self._access.now()
         days = access.host.services.settings.retention.sessions
-        conversations = await asyncio.to_thread(partial(read_export, content))
         importing = ConversationImport(
             access.store,
             access.user.id,

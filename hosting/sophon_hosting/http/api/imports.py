@@ -1,25 +1,28 @@
 """`/api/sessions/import`: conversations of a file become sessions of the user."""
 
-import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from aiohttp import web
 
+from sophon.clock import Clock
 from sophon_hosting.client_api.areas.imports import ImportRunning
 from sophon_hosting.client_api.client_errors import TooLarge
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
+from sophon_hosting.conversation_import.export_reader import ExportReader
 from sophon_hosting.http.connections.request_limits import IMPORT_PATH
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
-from sophon_hosting.http.uploads import read_upload
+from sophon_hosting.http.uploads import read_chunks
 
 
 class ImportSlots:
-    """One import of a user at a time, and one file of all users that is parsed: its values are in memory as a whole."""
+    """One import of a user at a time; and the reader of the files of all users, of which few are parsed at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._users: set[str] = set()
-        self.parsing = asyncio.Lock()
+        self.reader = ExportReader(clock)
 
     @contextmanager
     def reserve(self, user_id: str) -> Generator[None]:
@@ -48,7 +51,8 @@ def import_routes() -> list[web.RouteDef]:
 
 
 async def import_sessions(request: web.Request) -> web.Response:
-    """Store the conversations of the body, a file, and say which were not. Raises InputError, TooLarge, ImportRunning.
+    """Store the conversations of the body, a file, and say which were not. Raises InputError, TooLarge, ImportRunning,
+    ImportsBusy.
 
     Each conversation is stored as a whole or not at all; those of an import that ended early are skipped by the next.
     """
@@ -57,7 +61,11 @@ async def import_sessions(request: web.Request) -> web.Response:
     slots = request.app[IMPORTS]
     with slots.reserve(authorized_host.user.id):
         size = max(request.content_length or 0, MAX_FILE_BYTES + 1)
-        content = await read_upload(request, MAX_FILE_BYTES, TooLarge("the file", size, MAX_FILE_BYTES, "bytes"))
-        async with slots.parsing:
-            report = await authorized_host.imports.import_file(content, is_dry_run=query.dry_run)
+        too_large = TooLarge("the file", size, MAX_FILE_BYTES, "bytes")
+        with NamedTemporaryFile(prefix="sophon-import-") as file:
+            async for chunk in read_chunks(request, MAX_FILE_BYTES, too_large):
+                file.write(chunk)
+            file.flush()
+            async with slots.reader.open(Path(file.name)) as conversations:
+                report = await authorized_host.imports.store(conversations, is_dry_run=query.dry_run)
     return json_response({"ok": True, **report.to_json()})

@@ -1,13 +1,14 @@
 """`POST /api/sessions/import`: a file of a user becomes sessions of that user, within limits."""
 
 import asyncio
+import io
 import json
+import zipfile
 from typing import Any
 
 import httpx
 import pytest
 
-from sophon_hosting.conversation_import import export_file
 from sophon_hosting.http.api import imports
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation, zipped
 from tests.hosting.http import conftest
@@ -67,8 +68,7 @@ async def test_a_model_that_the_host_does_not_have_is_left_to_routing(ada: httpx
 async def test_a_file_beyond_the_limit_is_refused_whatever_its_length_says(
     ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (export_file, imports):
-        monkeypatch.setattr(module, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(imports, "MAX_FILE_BYTES", 1000)
 
     async def chunks() -> Any:
         for _ in range(3):
@@ -107,3 +107,14 @@ async def test_a_user_has_one_import_at_a_time_and_does_not_keep_others_from_the
     assert (await send(bob, FILE)).json()["imported"] == 1
     go_on.set()
     assert (await first).status_code == 200
+
+
+async def test_a_damaged_archive_is_the_senders_error(ada: httpx.AsyncClient) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("conversations.json", json.dumps([chatgpt_conversation()]))
+    content = bytearray(packed.getvalue())
+    content[60:64] = b"\xff\xff\xff\xff"
+    answer = await send(ada, bytes(content))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "input")
+    assert "the archive cannot be read" in answer.json()["error"]["message"]

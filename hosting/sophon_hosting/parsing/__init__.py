@@ -1,0 +1,1 @@
+"""Parsers of files from outside, each run in a process with limits."""
