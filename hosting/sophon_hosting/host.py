@@ -213,7 +213,7 @@ class Host:
             self._agent_chains: dict[str, Pipeline] = {}
             services.agents.find_chain = self._find_agent_chain
         self.store_monitor = StoreMonitor(services.store, services.clock)
-        self.channel_names: set[str] = {"telegram", "whatsapp", WORK_SESSION_PREFIX}
+        self.channel_names: set[str] = {"telegram", "whatsapp", "webhook", "heartbeat", WORK_SESSION_PREFIX}
         """Names of the channels, enabled or not, and that of goals: the ids of their sessions are theirs."""
         self.list_detached_channels: Callable[[], list[str]] = list
         """Names of the channels that could not be started several times in a row."""

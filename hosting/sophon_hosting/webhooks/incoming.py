@@ -1,8 +1,10 @@
 """Incoming webhooks: `POST /webhooks/receive/{id}`, signed, becomes a message that is run like any other."""
 
+import hashlib
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -14,6 +16,7 @@ from sophon.tools.untrusted_text import fence_text
 from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
+from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
 from sophon_hosting.webhooks.payload_template import passes_filters, render_template
@@ -79,16 +82,14 @@ class IncomingWebhooks:
         if not passes_filters(webhook.filters, request.headers, payload):
             return web.json_response({"ok": True, "accepted": False})
         delivery_id = find_delivery_id(webhook.scheme, request.headers, body)
-        return await self._accept(webhook, build_message(webhook, payload, delivery_id, self._clock, self._channels))
+        message = build_message(webhook, payload, delivery_id, self._clock, self._channels, self._webhooks)
+        return await self._accept(webhook, message)
 
     async def _accept(self, webhook: IncomingWebhookSettings, message: RunRequest) -> web.Response:
         try:
-            receipt: TaskReceipt = await self._host.accept(message)
+            receipt = await self._store_message(message)
         except TryLater as error:
             return _json_error(503, str(error), {"Retry-After": str(error.retry_after_seconds)})
-        except SessionTaken:
-            log.error("webhook %s: its session belongs to somebody else", webhook.id)  # noqa: TRY400 - no traceback
-            return _json_error(409, "the session belongs to somebody else")
         except InputError as error:
             return _json_error(400, str(error))
         except StoreError as error:
@@ -97,9 +98,22 @@ class IncomingWebhooks:
         answer = {"ok": True, "accepted": True, "task_id": receipt.task_id, "repeated": not receipt.created}
         return web.json_response(answer, status=202)
 
+    async def _store_message(self, message: RunRequest) -> TaskReceipt:
+        """Accept the message; if somebody else has a session of that id, in one that only the webhook's user has."""
+        try:
+            return await self._host.accept(message)
+        except SessionTaken:
+            own = to_scoped_session_id(message.session_id or "", message.owner)
+            return await self._host.accept(replace(message, session_id=own))
+
 
 def build_message(
-    webhook: IncomingWebhookSettings, payload: object, delivery_id: str, clock: Clock, channels: Mapping[str, Channel]
+    webhook: IncomingWebhookSettings,
+    payload: object,
+    delivery_id: str,
+    clock: Clock,
+    channels: Mapping[str, Channel],
+    ids: Collection[str] = (),
 ) -> RunRequest:
     """Return the message of a request: the operator's instructions bare, what the sender wrote inside a fence."""
     shown = fence_text(render_template(webhook.template, payload), WEBHOOK_SOURCE, clock.new_nonce())
@@ -107,7 +121,7 @@ def build_message(
     channel = webhook.deliver.channel if webhook.deliver else WEBHOOK_CHANNEL
     return RunRequest(
         text=f"{instructions}\n\n{shown}",
-        session_id=find_session_id(webhook, payload),
+        session_id=find_session_id(webhook, payload, ids),
         session_owner=webhook.user,
         owner=webhook.user,
         channel=channel,
@@ -124,11 +138,20 @@ def build_message(
     )
 
 
-def find_session_id(webhook: IncomingWebhookSettings, payload: object) -> str:
-    """Return the id of the session; its template's values are part of the id, so that each has its own."""
-    key = " ".join(render_template(webhook.session, payload).split()) if webhook.session else ""
-    name = f"webhook-{webhook.id}" + (f"-{key}" if key else "")
-    return "".join(each if each.isalnum() or each in "-_." else "_" for each in name)[:MAX_SESSION_CHARACTERS]
+def find_session_id(webhook: IncomingWebhookSettings, payload: object, ids: Collection[str] = ()) -> str:
+    """Return the id of the session: that of the webhook with the value of its template, so that each has its own.
+
+    A value of which characters are replaced or cut, or that makes it the id of another webhook's session (`ids`: those
+    of all webhooks), is told from others by a digest.
+    """
+    value = render_template(webhook.session, payload).strip() if webhook.session else ""
+    name = f"{WEBHOOK_CHANNEL}-{webhook.id}" + (f"-{value}" if value else "")
+    safe = "".join(each if each.isalnum() or each in "-_." else "_" for each in name)
+    longer = (f"{WEBHOOK_CHANNEL}-{each}-" for each in ids if len(each) > len(webhook.id))
+    if safe == name and len(name) <= MAX_SESSION_CHARACTERS and not f"{name}-".startswith(tuple(longer)):
+        return name
+    digest = hashlib.sha256(f"{webhook.id}\0{value}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{safe[: MAX_SESSION_CHARACTERS - len(digest) - 1]}-{digest}"
 
 
 def _json_error(status: int, message: str, headers: Mapping[str, str] | None = None) -> web.Response:

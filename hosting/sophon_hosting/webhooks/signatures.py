@@ -36,7 +36,7 @@ def is_signed(scheme: SignatureScheme, headers: Mapping[str, str], body: bytes, 
         return False
     expected = _expected(scheme, headers, timestamp, body, secret)
     # All are compared: a sender that changes its secret signs with the old and the new one.
-    results = [hmac.compare_digest(each.encode(), expected.encode()) for each in _given(scheme, headers)]
+    results = [hmac.compare_digest(_to_bytes(each), expected.encode()) for each in _given(scheme, headers)]
     return any(results)
 
 
@@ -58,6 +58,11 @@ def find_delivery_id(scheme: SignatureScheme, headers: Mapping[str, str], body: 
     """
     given = headers.get("webhook-id", "") if scheme == "Standard" else ""
     return given[:200] or f"{_find_timestamp(scheme, headers) or ''}:{hashlib.sha256(body).hexdigest()}"
+
+
+def _to_bytes(header: str) -> bytes:
+    """Return the bytes of a header, whatever they are: aiohttp decodes those that are no UTF-8 as lone surrogates."""
+    return header.encode("utf-8", "surrogatepass")
 
 
 def _find_timestamp(scheme: SignatureScheme, headers: Mapping[str, str]) -> str | None:

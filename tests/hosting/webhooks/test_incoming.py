@@ -10,9 +10,13 @@ import pytest
 
 from sophon import Services
 from sophon.errors import InputError
+from sophon.settings import Settings
+from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
+from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.host_server import HostServer, bind_address
+from sophon_hosting.webhooks.incoming import MAX_SESSION_CHARACTERS, find_session_id
 from sophon_hosting.webhooks.signatures import sign_event
 
 SECRET = "a secret of some length"
@@ -118,7 +122,34 @@ async def test_each_value_of_the_session_template_has_its_session() -> None:
         for name in ("a/b", "c", "a/b"):
             await post(client, site, {"repository": name, "title": name}, **{"X-Sophon-Delivery": name + "1"})
         sessions = {run.session_id for run in await site.services.store.runs.list()}
-        assert sessions == {"webhook-issues-a_b", "webhook-issues-c"}
+        assert len(sessions) == 2
+        assert {"webhook-issues-c"} == {each for each in sessions if not each.startswith("webhook-issues-a_b-")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("issues", "a/b"), ("issues", "a_b")),
+        (("issues", "a/b"), ("issues", "a:b")),
+        (("issues", "x" * 130), ("issues", "x" * 131)),
+        (("issues", "new-c"), ("issues-new", "c")),
+        (("issues", "new"), ("issues-new", "")),
+    ],
+)
+def test_different_values_never_share_a_session(one: tuple[str, str], other: tuple[str, str]) -> None:
+    ids = ("issues", "issues-new")
+    found = [find_session_id(incoming(which), {"key": value}, ids) for which, value in (one, other)]
+    assert found[0] != found[1]
+    assert all(len(each) <= MAX_SESSION_CHARACTERS for each in found)
+
+
+def test_a_value_that_needs_no_change_stands_in_the_id_as_it_is() -> None:
+    assert find_session_id(incoming("issues"), {"key": "my-repo_1.0"}) == "webhook-issues-my-repo_1.0"
+
+
+def incoming(which: str) -> IncomingWebhookSettings:
+    webhooks = Settings.from_mapping({"Webhooks": {"Incoming": [{**WEBHOOK, "Id": which, "Session": "{{key}}"}]}})
+    return webhooks.webhooks.incoming[0]
 
 
 async def test_a_full_queue_asks_the_sender_to_come_again() -> None:
@@ -131,10 +162,27 @@ async def test_a_full_queue_asks_the_sender_to_come_again() -> None:
         assert len(await site.services.store.runs.list()) == sum(each.status_code == 202 for each in answers)
 
 
-async def test_a_session_of_somebody_else_is_not_written_into() -> None:
+async def test_a_session_of_somebody_else_neither_is_written_into_nor_blocks_the_webhook() -> None:
     async with serve() as (site, client):
         await site.services.store.sessions.get_or_create("webhook-issues", "somebody")
-        assert (await post(client, site, {"title": "x"})).status_code == 409
+        answers = [await post(client, site, {"title": title}) for title in "xy"]
+        assert [each.status_code for each in answers] == [202, 202]
+        runs = await site.services.store.runs.list()
+        assert {run.session_id for run in runs} == {to_scoped_session_id("webhook-issues", "local")}
+
+
+async def test_a_user_who_chooses_the_id_of_a_webhooks_session_gets_another() -> None:
+    users = [{"Id": name, "Token": f"{name}-token-of-some-length"} for name in ("ada", "eve")]
+    async with serve({"User": "ada"}, Hub={"Users": users}) as (site, client):
+        for session_id in ("webhook-issues", "heartbeat-20270101T0000-x"):
+            task = {"content": "mine", "session_id": session_id}
+            answer = await client.post(
+                "/api/tasks", json=task, headers={"Authorization": "Bearer eve-token-of-some-length"}
+            )
+            assert answer.is_success
+            stored = await site.services.store.runs.get(answer.json()["task_id"])
+            assert stored.session_id == to_scoped_session_id(session_id, "eve")
+        assert (await post(client, site, {"title": "x"})).status_code == 202
 
 
 async def test_a_webhook_that_is_off_does_not_exist() -> None:

@@ -67,6 +67,17 @@ def test_a_signed_time_must_be_recent(scheme: SignatureScheme, minutes: int, acc
     assert is_signed(scheme, VALID[scheme], BODY, SECRET, NOW + timedelta(minutes=minutes)) is accepted
 
 
+@pytest.mark.parametrize("name", ["id", "signature", "time"])
+@pytest.mark.parametrize(
+    "value", [b"\xff".decode("utf-8", "surrogateescape"), "\x00", "é", "t=1,v1=\udcff", "x" * 70_000]
+)
+@pytest.mark.parametrize("scheme", VALID)
+def test_whatever_bytes_a_header_has_it_is_no_signature(scheme: SignatureScheme, value: str, name: str) -> None:
+    headers = VALID[scheme]
+    changed = next((each for each in headers if name in each.lower()), next(iter(headers)))
+    assert not is_signed(scheme, {**headers, changed: value}, BODY, SECRET, NOW)
+
+
 @pytest.mark.parametrize("scheme", VALID)
 def test_a_request_without_headers_is_not_signed(scheme: SignatureScheme) -> None:
     assert not is_signed(scheme, {}, BODY, SECRET, NOW)
