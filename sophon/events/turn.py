@@ -33,7 +33,7 @@ class TaskQueued(Event):
 
 @dataclass(slots=True, kw_only=True)
 class TaskStarted(Event):
-    """The turn started; `started_at` is ISO 8601 in UTC."""
+    """The turn started, told by the worker that has begun it; `started_at` is ISO 8601 in UTC."""
 
     started_at: str = ""
 

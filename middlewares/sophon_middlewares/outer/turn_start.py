@@ -20,7 +20,7 @@ STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
 """Number of messages that the stored compaction covers."""
 
 STARTED_STAGES: Key[set[str]] = Key("session_events.started")
-"""Stages of the turn's start that are done: `announced`, `loaded`, `recorded`; they are not repeated."""
+"""Stages of the turn's start that are done: `counted`, `loaded`, `recorded`; they are not repeated."""
 
 RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
 """Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
@@ -35,18 +35,15 @@ EARLIER_MESSAGES: Key[int] = Key("session_events.earlier", dump=int, load=int)
 
 
 async def start_turn(ctx: Context) -> None:
-    """Emit TaskStarted, load the history and record the user message, each once per turn."""
+    """Load the history and record the user message, which begins the turn and announces it, each once per turn."""
     stages = ctx.get(STARTED_STAGES)
     if stages is None:
         stages = set[str]()
         ctx.put(STARTED_STAGES, stages)
-    if "announced" not in stages:
-        stages.add("announced")
+    if "counted" not in stages:
+        stages.add("counted")
         # The system prompt in front of the message belongs to the chain and is not stored.
         ctx.mark_recorded(len(ctx.messages) - 1)
-        if ctx.has_listeners:
-            assert ctx.started_at is not None
-            ctx.emit(TaskStarted(started_at=ctx.started_at.isoformat()))
     if "loaded" not in stages:
         history = await ctx.services.store.sessions.load_history(ctx.session_id)
         if ctx.get(RECORDED_SEQ):
@@ -110,11 +107,14 @@ async def _record_user_message(ctx: Context) -> None:
 
 
 def _message_events(ctx: Context, user: Message, recorded_seq: int, last_record_seq: int) -> list[Event]:
+    """Return the events of a turn that begins: only the worker that the store lets begin it tells that it has."""
+    assert ctx.started_at is not None
+    started = TaskStarted(started_at=ctx.started_at.isoformat())
     message_id = f"{ctx.session_id}:{recorded_seq or last_record_seq}"
     if ctx.get(SCHEDULE) is not None:
         text = strip_scheduled_prefix(user.content)
-        return [MessageAdded(message_id=message_id, role="user", content=text, origin=SCHEDULED_ORIGIN)]
-    return [MessageAdded(message_id=message_id, role="user", content=user.content)]
+        return [started, MessageAdded(message_id=message_id, role="user", content=text, origin=SCHEDULED_ORIGIN)]
+    return [started, MessageAdded(message_id=message_id, role="user", content=user.content)]
 
 
 def _insert_history(ctx: Context, history: History) -> None:

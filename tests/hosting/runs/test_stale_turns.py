@@ -69,6 +69,24 @@ async def test_a_turn_that_was_continued_elsewhere_ends_without_outcome_and_even
     assert (await host.queue.statistics()).waiting == 0
 
 
+async def test_a_turn_that_another_worker_begins_first_is_not_told_as_started_here(
+    world: Any, host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load_history = world.store.sessions.load_history
+
+    async def load_slowly(session_id: str) -> Any:
+        """The store takes its time: what is pending is stored meanwhile, and another worker begins the run."""
+        history = await load_history(session_id)
+        await host.event_bus.flush(session_id)
+        [run] = await world.store.runs.list_unfinished()
+        await world.store.runs.begin(run.id, world.clock.now())
+        return history
+
+    monkeypatch.setattr(world.store.sessions, "load_history", load_slowly)
+    await left(world, host, await world.send(host, "hello"))
+    assert [each.name for each in await world.store.events.list_after("s", 0)] == ["task_queued"]
+
+
 @pytest.mark.parametrize("text", ["Stall here", "wait for it"])
 async def test_without_the_fence_the_turn_that_comes_back_writes_its_outcome(
     world: Any, host: Any, text: str, monkeypatch: pytest.MonkeyPatch

@@ -28,7 +28,7 @@ from sophon import (
 from sophon.approvals import ApprovalRequest
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.errors import ModelError, StoreError
-from sophon.events import Event, StreamChunk, StreamReset, TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
+from sophon.events import Event, StreamChunk, StreamReset, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
@@ -131,7 +131,7 @@ async def test_a_turn_that_is_cancelled_while_it_begins_is_recorded_whole_and_on
 
     assert task.cancelled() == (how == "task")
     assert await log(services) == [("user", "go"), ("cancelled", "")]
-    assert [type(event) for event in events.events] == [TaskStarted, TaskCancelled]
+    assert [type(event) for event in events.events] == [TaskCancelled]
 
 
 async def test_a_turn_that_is_cancelled_while_its_answer_is_written_repeats_nothing(events: EventRecorder) -> None:
