@@ -309,3 +309,8 @@ def _previews_from_json(data: Mapping[str, Any]) -> tuple[str, str]:
         return render_for_person(data["preview"]), render_call_preview(call, limit=None)
     short, whole = render_call_preview(call), render_call_preview(call, limit=None)
     return short, whole if whole != short else ""
+
+
+def turn_id_from_request(request: ApprovalRequest) -> str:
+    """Return the id of the top-level run; a request of a plan step has the run id `turn/step`."""
+    return request.run_id.partition("/")[0]

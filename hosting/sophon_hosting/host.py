@@ -192,7 +192,7 @@ class Host:
         )
         self.feedback = FeedbackRecorder(services, self.event_bus)
         self._terminator = RunTerminator(
-            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, decisions, health
+            services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, health
         )
         self._cancellation = RunCancellation(services, self.queue, active_runs, self._terminator, self.signals.send)
         self._reconciler = RunReconciler(services, self.queue, active_runs, self._terminator, health, held)

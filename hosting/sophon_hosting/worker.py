@@ -181,9 +181,6 @@ class Worker:
         if active_run.held_outcome is not None:
             log.debug("the outcome of run %s waits for the store", active_run.task_id)
             await write_until_stored(services, active_run, lambda: self._terminator.write_held_outcome(active_run))
-            if active_run.run is not None:
-                run = active_run.run
-                await write_until_stored(services, active_run, lambda: self._terminator.withdraw_approvals(run))
         return active_run.has_outcome or active_run.is_suspended
 
     async def _run_turn(self, active_run: ActiveRun) -> None:

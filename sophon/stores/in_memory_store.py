@@ -125,6 +125,7 @@ class InMemoryStore:
             self.sub_agents,
             self.attachments,
             lambda request, at: self.approvals.add(request, at),
+            lambda run_id, decision, at: self.approvals.decide_open(run_id, decision, at),
         )
         self.sessions.check_fence = self.journal.check_fence = self.runs.check_fence
         self.sessions.has_unfinished = self._has_unfinished

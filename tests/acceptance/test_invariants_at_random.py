@@ -254,6 +254,10 @@ class World:
         ended = Counter(each.task_id for each in self.events.events if isinstance(each, ENDS))
         assert all(count == 1 for count in ended.values())
         assert ended.keys() <= tasks
+        over: set[str] = set()
+        for each in self.events.events:
+            assert not (each.durable and each.task_id in over), (each.wire_name, "after the final event")
+            over |= {each.task_id} if isinstance(each, ENDS) else set()
         started = Counter((e.run_id, e.call_id) for e in self.events.of(ToolCallStarted))
         done = Counter((e.run_id, e.call_id) for e in self.events.of(ToolCallCompleted))
         assert set(started.values()) <= {1}

@@ -5,7 +5,6 @@ import logging
 from collections import deque
 from contextlib import suppress
 
-from sophon.approvals import Decision
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd, TurnEvents
@@ -19,15 +18,11 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_hosting.runs.approval_tasks import task_id_from_request
-from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.outcomes import OutcomeWriter
 from sophon_hosting.runs.turn_factory import build_turn
 from sophon_middlewares.outer.session_events import SessionEvents, error_to_json
 
 log = logging.getLogger("sophon")
-
-WITHDRAWAL_REASON = "the task has ended"
 
 MAX_UNRELEASED_LANES = 1000
 """Number of lanes whose release is repeated when the queue can be reached again."""
@@ -47,7 +42,7 @@ def interrupted_error() -> RunAborted:
 
 
 class RunTerminator:
-    """Writes the outcome of runs that the chain did not finish and rejects their open approvals.
+    """Writes the outcome of runs that the chain did not finish.
 
     If the chain contains SessionEvents, the outcome is recorded through it, like any other; otherwise as the run's
     outcome and a session record.
@@ -61,10 +56,9 @@ class RunTerminator:
         active_runs: ActiveRuns,
         outcome_writer: OutcomeWriter,
         event_bus: EventBus,
-        decisions: DecisionWriter,
         health: QueueHealth,
     ) -> None:
-        self._event_bus, self._decisions, self._health = event_bus, decisions, health
+        self._event_bus, self._health = event_bus, health
         self._unreleased: deque[tuple[str, str]] = deque(maxlen=MAX_UNRELEASED_LANES)
         """Sessions and tasks that have ended while the queue could not be reached."""
         self._services, self._queue, self._active_runs, self._outcome_writer = (
@@ -143,12 +137,6 @@ class RunTerminator:
         if run is not None and not run.is_finished:
             await self.fail_inactive(run, RunAborted("gave_up", f"the task reached no outcome in {count} attempts"))
 
-    async def withdraw_approvals(self, run: Run) -> None:
-        """Reject the open approvals of a run that has ended."""
-        for record in await self._services.store.approvals.list(session_id=run.session_id):
-            if task_id_from_request(record.request) == run.id:
-                await self._decisions.decide(record.request, Decision.reject(WITHDRAWAL_REASON))
-
     async def _terminate_inactive(
         self, run: Run, error: Exception | asyncio.CancelledError, *, unless_running: bool = False
     ) -> None:
@@ -179,17 +167,14 @@ class RunTerminator:
 
     async def _terminate(self, active_run: ActiveRun, error: Exception | asyncio.CancelledError) -> None:
         assert active_run.run is not None
+        active_run.may_have_asked = True  # an earlier start of it, perhaps of another process
         ctx = active_run.ctx or await self._restore_turn(active_run.run)
         if ctx is not None and self._recorder is not None:
             if ctx.recorded:
                 ctx.resumed = True
             await self._recorder.record_end(ctx, error)
-        if active_run.held_outcome is not None:
-            return  # whoever runs it writes the outcome, then withdraws the approvals
-        if not active_run.has_outcome:
+        if not active_run.has_outcome and active_run.held_outcome is None:
             await self._record_outcome(active_run, active_run.run, error)
-        if active_run.has_outcome:
-            await self.withdraw_approvals(active_run.run)
 
     async def _restore_turn(self, run: Run) -> Context | None:
         """Return the turn of a started run; the message of a run that never started is not part of the session."""

@@ -1,7 +1,6 @@
 """Which task an approval request belongs to."""
 
-from sophon.approvals import ApprovalRequest
-from sophon.stores.approvals.contract import turn_id_from_request
+from sophon.approvals import ApprovalRequest, turn_id_from_request
 
 
 def task_id_from_request(request: ApprovalRequest) -> str:

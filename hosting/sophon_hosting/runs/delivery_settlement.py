@@ -37,9 +37,6 @@ class DeliverySettlement:
         """Ack the delivery of a run that has its outcome, whose lane becomes free, or that is suspended."""
         entry = delivery.entry
         if not active_run.is_suspended:
-            if active_run.may_have_asked and active_run.run is not None:
-                run = active_run.run
-                await write_until_stored(self._services, active_run, lambda: self._terminator.withdraw_approvals(run))
             await self._queue.release_lane(entry.session_id, entry.task_id)
         self._release(active_run, delivery)
         await self._queue.ack(delivery)

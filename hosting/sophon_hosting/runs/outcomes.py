@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.context import TurnFacts
 from sophon.context.turn_claim import ClaimedTurn
@@ -18,18 +19,22 @@ from sophon.messages import Response
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import BeginResult, EventFactory, FinishResult, Run, RunError, RunOutcome
+from sophon.stores.runs.contract import BeginResult, EventFactory, FinishResult, Run, RunError, RunOutcome, Withdrawal
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
 from sophon.traces.trace import Trace
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
+from sophon_hosting.runs.decision_writer import build_resolution_event
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.traces import find_outcome_trace, to_writes
 from sophon_hosting.runs.unrecorded_usage import UnrecordedUsageFile
 
 log = logging.getLogger("sophon")
+
+WITHDRAWN = Decision.reject("the task has ended")
+"""Decision on what a run has asked and nobody has decided when it ends."""
 
 LARGE_ANSWER_CHARACTERS = 64 * 1024
 """Length from which an answer is rendered in a thread: a megabyte of markdown takes seconds."""
@@ -56,7 +61,8 @@ class OutcomeWriter:
     ) -> FinishResult:
         """Write the outcome; publish its events if it is the run's first outcome. Raises StoreError, NotFound.
 
-        An outcome for which the store is unavailable is held by the run before StoreUnavailable is raised.
+        What the run has asked and nobody has decided is withdrawn by the same write, and told before the outcome. An
+        outcome for which the store is unavailable is held by the run before StoreUnavailable is raised.
         """
         outcome = outcome_from_turn_end(turn_end)
         outbound = await self._build_outbound(run, outcome)
@@ -66,6 +72,14 @@ class OutcomeWriter:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
         active_run.begin_finalizing()
+        withdrawn: list[ApprovalRequest] = []
+        withdrawal = None
+        if active_run.may_have_asked:
+            withdrawal = Withdrawal(WITHDRAWN, lambda requests: withdrawn.__setitem__(slice(None), requests))
+
+        def build_events(last_record_seq: int) -> Sequence[Event]:
+            resolutions = [build_resolution_event(request, WITHDRAWN) for request in withdrawn]
+            return [*resolutions, *address_events(run, turn_end.events(last_record_seq))]
 
         def finish(rows: EventFactory, staged: StagedWrites) -> Awaitable[FinishResult]:
             return self._store.runs.finish(
@@ -78,12 +92,13 @@ class OutcomeWriter:
                 staged=replace(without_checkpoints(staged, run.id), traces=to_writes(trace)),
                 start=active_run.start,
                 unless_running=active_run.unless_running,
+                withdrawal=withdrawal,
             )
 
         try:
             finished = await self._event_bus.commit_outcome(
                 run.session_id,
-                lambda last_record_seq: address_events(run, turn_end.events(last_record_seq)),
+                build_events,
                 finish,
             )
         except StoreUnavailable:

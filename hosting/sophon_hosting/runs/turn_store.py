@@ -310,10 +310,12 @@ class TurnApprovals:
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """See `ApprovalStore.get_or_create`."""
-        # Nothing is awaited before: the pending event would be stored without the request, and whoever asks the person
-        # at the event would find none. To store a known request changes nothing.
         check_checkpoint(self._active_run.checkpoint)
-        await self._event_bus.store(self._session_id, ApprovalWrite(request, at), run_id=self._active_run.task_id)
+        # Before anything is awaited, and without a waiter, so that the request stays staged as long as its event is
+        # pending: whichever transaction stores the event stores the request too. A known request is not changed.
+        part = self._event_bus.stage(self._session_id, ApprovalWrite(request, at), run_id=self._active_run.task_id)
+        await self._event_bus.flush(self._session_id)
+        check_checkpoint(part)
         check_checkpoint(self._active_run.checkpoint)
         return await self._approvals.get(request.id)
 

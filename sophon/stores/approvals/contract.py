@@ -35,11 +35,6 @@ def no_decision_events() -> Sequence[LoggedEvent]:
     return ()
 
 
-def turn_id_from_request(request: ApprovalRequest) -> str:
-    """Return the id of the top-level run; a request of a plan step has the run id `turn/step`."""
-    return request.run_id.partition("/")[0]
-
-
 class ApprovalStore(Protocol):
     """Repository of approvals. The first decision wins, also among concurrent ones."""
 

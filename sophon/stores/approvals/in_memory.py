@@ -1,16 +1,15 @@
 """In-memory approval store."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.errors import NotFound
 from sophon.stores.approvals.contract import (
     ApprovalRecord,
     DecisionEvents,
     no_decision_events,
-    turn_id_from_request,
 )
 from sophon.stores.events.contract import EventLog
 from sophon.stores.runs.contract import Run
@@ -47,6 +46,17 @@ class InMemoryApprovalStore:
         record = self._records[approval_id] = replace(record, decision=decision, decided_at=at)
         self._signal(turn_id_from_request(record.request))
         return replace(record, was_decided_now=True, event_seq=seq)
+
+    def decide_open(self, run_id: str, decision: Decision, at: datetime) -> Sequence[ApprovalRequest]:
+        """Decide the requests of a run that nobody has decided, and return them, oldest first."""
+        found = [
+            record
+            for record in self._records.values()
+            if record.decision is None and turn_id_from_request(record.request) == run_id
+        ]
+        for record in found:
+            self._records[record.request.id] = replace(record, decision=decision, decided_at=at)
+        return [record.request for record in sorted(found, key=lambda record: record.asked_at)]
 
     async def get(self, approval_id: str) -> ApprovalRecord:
         """See `ApprovalStore.get`."""

@@ -7,13 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, exists, select, update
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.errors import NotFound
 from sophon.stores.approvals.contract import (
     ApprovalRecord,
     DecisionEvents,
     no_decision_events,
-    turn_id_from_request,
 )
 from sophon.stores.events.sql import add_events
 from sophon.stores.runs.contract import UNFINISHED_STATUSES

@@ -17,6 +17,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 from sophon.stores.events.contract import LoggedEvent
@@ -169,6 +170,18 @@ class FinishResult:
     is_running: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Decision on the requests of a run that nobody has decided when the run gets its outcome.
+
+    `note` receives these requests before the events of the outcome are built, within the write; again if that is
+    repeated.
+    """
+
+    decision: Decision
+    note: Callable[[Sequence[ApprovalRequest]], None]
+
+
 EventFactory: TypeAlias = Callable[[int], Sequence[LoggedEvent]]
 """Builds the events of a write, given the seq of the last record that it added to the session, 0 if it added none."""
 
@@ -279,12 +292,14 @@ class RunStore(Protocol):
         staged: StagedWrites = NOTHING_STAGED,
         start: int | None = None,
         unless_running: bool = False,
+        withdrawal: Withdrawal | None = None,
     ) -> FinishResult:
         """Store outcome, session records, outbound entries, usage and terminal events in one write, all or none.
 
         The entries get the run's id. Checkpoint, its logs and `waiting_for` are cleared, and the journal of the run is
         deleted. Of several outcomes the first wins; usage and staged writes are stored in any case. With
-        `unless_running`, for who does not run it, nothing but staged writes is stored while the run is running.
+        `unless_running`, for who does not run it, nothing but staged writes is stored while the run is running. With
+        `withdrawal` the first outcome decides what the run has asked and nobody has decided.
         """
         ...
 

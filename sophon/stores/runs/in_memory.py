@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sophon.approvals import ApprovalRequest
+from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import Clock
 from sophon.errors import StaleRun
 from sophon.stores.attachments.contract import ids_in_options
@@ -32,6 +32,7 @@ from sophon.stores.runs.contract import (
     Run,
     RunOutcome,
     RunStatus,
+    Withdrawal,
     no_events,
 )
 from sophon.stores.runs.staged_writes import NOTHING_STAGED, LogWrite, StagedWrites
@@ -82,8 +83,9 @@ class InMemoryRunStore:
         sub_agents: InMemorySubAgentStore,
         attachments: InMemoryAttachmentStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
+        decide_requests: Callable[[str, Decision, datetime], Sequence[ApprovalRequest]],
     ) -> None:
-        self._add_request = add_request
+        self._add_request, self._decide_requests = add_request, decide_requests
         self._clock = clock
         self._rows = rows
         self._sessions, self._outbound, self._events = sessions, outbox, events
@@ -235,6 +237,7 @@ class InMemoryRunStore:
         staged: StagedWrites = NOTHING_STAGED,
         start: int | None = None,
         unless_running: bool = False,
+        withdrawal: Withdrawal | None = None,
     ) -> FinishResult:
         """See `RunStore.finish`."""
         run = self._get_started(run_id, start)
@@ -248,6 +251,10 @@ class InMemoryRunStore:
         recorded = await self._sessions.append(run.session_id, records) if records else 0
         await self._usage.record(usage)
         await self._outbound.add(assign_run(run_id, outbound))
+        if withdrawal is not None:
+            for approval in staged.approvals:
+                self._add_request(approval.request, approval.at)
+            withdrawal.note(self._decide_requests(run_id, withdrawal.decision, self._clock.now()))
         seq = await self.record(run.session_id, staged, events(recorded))
         await self._journal.delete(run_id)
         self._rows[run_id] = finish_run(run, outcome, self._clock.now(), start)

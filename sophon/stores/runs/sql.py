@@ -34,6 +34,7 @@ from sophon.stores.runs.contract import (
     Run,
     RunOutcome,
     RunStatus,
+    Withdrawal,
     no_events,
 )
 from sophon.stores.runs.sql_checkpoint_logs import delete_logs, load_entries, write_logs
@@ -55,7 +56,7 @@ from sophon.stores.sessions.sql_branches import copy_session
 from sophon.stores.sessions.sql_records import add_records
 from sophon.stores.sessions.sql_rows import create_session, find_session
 from sophon.stores.snapshots.sql import add_snapshots
-from sophon.stores.sql.approval_requests import insert_request
+from sophon.stores.sql.approval_requests import decide_open_requests, insert_request
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.outbound_rows import add_entries
@@ -173,13 +174,22 @@ class SqlRunStore:
         staged: StagedWrites = NOTHING_STAGED,
         start: int | None = None,
         unless_running: bool = False,
+        withdrawal: Withdrawal | None = None,
     ) -> FinishResult:
         """See `RunStore.finish`."""
         now = self._clock.now()
         entries = prepare_entries(assign_run(run_id, outbound), now)
         more = _Additions(now, assign_seqs(records, 0, now), entries, usage, events, staged)
         return await self._database.write(
-            partial(_finish, run_id=run_id, outcome=outcome, start=start, unless_running=unless_running, more=more)
+            partial(
+                _finish,
+                run_id=run_id,
+                outcome=outcome,
+                start=start,
+                unless_running=unless_running,
+                withdrawal=withdrawal,
+                more=more,
+            )
         )
 
     async def request_cancel(self, run_id: str) -> Run:
@@ -464,6 +474,7 @@ def _finish(
     more: _Additions,
     *,
     unless_running: bool,
+    withdrawal: Withdrawal | None,
 ) -> FinishResult:
     found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
     if found is None:
@@ -477,6 +488,8 @@ def _finish(
     record_usage(connection, more.usage)
     if finished_at is not None:
         return FinishResult(is_first=False, seq=select_last_seq(connection, session_id))
+    if withdrawal is not None:  # first, as where somebody decides: two writes that lock the same rows would block else
+        withdrawal.note(decide_open_requests(connection, session_id, run_id, withdrawal.decision, more.at))
     writer = TextWriter(connection, session_id)
     # Before the outcome, whose text consists of their texts.
     recorded = add_records(connection, session_id, more.records, owner="", text_writer=writer) if more.records else 0

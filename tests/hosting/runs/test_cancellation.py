@@ -16,6 +16,11 @@ from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
 
 
+async def told_last(world, task_id: str) -> list[str]:
+    """The last two events that the store has of a task."""
+    return [each.name for each in await world.store.events.list_after("s", 0) if each.task_id == task_id][-2:]
+
+
 async def test_a_queued_task_ends_without_having_begun(world, host: Host) -> None:
     await host.pause()
     receipt = await world.send(host, "hello")
@@ -55,6 +60,7 @@ async def test_a_suspended_task_ends_and_frees_its_session(world, host: Host) ->
     assert world.paid == []
     assert (await world.store.approvals.list()) == []
     assert [event.approval_id for event in world.events.of(ApprovalResolved)] == [approval]
+    assert await told_last(world, receipt.task_id) == ["approval_resolved", "task_cancelled"]
 
 
 async def test_what_a_running_turn_still_asks_is_withdrawn(world, host: Host) -> None:
@@ -66,6 +72,7 @@ async def test_what_a_running_turn_still_asks_is_withdrawn(world, host: Host) ->
     await world.until(asked_and_begun)
     assert (await host.cancel(receipt.task_id)).status == "cancelled"
     assert (await world.store.approvals.list(), world.paid) == ([], [])
+    assert await told_last(world, receipt.task_id) == ["approval_resolved", "task_cancelled"]
 
 
 async def test_what_it_asks_is_withdrawn_if_it_is_cancelled_while_the_store_answers(

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, event
 
 from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Services, Tool, ToolCall, tool
 from sophon.chain.pipeline import Next
-from sophon.errors import StoreError
+from sophon.errors import StoreError, StoreUnavailable
 from sophon.events import LoopWarning, ModelAttempt
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
@@ -21,11 +21,13 @@ from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
 from sophon.settings import LearningSettings
 from sophon.snapshots.archive import SnapshotArchive
+from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.contract import Store
+from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
-from sophon.stores.runs.staged_writes import CheckpointWrite
+from sophon.stores.runs.staged_writes import CheckpointWrite, StagedWrites
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -254,9 +256,28 @@ async def pay() -> str:
     return "paid"
 
 
+@pytest.mark.parametrize("how", ["answers late", "is away for a moment"])
 async def test_who_answers_a_question_at_once_is_not_told_that_it_does_not_exist(
-    store: Store, clock: VirtualClock
+    store: Store, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
+    find, record, refused = store.approvals.find, store.runs.record, asyncio.Event()
+
+    async def find_late(approval_id: str) -> ApprovalRecord | None:
+        await host.event_bus.flush("s")  # the time for which events wait ends meanwhile
+        return await find(approval_id)
+
+    async def refuse_once(session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
+        if staged.approvals:
+            monkeypatch.setattr(store.runs, "record", record)
+            refused.set()
+            raise StoreUnavailable("test://", "connection", "away")
+        return await record(session_id, staged, events)
+
+    if how == "answers late":
+        monkeypatch.setattr(store.approvals, "find", find_late)
+    else:
+        monkeypatch.setattr(store.runs, "record", refuse_once)
+
     async def ask(request: ModelRequest) -> str | ModelResponse:
         return "done" if request.messages[-1].role == "tool" else ModelResponse("", [ToolCall("c", "pay")])
 
@@ -265,7 +286,7 @@ async def test_who_answers_a_question_at_once_is_not_told_that_it_does_not_exist
     found: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     async def look_up(approval_id: str) -> None:
-        found.set_result(await store.approvals.find(approval_id) is not None)
+        found.set_result(await find(approval_id) is not None)
 
     tasks: list[asyncio.Task[None]] = []
 
@@ -277,6 +298,9 @@ async def test_who_answers_a_question_at_once_is_not_told_that_it_does_not_exist
     await host.event_bus.subscribe("s", hear)
     await host.accept(RunRequest("pay", "s", "ada"))
     async with asyncio.timeout(30):
+        if how == "is away for a moment":
+            await refused.wait()
+            await host.event_bus.flush("s")
         assert await found
     await host.shutdown(grace_seconds=0)
 

@@ -1,6 +1,7 @@
 """What every store promises about questions and answers."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +12,8 @@ from sophon.messages import ToolCall
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.runs.contract import Run, RunOutcome, Withdrawal
+from sophon.stores.runs.staged_writes import ApprovalWrite, StagedWrites
 from sophon.tools.tool import Risk
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -53,6 +56,34 @@ async def test_the_first_decision_wins(store: Store):
     await store.approvals.get_or_create(question(), NOON)
     first = await store.approvals.decide(question().id, Decision.reject("no"), NOON)
     assert await store.approvals.decide(question().id, Decision.approve(), NOON + timedelta(hours=1)) == first
+
+
+async def test_the_outcome_of_a_run_decides_what_it_still_asks_and_its_events_can_tell(store: Store):
+    open_one, decided, of_a_step, of_another = (question(name) for name in ("open", "decided", "step", "other"))
+    of_a_step, of_another = replace(of_a_step, run_id="run/a"), replace(of_another, run_id="run-2")
+    await store.runs.accept(Run("run", "s"))
+    for request in (open_one, decided, of_another):
+        await store.approvals.get_or_create(request, NOON)
+    answer = await store.approvals.decide(decided.id, Decision.approve(decided_by="ada"), NOON)
+    withdrawn: list[ApprovalRequest] = []
+    told: list[int] = []
+
+    def tell(last_record_seq: int) -> list[LoggedEvent]:
+        told.append(len(withdrawn))
+        return []
+
+    for _ in range(2):  # of two outcomes the first one decides
+        await store.runs.finish(
+            "run",
+            RunOutcome("cancelled"),
+            staged=StagedWrites(approvals=[ApprovalWrite(of_a_step, NOON)]),
+            events=tell,
+            withdrawal=Withdrawal(Decision.reject("over"), withdrawn.extend),
+        )
+    assert ({each.id for each in withdrawn}, told) == ({open_one.id, of_a_step.id}, [2])
+    assert [(await store.approvals.get(each.id)).decision for each in withdrawn] == [Decision.reject("over")] * 2
+    assert (await store.approvals.get(decided.id)).decision == answer.decision
+    assert [each.request.id for each in await store.approvals.list()] == [of_another.id]
 
 
 async def test_of_fifty_decisions_at_once_one_wins(store: Store):
