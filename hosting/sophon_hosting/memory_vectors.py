@@ -4,7 +4,7 @@ import logging
 from typing import Final
 
 from sophon.errors import SophonError
-from sophon.models.embeddings.metered_embedder import metering
+from sophon.models.turn_meter import metering
 from sophon.services import Services
 from sophon_middlewares.outer.host_meter import HostMeter
 

@@ -14,6 +14,7 @@ from sophon.chain.order_constraints import (
 from sophon.context import Context
 from sophon.errors import ChainError
 from sophon.messages import Response
+from sophon.models.turn_meter import CURRENT_METER
 
 if TYPE_CHECKING:
     from sophon.traces.recorder import TraceRecorder
@@ -94,6 +95,8 @@ class Pipeline(Sequence[Middleware]):
 
     async def _run(self, ctx: Context) -> Response:
         if not ctx.depth:
+            if ctx.meter is None:  # of the turn that has started this one, whichever services it uses
+                ctx.meter = CURRENT_METER.get()
             await ctx.cancellation.begin()
         try:  # `cancellation.enforce` without a context manager, which costs more than a middleware
             await self._call(ctx)

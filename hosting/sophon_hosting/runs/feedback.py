@@ -9,7 +9,7 @@ from sophon.failure_log import log_failure
 from sophon.learning.contract import PolicyCache
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS, Feedback
 from sophon.learning.trajectories import Trajectory
-from sophon.models.embeddings.metered_embedder import metering
+from sophon.models.turn_meter import metering
 from sophon.security import redact
 from sophon.services import Services
 from sophon.stores.route_averages.contract import RouteObservation

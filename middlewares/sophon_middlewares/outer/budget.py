@@ -7,9 +7,9 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import BudgetExceeded
 from sophon.messages import Response
-from sophon.models.embeddings.metered_embedder import metering
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
+from sophon.models.turn_meter import metering
 from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.settings import BudgetSettings
 from sophon.stores.usage.contract import PayerLimits, ProviderLimits
@@ -31,6 +31,7 @@ from sophon_middlewares.outer.payer_budget import (
     find_remaining_micros,
     find_task_limits,
 )
+from sophon_middlewares.outer.shared_account import join_account
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
 
@@ -44,8 +45,9 @@ class Budget:
     (`Permissions`) and of a task type (`Budget.TaskTypes`) are reserved and settled with it; if they are spent, only
     free models are asked. `Budget.Turn` (1,000,000 tokens, 5 USD, 500 tool calls; no limit of active time by default)
     limits the turn, its plan steps included, and `Budget.TaskTypes` has values of its own for the task types of
-    messages. A plan step shares the turn's meter. Waiting for a person is no active time, and a call that runs is not
-    interrupted: a host's `MaxExecutionTime` does that.
+    messages. A plan step shares the turn's meter, and a turn that a turn starts, with whichever services, is charged to
+    it, too. Waiting for a person is no active time, and a call that runs is not interrupted: a host's
+    `MaxExecutionTime` does that.
     """
 
     zone = "outer"
@@ -70,7 +72,7 @@ class Budget:
                 await _check_payers(ctx, payers)
             if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
                 ctx.excluded_providers = await _exclude_providers(ctx, payers)
-            ctx.meter = TurnMeter(ctx, payers)
+            ctx.meter = join_account(TurnMeter(ctx, payers), meter, ctx.services.store)
             with metering(ctx.meter):
                 await next(ctx)
         except BudgetExceeded as error:

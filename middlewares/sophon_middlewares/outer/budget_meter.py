@@ -13,6 +13,7 @@ from sophon.messages import Usage
 from sophon.models.cost_limits import find_blind_cost_limit
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.settings import BudgetSettings
+from sophon.stores.contract import Store
 from sophon.stores.usage.contract import (
     PayerLimits,
     PayerSpending,
@@ -103,24 +104,14 @@ class TurnMeter:
         ):
             await self._report(error)
             raise error
-        reservation = AttemptReservation(
-            input_tokens + max_tokens,
-            0 if model.prices is None else model.worst_cost_micros(input_tokens, max_tokens),
-            limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
-        )
-        self._check_turn(reservation)
-        if request.tools:  # a call without tools sums up what the turn has found
-            self._check_time()
-        # Before the first await: concurrent plan steps share the turn's ceiling.
-        self._reserved_tokens += reservation.tokens
-        self._reserved_micros += reservation.micros
+        reservation = self.hold(request, input_tokens)
         if reservation.limits is not UNLIMITED or (self._payers and reservation.micros):
             try:
                 reservation.provider_reservation = await self._reserve(
                     model.provider, Usage(input_tokens, max_tokens, reservation.micros), reservation.limits
                 )
             except BaseException as error:
-                self._release_turn(reservation)
+                self.release_held(reservation)
                 if isinstance(error, BudgetExceeded):
                     await self._report(error)
                 raise
@@ -128,10 +119,8 @@ class TurnMeter:
 
     async def settle(self, reservation: AttemptReservation, request: ModelRequest, usage: Usage) -> None:
         """Replace the reservation by the real usage; emit an alert if a limit is near or reached."""
-        self._reserved_tokens -= reservation.tokens
-        self._reserved_micros -= reservation.micros
+        self.settle_held(reservation, usage)
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
-        ctx.tally.metered.add(usage)
         now = ctx.services.clock.now()
         if claimed is None:
             self._count(request, usage, budget_period(now, self._settings.time_zone))
@@ -146,9 +135,42 @@ class TurnMeter:
 
     async def release(self, reservation: AttemptReservation) -> None:
         """Release the reservation without usage."""
-        self._release_turn(reservation)
+        self.release_held(reservation)
         if reservation.provider_reservation is not None:
             await self._ctx.services.store.usage.release(reservation.provider_reservation)
+
+    @property
+    def store(self) -> Store:
+        """The store that the usage of the turn is recorded in."""
+        return self._ctx.services.store
+
+    def hold(self, request: ModelRequest, input_tokens: int) -> AttemptReservation:
+        """Reserve the worst case of an attempt against the turn's ceiling alone. Raises BudgetExceeded.
+
+        At once, without an await: concurrent plan steps and the turns that a turn has started share its ceiling.
+        """
+        model, max_tokens = request.model, request.max_tokens
+        reservation = AttemptReservation(
+            input_tokens + max_tokens,
+            0 if model.prices is None else model.worst_cost_micros(input_tokens, max_tokens),
+            limits_for_provider(model.provider, self._settings) if self._has_limits else UNLIMITED,
+        )
+        self._check_turn(reservation)
+        if request.tools:  # a call without tools sums up what the turn has found
+            self._check_time()
+        self._reserved_tokens += reservation.tokens
+        self._reserved_micros += reservation.micros
+        return reservation
+
+    def settle_held(self, reservation: AttemptReservation, usage: Usage) -> None:
+        """Replace what `hold` has reserved by the real usage."""
+        self.release_held(reservation)
+        self._ctx.tally.metered.add(usage)
+
+    def release_held(self, reservation: AttemptReservation) -> None:
+        """Give back what `hold` has reserved."""
+        self._reserved_tokens -= reservation.tokens
+        self._reserved_micros -= reservation.micros
 
     def reserve_tool_call(self) -> None:
         """Check the limits for a tool call that is about to run."""
@@ -224,10 +246,6 @@ class TurnMeter:
                 await report_payer_refusal(self._ctx, payer, period)
             if not refusing:
                 await report_exclusion(self._ctx, error, period)
-
-    def _release_turn(self, reservation: AttemptReservation) -> None:
-        self._reserved_tokens -= reservation.tokens
-        self._reserved_micros -= reservation.micros
 
     def _check_turn(self, reservation: AttemptReservation) -> None:
         turn, metered = self._limits, self._ctx.tally.metered

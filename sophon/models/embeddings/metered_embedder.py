@@ -1,32 +1,16 @@
 """Metered embedder: the calls of an embedding model count against the same limits as those of other models."""
 
 from collections.abc import Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from sophon.errors import ModelTimeout
 from sophon.learning.contract import Embedder, Vector
 from sophon.messages import Usage
-from sophon.models.model import Meter, ModelInfo, ModelRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from sophon.models.model import ModelInfo, ModelRequest
+from sophon.models.turn_meter import CURRENT_METER
 
 BYTES_PER_TOKEN = 4
 """Of a text whose tokens nobody has counted."""
-
-_METER: ContextVar[Meter | None] = ContextVar("embedding_meter", default=None)
-
-
-@contextmanager
-def metering(meter: Meter | None) -> "Generator[None]":
-    """Meter the embedding calls of the block, and of the tasks that begin in it; None meters none."""
-    token = _METER.set(meter)
-    try:
-        yield
-    finally:
-        _METER.reset(token)
 
 
 @runtime_checkable
@@ -60,7 +44,7 @@ class MeteredEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Raises ModelError, and BudgetExceeded of the meter."""
-        meter = _METER.get()
+        meter = CURRENT_METER.get()
         if meter is None:
             return await self._embedder.embed(texts)
         estimated = estimate_tokens(texts)

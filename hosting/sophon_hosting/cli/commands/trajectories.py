@@ -12,7 +12,7 @@ from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory, count_poor, describe_scores, needs_evolution, summarize
 from sophon.models.embeddings.factory import create_cached_embedder
-from sophon.models.embeddings.metered_embedder import metering
+from sophon.models.turn_meter import metering
 from sophon.stores.contract import Store
 from sophon.stores.trajectories.contract import TrajectoryOrder
 from sophon.stores.trajectories.similarity import find_similar

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from sophon.errors import InputError, NotFound
 from sophon.learning.trajectories import Trajectory
-from sophon.models.embeddings.metered_embedder import metering
+from sophon.models.turn_meter import metering
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
 from sophon.value_rules import ValueRules
