@@ -86,6 +86,30 @@ async def test_the_outcome_of_a_run_decides_what_it_still_asks_and_its_events_ca
     assert [each.request.id for each in await store.approvals.list()] == [of_another.id]
 
 
+async def test_of_an_answer_and_the_outcome_at_once_one_decides(store: Store):
+    withdrawn: list[ApprovalRequest] = []
+    answers = []
+    for number in range(20):
+        request = replace(question(f"c{number}"), run_id=f"run-{number}")
+        await store.runs.accept(Run(request.run_id, "s"))
+        await store.approvals.get_or_create(request, NOON)
+        finish = store.runs.finish(
+            request.run_id,
+            RunOutcome("cancelled"),
+            events=lambda _: [LoggedEvent("task_cancelled", {})],
+            withdrawal=Withdrawal(Decision.reject("over"), withdrawn.extend),
+        )
+        decide = store.approvals.decide(
+            request.id, Decision.approve(), NOON, lambda: [LoggedEvent("approval_resolved", {})]
+        )
+        pair = (decide, finish) if number % 2 else (finish, decide)
+        results = await asyncio.gather(*pair)
+        answers += [each for each in results if isinstance(each, ApprovalRecord)]
+    by_outcome = {each.id for each in withdrawn}
+    assert {each.request.id for each in answers if not each.was_decided_now} == by_outcome
+    assert all((each.decision == Decision.reject("over")) == (each.request.id in by_outcome) for each in answers)
+
+
 async def test_of_fifty_decisions_at_once_one_wins(store: Store):
     await store.approvals.get_or_create(question(), NOON)
     decisions = [Decision.reject(str(n)) if n % 2 else Decision.approve(decided_by=str(n)) for n in range(50)]
