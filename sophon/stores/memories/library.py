@@ -33,6 +33,8 @@ KNOWN_LOOKUPS: Final = 5
 
 EMBEDDED_AT_ONCE: Final = 64
 SECONDS_PER_DAY: Final = 86_400
+MAX_ENTRIES: Final = 10_000
+"""Entries of one scope: as many as are searched within a few milliseconds, and no person fills the store for others."""
 MAX_TEXT_CHARACTERS: Final = 20_000
 """Characters of a corrected entry."""
 
@@ -91,7 +93,13 @@ class LongTermMemory:
         return is_empty
 
     async def write(self, entry: MemoryEntry) -> None:
-        """Store an entry and its vector; replaces an entry with the same id. Raises StoreError."""
+        """Store an entry and its vector; replaces an entry with the same id.
+
+        Raises StoreError, and InputError for a new entry of a scope that has `MAX_ENTRIES`.
+        """
+        memories = self._store.memories
+        if await memories.count(scope=entry.scope) >= MAX_ENTRIES and not await memories.find([entry.id]):
+            raise InputError(f"nothing more can be remembered: there are {MAX_ENTRIES} entries; forget some first")
         vectors = await self._embed([entry.text])
         row = self._to_row(entry, vectors[0]) if vectors else None
         if row is None and self._embedder is not None:
@@ -252,6 +260,9 @@ class LongTermMemory:
 
         entries = parse_entries(items, scope)
         known = await self._store.memories.find([each.id for each in entries])
+        added = sum(each.id not in known or known[each.id].scope != scope for each in entries)
+        if added and await self._store.memories.count(scope=scope) + added > MAX_ENTRIES:
+            raise InputError(f"{added} more entries cannot be remembered: at most {MAX_ENTRIES} of one person are kept")
         for entry in entries:
             is_foreign = entry.id in known and known[entry.id].scope != scope
             await self.write(replace(entry, id=self._clock.new_id()) if is_foreign else entry)

@@ -11,7 +11,7 @@ from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
-from sophon.stores.memories.library import LongTermMemory, choose_embedder
+from sophon.stores.memories.library import MAX_ENTRIES, LongTermMemory, choose_embedder
 from sophon.testing import VirtualClock
 
 
@@ -55,6 +55,17 @@ def entry(name: str, text: str, **fields: object) -> MemoryEntry:
 async def found(memory: LongTermMemory, query: str, **options: object) -> list[tuple[str, str]]:
     options = {"scope": "ada", **options}
     return [(each.entry.id, each.source) for each in await memory.search(query, **options)]  # pyright: ignore[reportArgumentType]
+
+
+async def test_a_person_has_as_many_entries_as_the_bound_and_others_are_not_concerned(memory: LongTermMemory):
+    for number in range(MAX_ENTRIES):
+        await memory._store.memories.write(entry(f"e{number}", "some rain"))  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(InputError, match="forget some first"):
+        await memory.write(entry("one more", "some rain"))
+    await memory.write(entry("e0", "a corrected text"))
+    await memory.write(entry("of another", "some rain", scope="eve"))
+    await memory.forget("e1", scope="ada")
+    await memory.write(entry("one more", "some rain"))
 
 
 async def test_words_and_vectors_are_fused(memory: LongTermMemory):
