@@ -85,6 +85,9 @@ class Reservation:
 
     __slots__ = ("_windows", "limits")
 
+    is_stored = False
+    """Whether the store has the event already, so that whoever uses it need not store it."""
+
     def __init__(self, limits: Sequence[RateLimit], windows: Sequence[_Window]) -> None:
         self.limits, self._windows = limits, windows
 

@@ -44,6 +44,8 @@ class MessageRateLimiter:
 
     def build_events(self, reservation: Reservation) -> list[RateEvent]:
         """Return what is stored with the message."""
+        if reservation.is_stored:
+            return []
         return [RateEvent(limit.scope, self._services.clock.now()) for limit in reservation.limits]
 
     def count(self, reservation: Reservation) -> None:

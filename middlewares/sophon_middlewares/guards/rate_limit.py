@@ -122,7 +122,7 @@ def _count(
     used = reservation.use(ctx.services.clock.monotonic(), limits)
     if (warning := describe_near_limit(used)) is not None:
         warnings[call.id] = warning
-    return _store(ctx, limits) if limits else None
+    return _store(ctx, limits) if limits and not reservation.is_stored else None
 
 
 async def _store(ctx: Context, limits: Sequence[Limit]) -> None:

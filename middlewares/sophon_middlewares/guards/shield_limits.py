@@ -15,7 +15,7 @@ async def take_slot(ctx: Context, limit: RateLimit) -> bool:
     if isinstance(reserved, RateExceeded):
         return False
     with reserved:
-        now = services.clock.now()
-        await services.store.rate_windows.add([RateEvent(each.scope, now) for each in reserved.limits])
+        if not reserved.is_stored:
+            await services.store.rate_windows.add([RateEvent(limit.scope, services.clock.now())])
         reserved.use(services.clock.monotonic())
     return True

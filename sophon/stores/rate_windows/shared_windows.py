@@ -22,8 +22,7 @@ log = logging.getLogger("sophon")
 class SharedWindows(SlidingWindows):
     """Windows of a group of processes, exact over all of them, for the price of a write per reservation.
 
-    A reserved event is stored at once and deleted if it does not happen, so nothing is left to be stored with it
-    (`Reservation.limits` is empty). One that a killed process has reserved counts until its window is over.
+    A reserved event is stored at once and deleted if it does not happen, so nothing is left to be stored with it. One that a killed process has reserved counts until its window is over.
     """
 
     def __init__(self, store: RateWindowStore) -> None:
@@ -40,7 +39,7 @@ class SharedWindows(SlidingWindows):
         if not limits:
             return Reservation((), ())
         reserved = await self._store.reserve(limits)
-        return reserved if isinstance(reserved, RateExceeded) else StoredReservation(self, reserved)
+        return reserved if isinstance(reserved, RateExceeded) else StoredReservation(self, limits, reserved)
 
     def cancel(self, numbers: Sequence[int]) -> None:
         """Delete reserved events in the background."""
@@ -60,13 +59,24 @@ class StoredReservation(Reservation):
 
     __slots__ = ("_numbers", "_shared")
 
-    def __init__(self, windows: SharedWindows, numbers: Sequence[int]) -> None:
-        super().__init__((), ())
+    is_stored = True
+
+    def __init__(self, windows: SharedWindows, limits: Sequence[RateLimit], numbers: Sequence[int]) -> None:
+        super().__init__(limits, ())
         self._shared, self._numbers = windows, numbers
 
-    def use(self, now: float) -> None:
-        """Let the events count: they have happened."""
-        self._numbers = ()
+    def use(self, now: float, counted: Sequence[RateLimit] | None = None) -> list[tuple[RateLimit, int]]:
+        """Let the events count, those of the `counted` limits; the others are deleted.
+
+        Returns nothing: how many events a limit has over all processes is not asked for.
+        """
+        if counted is None:
+            self._numbers = ()
+        else:
+            of_limits = zip(self.limits, self._numbers, strict=False)  # without numbers after `release`
+            self._numbers = [number for limit, number in of_limits if limit not in counted]
+        self.release()
+        return []
 
     def release(self) -> None:
         """Delete the events that have not happened; idempotent."""

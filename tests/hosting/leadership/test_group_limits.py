@@ -136,6 +136,21 @@ async def test_a_call_that_does_not_run_gives_its_place_back(open_store: OpenSto
             await asyncio.sleep(0)
 
 
+async def test_a_limit_that_an_event_does_not_count_against_keeps_its_place(
+    open_store: OpenStore, clock: VirtualClock
+) -> None:
+    first, second = await make_hosts(open_store, clock, is_shared=True)
+    services = first.services
+    limits = find_limits(services.settings.guards.rate_limit, "calculator", Risk.NONE, "ada")
+    for _ in range(3):
+        found = await services.rate_windows.reserve(limits, clock, services.store.rate_windows.load)
+        assert not isinstance(found, RateExceeded)
+        found.use(clock.monotonic(), [])
+    async with asyncio.timeout(30):
+        while await count_calls([second]) == 0:
+            await asyncio.sleep(0)
+
+
 async def test_a_budget_is_reserved_over_all_processes(open_store: OpenStore, clock: VirtualClock) -> None:
     stores: list[Store] = [await open_store(clock), await open_store(clock)]
     period, limits = Period("2026-01-01", "2026-01"), ProviderLimits(daily_tokens=1000)
