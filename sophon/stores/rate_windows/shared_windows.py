@@ -22,7 +22,8 @@ log = logging.getLogger("sophon")
 class SharedWindows(SlidingWindows):
     """Windows of a group of processes, exact over all of them, for the price of a write per reservation.
 
-    A reserved event is stored at once and deleted if it does not happen, so nothing is left to be stored with it. One that a killed process has reserved counts until its window is over.
+    A reserved event is stored at once and deleted if it does not happen, so nothing is left to be stored with it. One
+    that a killed process has reserved counts until its window is over.
     """
 
     def __init__(self, store: RateWindowStore) -> None:
