@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from sophon.errors import SettingsError
 from sophon.lazy_dataclass import dataclass
@@ -108,17 +108,19 @@ def _remove(values: Any, path: SettingPath) -> bool:
         return False
     part, rest = path[0], path[1:]
     if isinstance(values, dict):
-        known = cast("dict[str, Any]", values)
+        known: dict[str, Any] = values
         key = next((each for each in known if each.casefold() == str(part).casefold()), None)
         if key is None:
             return False
         if not rest or not _remove(known[key], rest):
             del known[key]
         return True
-    if isinstance(values, list) and isinstance(part, int) and part < len(cast("list[Any]", values)):
-        if not rest or not _remove(values[part], rest):
-            del values[part]
-        return True
+    if isinstance(values, list) and isinstance(part, int):
+        items: list[Any] = values
+        if part < len(items):
+            if not rest or not _remove(items[part], rest):
+                del items[part]
+            return True
     return False
 
 
