@@ -1,10 +1,10 @@
 """Loading of settings from files, environment variables and the command line."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableSequence, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sophon.errors import SettingsError
 from sophon.lazy_dataclass import dataclass
@@ -108,7 +108,7 @@ def _remove(values: Any, path: SettingPath) -> bool:
         return False
     part, rest = path[0], path[1:]
     if isinstance(values, dict):
-        known: dict[str, Any] = values
+        known = cast("dict[str, Any]", values)
         key = next((each for each in known if each.casefold() == str(part).casefold()), None)
         if key is None:
             return False
@@ -116,7 +116,7 @@ def _remove(values: Any, path: SettingPath) -> bool:
             del known[key]
         return True
     if isinstance(values, list) and isinstance(part, int):
-        items: list[Any] = values
+        items = cast("MutableSequence[Any]", values)
         if part < len(items):
             if not rest or not _remove(items[part], rest):
                 del items[part]
