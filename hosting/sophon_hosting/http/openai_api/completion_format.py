@@ -63,6 +63,7 @@ class CompletionRequest(Payload):
     messages: list[CompletionMessage]
     stream: bool = False
     stream_options: dict[str, Any] | None = None
+    client_message_id: str | None = None
 
     @property
     def includes_usage(self) -> bool:
