@@ -7,9 +7,9 @@ import re
 from typing import Final
 
 from sophon.lazy_pattern import lazy_pattern
-from sophon.security.secret_form import SecretForm, at_least_with_digit
+from sophon.security.secret_form import AFTER_ESCAPE, SecretForm, at_least_with_digit
 
-_START = r"(?<![A-Za-z0-9])"
+_START = rf"(?:(?<![A-Za-z0-9])|{AFTER_ESCAPE})"
 _END = r"(?![A-Za-z0-9])"
 _NAME_END = r"(?![A-Za-z0-9_-])"
 _TITLE = rf"(?:[a-z]{{2,16}}-){{1,8}}(?:(?:19|20)\d\d|\d{{1,2}})(?:-[a-z]{{2,16}}){{0,8}}{_NAME_END}"

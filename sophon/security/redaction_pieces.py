@@ -11,6 +11,7 @@ from itertools import chain
 
 from sophon.security.known_secrets import KNOWN_SECRETS
 from sophon.security.secret_beginnings import find_safe_place
+from sophon.security.secret_form import MAX_ESCAPE_CHARACTERS
 from sophon.security.secret_patterns import BEGUN_HEADERS, PRIVATE_KEY, key_spans_pattern
 from sophon.security.secret_search import find_secrets
 
@@ -110,7 +111,8 @@ def _find_unsafe_spans(text: str) -> list[tuple[int, int, bool]]:
 
 def _find_forced_cut(window: str) -> int:
     place = len(window) - CUT_MARGIN
-    straddling = [span for span in _find_secrets(window) if span[0] < place < span[1]]
+    # A cut within the escape in front of a secret would make it a part of a word.
+    straddling = [span for span in _find_secrets(window) if span[0] - MAX_ESCAPE_CHARACTERS < place < span[1]]
     if not straddling:
         return place
     return min(begin for begin, _ in straddling) or max(end for _, end in straddling)

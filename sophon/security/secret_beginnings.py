@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from sophon.security.linear_patterns import LinearPattern
 
 _SPACE = r"[\t-\r ]"
-_QUOTE = r"(?:[\"']\\?)?"
+_GAP = rf"(?:{_SPACE}|[nrt]\\)"
+_ESCAPES = r"\\{0,7}"
+_QUOTE = rf"(?:[\"']{_ESCAPES})?"
 _FIRST_NAMES = "drowssap|dwssap|esarhpssap|ssap|dwp|terces"
 _NAME = rf"(?:{_FIRST_NAMES}|yek|nekot|noitazirohtua|reraeb|cisab|tsegid|tob)"
-_ASSIGNMENT = rf"(?:{_SPACE}{{0,4}}(?:=:|>=|[:=]))?{_SPACE}{{0,4}}[\"']?\\?{_NAME}"
+_ASSIGNMENT = rf"(?:{_GAP}{{0,4}}(?:=:|>=|[:=]))?{_GAP}{{0,4}}[\"']?{_ESCAPES}{_NAME}"
 _ENTRY = rf"(?:{_SPACE}{{0,4}}:?{_SPACE}{{0,4}}[\"']?eulav[\"']?)?{_SPACE}{{0,24}},?[\"']?(?:{_FIRST_NAMES}|yek|nekot)"
 _WORDS = rf"[\t-\r =]{{0,4}}(?:(?:yb{_SPACE}{{1,4}})?deifitnedi|(?:p-{_SPACE}{{1,4}})?ssaphss|u-|resu--)"
 _COMMAND = rf"{_SPACE}{{0,4}}(?:[^\t-\r \"'`;|&]{{1,64}}{_SPACE}{{1,4}}){{0,9}}ilc-sider"

@@ -3,6 +3,21 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+_ESCAPES = (
+    r"\\[0nrtbfv]",
+    r"\\x[0-9A-Fa-f]{2}",
+    r"\\u[0-9A-Fa-f]{4}",
+    r"\\[0-7]{3}",
+    "%[0-9A-Fa-f]{2}",
+    *(rf"[\[;]{number}m" for number in ("[0-9]", "[0-9]{2}")),
+)
+AFTER_ESCAPE = "|".join(f"(?<={escape})" for escape in _ESCAPES)
+"""Alternatives for the place behind an escape that ends with a letter or a digit: of JSON and other literals, of a URL,
+or the colour of a terminal. A word begins there."""
+
+MAX_ESCAPE_CHARACTERS = 6
+"""Maximum length of such an escape."""
+
 
 class SecretForm(NamedTuple):
     """Form of a secret; `sophon.security.secret_search` tries its pattern only where its anchor matches."""

@@ -17,7 +17,14 @@ from typing import Final
 
 from sophon.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
-from sophon.security.secret_form import SecretForm, at_least_with, at_least_with_digit, no_end_of, no_word_of
+from sophon.security.secret_form import (
+    AFTER_ESCAPE,
+    SecretForm,
+    at_least_with,
+    at_least_with_digit,
+    no_end_of,
+    no_word_of,
+)
 
 STOP: Final = r"\s\x1c-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
 BOUNDARY: Final = lazy_pattern(f"[{STOP}]", re.ASCII)
@@ -32,9 +39,13 @@ KEY_FOOTER: Final = lazy_pattern(_KEY_FOOTER, re.IGNORECASE | re.ASCII)
 MAX_FOOTER_CHARACTERS: Final = 64
 
 _VALUE = rf"[^{STOP}`&,;()<>{{}}\[\]\\$*]"
-_QUOTE = r"\\?[\"']"
+_ESCAPES = r"\\{0,7}"
+"""In front of a quote, in a text within texts of JSON."""
+_QUOTE = rf"{_ESCAPES}[\"']"
 _OPERATOR = r"(?::=|=>|[:=])"
-_ASSIGN = rf"\\?[\"']?\s{{0,4}}{_OPERATOR}\s{{0,4}}"
+_GAP = r"(?:\s|\\[nrt]){0,4}"
+_ASSIGN = rf"{_ESCAPES}[\"']?{_GAP}{_OPERATOR}{_GAP}"
+_START = rf"(?:\b|{AFTER_ESCAPE})"
 
 _A_VALUE = r"[^\s\x0b\"'`&,;()<>{}\[\]\\$*]"
 _A_ASSIGN = _ASSIGN.replace(r"\s", r"[\s\x0b]")
@@ -48,10 +59,12 @@ _A_DIGIT_6, _A_DIGIT_8 = (at_least_with_digit(count, _A_VALUE.replace("^", "^0-9
 _WORDS_JOINED = r"(?-i:[a-z]{2,20}(?:[_-][a-z]{2,20}){1,8})(?![A-Za-z0-9_-])"
 """Words of small letters, such as `authentication-and-authorization`."""
 _CODE = rf"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^{STOP}`&,;<>{{}}\\$*]))"
-"""A bare value that is an attribute, such as `settings.password`, is code."""
+"""A value that is an attribute, such as `settings.password`, is code."""
 _CALL = r"(?![(\[])"
 """A bare value that is called or indexed is code."""
 _WITH_DIGIT = rf"(?=[^{STOP}`&,;()<>{{}}\[\]\\$*\d]{{0,128}}\d)"
+_WITH_ANY_DIGIT = rf"(?=[^{STOP}`\d]{{0,128}}\d)"
+_WITH_LETTER_AND_DIGIT = rf"{_WITH_ANY_DIGIT}(?=[^{STOP}`A-Za-z]{{0,128}}[A-Za-z])"
 _PATH = (
     r"(?!(?:~|/(?:home|usr|var|opt|tmp|etc|root|srv|mnt|media|data|app|work|workspaces?|Users|private|Volumes))"
     rf"/[\w.@+-]+(?:/[\w.@+-]+)*+/?(?![^{STOP}`&,;:()<>{{}}\[\]\\$*]))"
@@ -62,11 +75,31 @@ _TYPE_NAME = rf"(?!(?:{'|'.join(_TYPES)})\\?[\"'])"
 """A quoted name of a type, as in a JSON schema."""
 _A_NO_TYPE_NAME = no_word_of(_TYPES, 6, _A_VALUE)
 
-_WORDS = r"(?:password|passwd|passphrase|pwd|secret|(?<=[A-Za-z0-9][_-])pass)"
-_A_WORDS = r"(?:pass|pwd|secret)(?:word|wd|phrase)?"
+_PASSWORD = rf"(?:[^{STOP}`&,;()<>{{}}\[\]\\]|[\[\]]|&(?![&{STOP}]|[\w.%-]{{0,64}}=))"
+"""A character of a password that stands bare: `&` in front of a query parameter or at its end is none."""
+_SECRET_NAMES = "password|passwd|passphrase|pwd|secret|(?:secret|encryption|signing)[_-]?key"  # noqa: S105 - a pattern
+_NO_NAME = (
+    # A variable of a shell, and the name of a variable with a secret, as in `password=new_password`.
+    rf"(?!\$\{{?(?-i:[A-Z0-9_]+|[A-Za-z_]+)(?![\w!#$%@^]))"
+    r"(?!(?-i:(?:[a-z]+_)*(?:password|passwd|passphrase|pwd|secret|key|token)|(?:[A-Z]+_)+(?:SECRET|KEY|TOKEN))"
+    rf"(?!{_VALUE}))(?![*\[\]&])"
+)
+_NO_CODE = (
+    # An attribute, and an index.
+    rf"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^{STOP}`&,;<>{{}}\\*]))"
+    rf"(?![A-Za-z_][\w.]*+\[(?:\\{{0,7}}[\"']|[^{STOP}\]]*+\](?![A-Za-z0-9!#$%@^]))){_NO_NAME}"
+)
+_NO_TEMPLATE = rf"(?![^{STOP}]{{0,128}}(?:\{{[\w.:!]*\}}|<[A-Za-z][\w.-]*>|[%$][{{(]))"
+_QUOTED_PASSWORD = rf"(?:[^{STOP}`\\]|\\{{1,7}}[^{STOP}\\])"
+_A_PASSWORD = r"[^\s\x0b\"'`,;()<>{}\\]"  # noqa: S105 - a pattern
+_A_PASSWORD_6 = at_least_with_digit(6, _A_PASSWORD.replace("^", "^0-9"), _A_PASSWORD)
+_A_QUOTED_6 = at_least_with_digit(6, r"[^0-9\s\x0b\"'`]", r"[^\s\x0b\"'`]")
+
+_WORDS = rf"(?:{_SECRET_NAMES}|(?<=[A-Za-z0-9][_-])pass)"
+_A_WORDS = r"(?:(?:pass|pwd|secret)(?:word|wd|phrase)?|(?:secret|encryption|signing)[_-]?key)"
 _KEY_NAME = (
     r"(?:(?:api|access|auth|secret|private|account|shared[_-]?access|service|master|bot|app|client|refresh|session|id"
-    r"|verify|webhook|bearer|vault)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization)"
+    r"|verify|webhook|bearer|vault|encryption|signing)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization)"
 )
 
 _PLACES = ("page", "next", "continuation", "sync")
@@ -107,34 +140,38 @@ _URL: Final = (
 _HEADERS: Final = (
     SecretForm(
         ("au",),
-        r"authorization\\?[\"']?[\s\x0b]{0,4}[:=][\s\x0b]{0,4}\\?[\"']?(?:basic|bearer|digest|token|apikey|bot)"
+        r"authorization\\{0,7}[\"']?[\s\x0b]{0,4}[:=][\s\x0b]{0,4}\\{0,7}[\"']?(?:basic|bearer|digest|token|apikey|bot)"
         f"{_A_SPACES}{_A_VALUE}{{6}}",
-        r"(?P<kept_header>\bauthorization\\?[\"']?\s{0,4}[:=]\s{0,4}\\?[\"']?(?:Basic|Bearer|Digest|Token|ApiKey|Bot)"
+        rf"(?P<kept_header>{_START}authorization{_ESCAPES}[\"']?\s{{0,4}}[:=]\s{{0,4}}{_ESCAPES}[\"']?"
+        r"(?:Basic|Bearer|Digest|Token|ApiKey|Bot)"
         rf"\s{{1,4}}){_VALUE}{{6,}}+",
     ),
     SecretForm(
         ("be", "ba"),
         r"(?:bearer|basic)[\s\x0b]{1,4}[A-Za-z0-9._~+/=-]{12}",
-        rf"(?P<kept_bearer>\b(?:Bearer|Basic)\s{{1,4}})(?!{_WORDS_JOINED})"
+        rf"(?P<kept_bearer>{_START}(?:Bearer|Basic)\s{{1,4}})(?!{_WORDS_JOINED})"
         r"(?=[A-Za-z_/+.~-]{0,128}[\d=]|[A-Za-z_/+.~-]{20})[A-Za-z0-9._~+/=-]{12,}+",
     ),
 )
 
 _ASSIGNMENTS: Final = (
-    # Passwords: in quotes, or after `=` without spaces, or anything with a digit.
+    # Passwords: in quotes, or after `=` without spaces, or anything with a digit. A name of a resource, as in
+    # `arn:aws:secretsmanager:us-west-2:123456789012:secret:name`, is none.
     SecretForm(
-        ("pa", "pw", "se"),
-        f"{_A_WORDS}(?:{_A_ASSIGN}(?:{_QUOTE}{_A_NO_TYPE_NAME}{_QUOTE}|{_A_DIGIT_8})|={_A_VALUE}{{8}})",
-        rf"(?P<kept_quoted_password>{_WORDS}{_ASSIGN}{_QUOTE}){_TYPE_NAME}{_PATH}{_VALUE}{{6,}}+(?=\\?[\"'])"
-        rf"|(?P<kept_password>{_WORDS}=){_CODE}{_PATH}{_VALUE}{{8,}}+{_CALL}"
-        rf"|(?P<kept_digit_password>{_WORDS}{_ASSIGN}){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+        ("pa", "pw", "se", "en", "si"),
+        f"{_A_WORDS}(?:{_A_ASSIGN}(?:{_QUOTE}(?:{_A_NO_TYPE_NAME}{_QUOTE}|{_A_QUOTED_6})|{_A_PASSWORD_6})|={_A_PASSWORD}{{8}})",
+        rf"(?P<kept_quoted_password>{_WORDS}{_ASSIGN}{_QUOTE}){_TYPE_NAME}{_PATH}{_NO_NAME}"
+        rf"(?:{_VALUE}{{6,}}+|{_NO_TEMPLATE}{_WITH_LETTER_AND_DIGIT}{_QUOTED_PASSWORD}{{6,}}+)(?={_QUOTE})"
+        rf"|(?P<kept_password>{_WORDS}=){_NO_CODE}{_PATH}{_PASSWORD}{{8,}}+(?!\()"
+        rf"|(?P<kept_digit_password>(?<!\d{{8}}:){_WORDS}{_ASSIGN}){_NO_CODE}{_PATH}{_WITH_ANY_DIGIT}{_PASSWORD}{{8,}}+(?!\()"
+        rf"|(?P<kept_short_password>(?<!\d{{8}}:){_WORDS}{_ASSIGN}){_NO_CODE}{_PATH}{_WITH_LETTER_AND_DIGIT}{_PASSWORD}{{6,}}+(?!\()",
     ),
     # Named keys and tokens: 8 characters with a digit, or 20 of any kind.
     SecretForm(
-        ("ap", "ac", "au", "se", "pr", "sh", "ma", "bo", "cl", "re", "id", "ve", "we", "be", "va"),
+        ("ap", "ac", "au", "se", "pr", "sh", "ma", "bo", "cl", "re", "id", "ve", "we", "be", "va", "en", "si"),
         f"(?:(?:api|access|auth|secret|private|account|service|master|bot|app|client|refresh|session|id|verify|webhook"
-        f"|bearer|vault)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization){_A_ASSIGN}{_A_QUOTE}(?:{_A_DIGIT_8}|{_A_VALUE}{{20}})",
-        rf"(?P<kept_named>{_KEY_NAME}{_ASSIGN}(?:{_QUOTE})?){_CODE}(?:{_WITH_DIGIT}{_VALUE}{{8,}}+|{_VALUE}{{20,}}+){_CALL}",
+        f"|bearer|vault|encryption|signing)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization){_A_ASSIGN}{_A_QUOTE}(?:{_A_DIGIT_8}|{_A_VALUE}{{20}})",
+        rf"(?P<kept_named>{_KEY_NAME}{_ASSIGN}(?:{_QUOTE})?){_CODE}{_NO_NAME}(?:{_WITH_DIGIT}{_VALUE}{{8,}}+|{_VALUE}{{20,}}+){_CALL}",
     ),
     # A plain `key` or `token`: 32 characters with a digit; 8 behind the name of an environment variable, numbers
     # excepted.
@@ -143,30 +180,33 @@ _ASSIGNMENTS: Final = (
         f"(?-i:KEY|TOKEN){_A_ASSIGN}{_A_QUOTE}{_A_DIGIT_8}|(?:key|token){_A_ASSIGN}{_A_QUOTE}{_A_PLAIN}",
         rf"(?P<kept_environment>(?-i:(?<=[A-Z0-9]_)(?:KEY|TOKEN)){_ASSIGN}(?:{_QUOTE})?){_CODE}{_PATH}"
         rf"(?!(?:\d++|0x\w++)(?!{_VALUE})){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}"
-        rf"|(?P<kept_plain>\b(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}[A-Za-z0-9_+/=.~-]{{32,}}+{_CALL}",
+        rf"|(?P<kept_plain>{_START}(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}[A-Za-z0-9_+/=.~-]{{32,}}+{_CALL}"
+        rf"|(?P<kept_token>{_START}token{_ASSIGN}(?:{_QUOTE})?){_CODE}{_PATH}(?![A-Za-z_.]+\d{{0,2}}(?!{_VALUE}))"
+        rf"{_WITH_LETTER_AND_DIGIT}[A-Za-z0-9_+/=.~-]{{16,}}+{_CALL}",
     ),
 )
 
+_OPTION_START = rf"(?:(?<![A-Za-z0-9-])|{AFTER_ESCAPE})"
 _FLAG = r"(?:password|passwd|passphrase|pass|secret|token|api-key|auth-token|access-token|client-secret|secret-key)"
 _OPTIONS: Final = (
     SecretForm(
         ("--",),
         rf"--[a-z-]{{0,24}}{_FLAG}{_A_SPACES}{_A_QUOTE}{_A_DIGIT_6}",
-        rf"(?P<kept_option>(?<![A-Za-z0-9-])--(?:[a-z]{{1,16}}-){{0,2}}{_FLAG}\s{{1,4}}(?:{_QUOTE})?)"
+        rf"(?P<kept_option>{_OPTION_START}--(?:[a-z]{{1,16}}-){{0,2}}{_FLAG}\s{{1,4}}(?:{_QUOTE})?)"
         rf"(?!-){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{6,}}+{_CALL}",
     ),
     # `curl -u ada:word`; ids, as in `docker run -u 1000:1000`, and a group with the user's name are none.
     SecretForm(
         ("-u", "--"),
         rf"-(?:u|-user)[\s\x0b=]{{1,4}}{_A_QUOTE}[A-Za-z0-9_.@%+-]{{1,64}}:{_A_NO_NUMBER}",
-        rf"(?P<kept_login>(?<![A-Za-z0-9-])-(?:u|-user)(?:\s{{1,4}}|=)(?:{_QUOTE})?(?P<login>[A-Za-z0-9_.@%+-]{{1,64}}):)"
+        rf"(?P<kept_login>{_OPTION_START}-(?:u|-user)(?:\s{{1,4}}|=)(?:{_QUOTE})?(?P<login>[A-Za-z0-9_.@%+-]{{1,64}}):)"
         rf"(?!(?:\d+|(?P=login)|root|staff|users|nogroup)(?!{_VALUE})){_VALUE}{{4,}}+{_CALL}",
     ),
     # An entry of a `.netrc` file, and a password in prose.
     SecretForm(
         ("pa",),
         f"password{_A_SPACES}{_A_DIGIT_8}",
-        rf"(?P<kept_said>\bpassword\s{{1,4}})(?!-){_CODE}{_PATH}"
+        rf"(?P<kept_said>{_START}password\s{{1,4}})(?!-){_CODE}{_PATH}"
         rf"(?=[^{STOP}A-Za-z]{{0,64}}[A-Za-z]){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
     ),
     # An entry of a list of variables: `name: DB_PASSWORD` above `value: ...`.
@@ -185,17 +225,17 @@ _OPTIONS: Final = (
     SecretForm(
         ("id",),
         f"identified{_A_SPACES}by{_A_SPACES}{_QUOTE}{_A_VALUE}{{4,}}{_QUOTE}",
-        rf"(?P<kept_identified>\bidentified\s{{1,4}}by\s{{1,4}}{_QUOTE}){_VALUE}{{4,}}+(?=\\?[\"'])",
+        rf"(?P<kept_identified>{_START}identified\s{{1,4}}by\s{{1,4}}{_QUOTE}){_VALUE}{{4,}}+(?={_QUOTE})",
     ),
     SecretForm(
         ("ss",),
         rf"sshpass{_A_SPACES}-p[\s\x0b]{{0,4}}{_A_QUOTE}{_A_VALUE}{{4}}",
-        rf"(?P<kept_sshpass>\bsshpass\s{{1,4}}-p\s{{0,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
+        rf"(?P<kept_sshpass>{_START}sshpass\s{{1,4}}-p\s{{0,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
     ),
     SecretForm(
         ("re",),
         rf"redis-cli(?:[\s\x0b]+[^\s\x0b\"'`;|&\[\]]+){{0,8}}{_A_SPACES}(?:-a|--pass){_A_SPACES}{_A_QUOTE}{_A_VALUE}{{4}}",
-        rf"(?P<kept_redis>\bredis-cli(?:\s{{1,4}}(?!(?:-a|--pass)\s)[^{STOP}`;|&\[\]]{{1,64}}){{0,8}}\s{{1,4}}"
+        rf"(?P<kept_redis>{_START}redis-cli(?:\s{{1,4}}(?!(?:-a|--pass)\s)[^{STOP}`;|&\[\]]{{1,64}}){{0,8}}\s{{1,4}}"
         rf"(?:-a|--pass)\s{{1,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
     ),
 )

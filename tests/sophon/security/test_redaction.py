@@ -83,7 +83,61 @@ def test_only_the_value_is_replaced(text: str, shown: str) -> None:
     assert redact(text) == shown
 
 
+BEHIND_ESCAPES = ["\\n", "\\t", "\\r", "\\u000a", "\\\\n", "\\x0a", "%0A", "\x1b[31m"]
+
+
+@pytest.mark.parametrize("escape", BEHIND_ESCAPES)
+@pytest.mark.parametrize(
+    "key", [*KEYS, "token: " + "0123456789abcdef" * 2, "password hunter22x", "--password hunter22x"]
+)
+def test_a_key_behind_an_escape_is_replaced(key: str, escape: str) -> None:
+    assert key not in redact(f'{{"a": "x{escape}{key}"}}')
+
+
+@pytest.mark.parametrize("depth", [0, 1, 3, 7])
+def test_a_password_in_json_within_json_is_replaced(depth: int) -> None:
+    quote = "\\" * depth + '"'
+    assert "hunter22" not in redact(f"{quote}password{quote}: {quote}hunter22{quote}")
+
+
+PUNCTUATED = [
+    "password={}",
+    "password: {}",
+    '"password": "{}"',
+    "DB_PASSWORD={} run",
+    "secret_key={}",
+    "encryption_key={}",
+    "signing_key: {}",
+]
+PASSWORDS = ["hunter2", "p$ssw*rd1", "Tr0ub4dor&3", "Tr0ub[4]dor", "$ecret99!", "ab]c1def", "k&9*$[x]z"]
+
+
+@pytest.mark.parametrize("frame", PUNCTUATED)
+@pytest.mark.parametrize("password", PASSWORDS)
+def test_a_password_is_replaced_to_its_end(frame: str, password: str) -> None:
+    assert redact(frame.format(password)) == frame.format(MARKER)
+
+
+@pytest.mark.parametrize("password", ["a(b)c}d{1", "ab,cd;ef12", "kRaOPac.PrOfq", "ab>cd<12;"])
+def test_in_quotes_a_password_has_any_character(password: str) -> None:
+    assert redact(f'"password": "{password}"') == f'"password": "{MARKER}"'
+
+
+@pytest.mark.parametrize("frame", ["token={}", "token: {}", '"token": "{}"'])
+def test_a_token_of_16_letters_and_digits_is_replaced(frame: str) -> None:
+    assert redact(frame.format("abcdefgh12345678")) == frame.format(MARKER)
+
+
 ORDINARY = [
+    "token count: 1234",
+    "password=new_password, secret_key=secret_key",
+    "password = items1[0]",
+    "password=config1['name']",
+    "'password': '${DB_PASSWORD1}'",
+    "password=$DB_PASSWORD1",
+    "'password': 'x{password1}'",
+    "arn:aws:secretsmanager:us-west-2:123456789012:secret:MyTestSecret-a1b2c3",
+    "a=1&password=&page=20000000",
     "sorted(items, key=lambda x: x)",
     "token = tokens[0]",
     "max_tokens=4096, total_tokens: 12345",
@@ -135,6 +189,8 @@ PIECES = st.one_of(
         [
             *KEYS,
             *ORDINARY,
+            *BEHIND_ESCAPES,
+            *PASSWORDS,
             MARKER,
             "password=",
             "token: ",

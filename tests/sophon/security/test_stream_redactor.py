@@ -10,7 +10,7 @@ from sophon.security import StreamRedactor, redact, stream_redactor
 from sophon.security.known_secrets import KNOWN_SECRETS
 from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, find_cut
 from tests.properties import examples
-from tests.sophon.security.test_redaction import KEYS, ORDINARY
+from tests.sophon.security.test_redaction import BEHIND_ESCAPES, KEYS, ORDINARY, PASSWORDS, PUNCTUATED
 
 KNOWN = [
     "correct horse battery staple",
@@ -28,6 +28,10 @@ PIECES = st.one_of(
             *ORDINARY,
             *KNOWN,
             *ENCODED,
+            *BEHIND_ESCAPES,
+            *PASSWORDS,
+            *(frame.partition("{")[0] for frame in PUNCTUATED),
+            'password\\t = \\\\"',
             PEM,
             PEM[:31],
             PEM[:-20],
