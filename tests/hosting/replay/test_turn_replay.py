@@ -214,16 +214,17 @@ async def test_a_spent_budget_refuses_a_replay(services: Services, models: Model
 
 
 async def test_a_replay_that_takes_too_long_is_stopped(models: Models) -> None:
-    clock = VirtualClock()
+    clock, is_recorded = VirtualClock(), False
 
-    async def slow(_: ModelRequest) -> str:
-        await clock.sleep(100 * 3600)
-        return "late"
+    async def answer(request: ModelRequest) -> str | ModelResponse:
+        if is_recorded:
+            await clock.sleep(100 * 3600)
+        return await models.first(request)
 
-    both = [FunctionModel(models.first, name="first"), FunctionModel(slow, name="slow")]
-    async with Services(models=both, tools=[weather], clock=clock) as services:
+    async with Services(models=FunctionModel(answer), tools=[weather], clock=clock) as services:
         run_id = await run_turns(services)
-        replayed = await replay(services, run_id, model="slow")
+        is_recorded = True
+        replayed = await replay(services, run_id)
     assert replayed.trace.error["code"] == "replay_timeout"
 
 

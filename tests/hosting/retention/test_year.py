@@ -28,6 +28,8 @@ KEPT = {
     "InMemorySnapshotStore._chains",
     *("_Session.log", "_Session.messages", "SessionRecord.data", "Message.tool_calls", "ToolCall.arguments"),
     "CachedHistory.messages",
+    # Labels of files that were written after an upload was read; that of a session goes with it.
+    *("data_labels", "InMemoryDataLabelStore._taints"),
 }
 """Tables and collections that grow by definition: messages stay with their session."""
 
@@ -39,7 +41,7 @@ BOUNDED = {
 """Caches of the process that forget what is beyond a number."""
 
 UNUSED = {
-    *("claims", "memories", "preferences", "probes", "data_labels", "leases", "texts", "checkpoint_logs", "journal"),
+    *("claims", "memories", "preferences", "probes", "leases", "texts", "checkpoint_logs", "journal"),
     *("budget_alerts", "rate_events", "vectors", "message_index"),
 }
 """Tables without rows at the end of a day, those whose rows only people add and remove, and those of what is off."""
