@@ -214,7 +214,7 @@ class Host:
             services.agents.find_chain = self._find_agent_chain
         self.store_monitor = StoreMonitor(services.store, services.clock)
         self.channel_names: set[str] = {"telegram", "whatsapp", "webhook", "heartbeat", WORK_SESSION_PREFIX}
-        """Names of the channels, enabled or not, and that of goals: the ids of their sessions are theirs."""
+        """Names of the channels, enabled or not, and the host's own: no user's session id begins with one of them."""
         self.list_detached_channels: Callable[[], list[str]] = list
         """Names of the channels that could not be started several times in a row."""
         self.off_the_record: Host | None = None

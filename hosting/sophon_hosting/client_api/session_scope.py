@@ -5,8 +5,8 @@ were refused, everybody could find out which sessions others have. So the same i
 sessions: the later one is stored as `{id}␟{owner}`, and its owner sees it as `{id}` everywhere. Operators see the
 stored id. What was rejected: docs/decisions/0012-session-ids-per-owner.md.
 
-The ids of the sessions of chats (`telegram-5`) are predictable. They are the channels' alone: a user who chooses one
-gets a scoped session at once, whether the chat has one or not.
+The ids of the sessions of chats (`telegram-5`) and of the host's own (`webhook-issues`) are predictable. They are the
+host's alone: a user who chooses one gets a scoped session at once, whether there is such a session or not.
 """
 
 from collections.abc import Collection, Mapping
@@ -28,7 +28,7 @@ def to_scoped_session_id(session_id: str, owner: str) -> str:
 
 
 def is_channel_session_id(session_id: str, channels: Collection[str]) -> bool:
-    """Return whether the id could be that of a chat's session on one of the channels."""
+    """Return whether the id could be that of a session of one of the channels, or of the host itself."""
     name, dash, _ = session_id.partition("-")
     return bool(dash) and name in channels
 

@@ -5,6 +5,8 @@ import pytest
 from sophon.errors import InputError, NotFound, QueueFull, StoreError, TooManyMessages
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable, to_error_payload
+from sophon_hosting.conversation_import.export_reader import ImportsBusy
+from sophon_hosting.http.openai_api.completion_errors import IdempotencyKeyReused
 from sophon_hosting.runs.approvals import DecisionRefused
 
 
@@ -27,6 +29,8 @@ from sophon_hosting.runs.approvals import DecisionRefused
         ),
         (Unavailable("stopping"), "unavailable", 503, {}),
         (InputError("empty"), "input", 400, {}),
+        (ImportsBusy(), "imports_busy", 429, {"retry_after_seconds": 30}),
+        (IdempotencyKeyReused("k"), "idempotency_key_reused", 422, {}),
     ],
 )
 def test_each_error_has_its_code_and_status(error: Exception, code: str, status: int, extra: dict) -> None:

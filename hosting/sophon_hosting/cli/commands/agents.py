@@ -30,7 +30,8 @@ def agents() -> None:
 @app.command("list")
 def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the agents, and the problems of files that cannot be used."""
-    found = _read(ctx.obj) if _find_directory(ctx.obj) is not None else EMPTY
+    directory = _find_directory(ctx.obj)
+    found = EMPTY if directory is None else AgentCatalog(directory).read()
     if as_json:
         items = [agent_to_json(each) for each in found.agents.values()]
         write_json({"items": items, "problems": [str(each) for each in found.problems]})
@@ -39,7 +40,7 @@ def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
         rows = [(each.name, _describe_tools(each), each.description) for each in found.agents.values()]
         write_table(("agent", "tools", "what it is for"), rows)
     else:
-        write_lines([NO_AGENTS if _find_directory(ctx.obj) is None else "There are no agents."])
+        write_lines([NO_AGENTS if directory is None else "There are no agents."])
     for problem in found.problems:
         write_notice(str(problem))
 

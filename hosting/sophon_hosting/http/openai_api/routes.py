@@ -1,6 +1,5 @@
 """`POST /v1/chat/completions` and `GET /v1/models`; each completion is one task in a temporary session."""
 
-from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -11,7 +10,6 @@ from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_paylo
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
 from sophon_hosting.http.openai_api.completion_errors import (
-    IdempotencyKeyReused,
     payload_of_turn,
     to_error_body,
     to_error_headers,
@@ -59,10 +57,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
             return await (_stream_response(request, task) if completion.stream else _whole_response(task))
     except (SophonError, ConnectionResetError) as error:
         told = ClientDisconnected() if isinstance(error, ConnectionResetError) else error
-        failure = to_error_payload(told)
-        if isinstance(error, IdempotencyKeyReused):
-            failure = replace(failure, status=422)
-        return _error_response(failure, has_run=task is not None and bool(task.task_id))
+        return _error_response(to_error_payload(told), has_run=task is not None and bool(task.task_id))
 
 
 async def _whole_response(task: CompletionTask) -> web.Response:
