@@ -14,7 +14,8 @@ from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MAIN_AGENT, MemoryEntry, MemoryReach, MemoryReader
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon.tools.normalization import mask_ids_and_times
-from sophon.tools.tool import Risk, result_to_text, tool
+from sophon.tools.result_text import result_to_text
+from sophon.tools.tool import Risk, tool
 from sophon.tools.untrusted_text import ExternalText
 from sophon.value_rules import ValueRules
 

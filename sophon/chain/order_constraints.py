@@ -94,6 +94,12 @@ def check_middleware(middleware: object, position: int) -> None:
         raise CompositionError(f"{what}, is not callable with (ctx, next): its signature is {_signature(middleware)}")
     if not _is_async(middleware):
         raise CompositionError(f"{what}, is not async: write `async def`")
+    zone: object = getattr(middleware, "zone", None)
+    if zone not in (None, "outer", "inner"):
+        raise CompositionError(f'{what}, has the zone {zone!r}; write "outer", "inner" or None')
+    acts: object = getattr(middleware, "acts", {})
+    if not isinstance(acts, Mapping):
+        raise CompositionError(f'{what}, has the acts {acts!r}; write a dict, such as {{"turn": "adds the date"}}')
 
 
 @dataclass(frozen=True, slots=True)

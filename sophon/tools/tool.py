@@ -1,24 +1,18 @@
 """Tool: a typed function that a model may call, with its schema, risk and other traits; the `@tool` decorator."""
 
 import inspect
-import json
 import re
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast, overload
-
-import orjson
+from typing import Any, TypeAlias, cast, overload
 
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
 from sophon.lazy_dataclass import dataclass
+from sophon.lazy_pattern import lazy_pattern
 from sophon.risk import Risk as Risk
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
-from sophon.tools.untrusted_text import ExternalText
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from sophon.tools.result_text import result_to_text
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -35,6 +29,8 @@ Describe: TypeAlias = Callable[[Iterable[str]], str]
 
 WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
+
+_TOOL_NAME = lazy_pattern(rf"(?=.{{1,{WIRE_NAME_LIMIT}}}\Z)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
 
 class CallSuspended(Exception):
@@ -99,6 +95,13 @@ class Tool:
             value: object = getattr(self, trait)
             if value is not None and (type(value) is not int or value < 1):
                 raise CompositionError(f"tool {self.name!r}: {trait} is {value!r}; it must be a whole number from 1")
+        seconds = self.timeout_seconds
+        if seconds is not None and (type(seconds) not in (int, float) or not seconds > 0):
+            raise CompositionError(f"tool {self.name!r}: timeout_seconds is {seconds!r}; it must be a number above 0")
+        if inspect.isasyncgenfunction(self.function) or inspect.isgeneratorfunction(self.function):
+            raise CompositionError(
+                f"tool {self.name!r}: its function yields, and a tool has one result: return a list or a text instead"
+            )
         if self.nested and not self.idempotent:
             raise CompositionError(f"tool {self.name!r}: a nested tool must be idempotent")
         object.__setattr__(self, "_definition", None)
@@ -185,50 +188,26 @@ def tool(
     """
 
     def make(function: ToolFunction) -> Tool:
-        tool_name = name or function.__name__
+        tool_name = check_tool_name(function.__name__ if name is None else name)
         schema, help_text = schema_from_function(function, tool_name, deferred=deferred)
         return Tool(tool_name, description or help_text or tool_name, function, schema, **traits)
 
     return make(function) if function is not None else make
 
 
-def result_to_text(answer: object) -> str:
-    """Convert a tool's return value to text: a text unchanged, None to the empty text, anything else to JSON.
+def check_tool_name(name: str) -> str:
+    """Return the name of a tool. Raises CompositionError for one that is not sent to providers as it is, save its dots.
 
-    Values that JSON cannot represent become their `str`. A lone surrogate, which UTF-8 cannot encode, becomes `?`.
+    For names that a program writes; those of foreign servers are converted by `to_wire_name`.
     """
-    if isinstance(answer, str):
-        text = answer if answer.isascii() else answer.encode("utf-8", "replace").decode()
-        return ExternalText(text) if isinstance(answer, ExternalText) else text
-    if answer is None:
-        return ""
-    try:
-        return orjson.dumps(answer, default=_to_jsonable, option=orjson.OPT_NON_STR_KEYS).decode()
-    except TypeError:  # an integer of more than 64 bits, a lone surrogate, or a non-scalar key
-        return json.dumps(_with_text_keys(answer), default=_to_jsonable)
+    if not _TOOL_NAME.fullmatch(name):
+        raise CompositionError(
+            f"tool {name!r}: its name must be 1 to {WIRE_NAME_LIMIT} characters, of ASCII letters, digits, `_`, `-` "
+            f'and dots between them; write @tool(name="files.read") or similar'
+        )
+    return name
 
 
 def to_wire_name(name: str) -> str:
     """Convert a tool's name to the form that providers accept: letters, digits, `_` and `-`, at most 64 characters."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:WIRE_NAME_LIMIT]
-
-
-def _to_jsonable(value: object) -> object:
-    if _is_pydantic_model(value):
-        return value.model_dump(mode="json")
-    if isinstance(value, set | frozenset):
-        return list(cast(Iterable[object], value))
-    return str(value)
-
-
-def _is_pydantic_model(value: object) -> "TypeGuard[BaseModel]":
-    pydantic = sys.modules.get("pydantic")  # where it is not loaded, nothing is a model
-    return pydantic is not None and isinstance(value, pydantic.BaseModel)
-
-
-def _with_text_keys(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {str(key): _with_text_keys(each) for key, each in cast(Mapping[object, object], value).items()}
-    if isinstance(value, list | tuple):
-        return [_with_text_keys(each) for each in cast(Iterable[object], value)]
-    return value

@@ -6,6 +6,7 @@ import pytest
 
 from sophon import Context, Next, Pipeline, Response, Services
 from sophon.chain.explanation import MIN_TEXT_WIDTH, TABLE_WIDTH, explain_chain
+from sophon.errors import CompositionError
 from sophon_middlewares.chains import twelve
 
 
@@ -72,3 +73,16 @@ def test_a_very_long_name_leaves_room_for_the_words() -> None:
 def test_a_nested_chain_is_explained_flat() -> None:
     text = Pipeline.compose(Silent(), Pipeline.compose(Silent(), plain)).explain()
     assert " 3  plain" in text
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "problem"),
+    [("zone", "outr", "Silent, has the zone 'outr'"), ("acts", "hello", "Silent, has the acts 'hello'; write a dict")],
+)
+def test_a_declaration_that_cannot_be_read_is_refused_when_the_chain_is_composed(
+    attribute: str, value: str, problem: str
+) -> None:
+    middleware = Silent()
+    setattr(middleware, attribute, value)
+    with pytest.raises(CompositionError, match=problem):
+        Pipeline.compose(middleware, plain)

@@ -3,8 +3,10 @@
 import dataclasses
 import re
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,8 +14,10 @@ from pydantic import BaseModel, Field
 
 from sophon import Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InvalidArguments
+from sophon.images import Image
 from sophon.tools.argument_schema import parse_docstring
-from sophon.tools.tool import result_to_text, to_wire_name
+from sophon.tools.result_text import result_to_text
+from sophon.tools.tool import to_wire_name
 
 
 class Place(BaseModel):
@@ -233,7 +237,6 @@ class Point:
         (2**70, str(2**70)),
         ({(1, 2): [2**70]}, f'{{"(1, 2)": [{2**70}]}}'),
         (["\ud83d"], '["\\ud83d"]'),
-        (b"x", "\"b'x'\""),
     ],
 )
 def test_every_answer_becomes_text(answer: object, expected: str) -> None:
@@ -307,3 +310,53 @@ def test_a_limit_that_is_no_whole_number_from_one_is_refused(trait: str, wrong: 
 
     with pytest.raises(CompositionError, match=f"tool 'limited': {trait} is"):
         tool(**{trait: wrong})(limited)
+
+
+@pytest.mark.parametrize("name", ["", "a b!", "größe", "a..b", ".a", "a/b", "x" * 65])
+def test_a_name_that_no_provider_accepts_is_refused_where_it_is_written(name: str) -> None:
+    with pytest.raises(CompositionError, match="its name must be"):
+        tool(name=name)(lambda: "x")
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, float("nan"), True, "5"])
+def test_a_time_limit_that_is_no_positive_number_is_refused(seconds: Any) -> None:
+    with pytest.raises(CompositionError, match=r"timeout_seconds is .*; it must be a number above 0"):
+        tool(name="slow", timeout_seconds=seconds)(lambda: "x")
+
+
+def test_a_function_that_yields_is_refused_as_a_tool() -> None:
+    async def pages() -> AsyncIterator[str]:
+        yield "1"
+
+    def lines() -> Iterator[str]:
+        yield "1"
+
+    for function in (pages, lines):
+        with pytest.raises(CompositionError, match=f"{function.__name__}.*yields.*return a list or a text"):
+            tool(function)
+
+
+@pytest.mark.parametrize(
+    ("answer", "remedy"),
+    [
+        (b"GIF8", "bytes: decode them"),
+        ([{"file": bytearray(b"x")}], "bytes: decode them"),
+        ({"picture": Image(data="aGk=", media_type="image/png")}, "an Image: save it to a file"),
+        ((n for n in range(2)), "an object of the type generator, which has no text: return a text"),
+        (object(), "an object of the type object"),
+        ({1: 2**70, "x": object()}, "an object of the type object"),
+    ],
+)
+def test_a_result_without_a_text_is_refused_with_what_to_return_instead(answer: object, remedy: str) -> None:
+    with pytest.raises(ValueError, match=f"the tool returned {remedy}"):
+        result_to_text(answer)
+
+
+def test_a_dataclass_and_values_with_a_text_of_their_own_are_results() -> None:
+    @dataclasses.dataclass
+    class Place:
+        path: Path
+        price: Decimal
+        _cache: int = 0
+
+    assert result_to_text([Place(Path("a"), Decimal("1.5"))]) == '[{"path":"a","price":"1.5"}]'
