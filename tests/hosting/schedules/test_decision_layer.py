@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from sophon import Pipeline, Services
+from sophon.decisions.fast_path_families import FAMILIES
 from sophon.events import DecisionMade, Message
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import FunctionModel, VirtualClock
@@ -26,6 +27,15 @@ def open_host(world: ScheduleWorld) -> Host:
 def new_world() -> ScheduleWorld:
     clock = VirtualClock(auto=False, start=T0)
     return ScheduleWorld(InMemoryStore(clock=clock), clock)
+
+
+def test_a_default_host_has_the_tools_of_seven_of_the_thirteen_families() -> None:
+    services = Services()
+    register_schedule_tools(services)
+    assert len(FAMILIES) == 13
+    without = {each.tool for each in FAMILIES if each.tool not in services.registry}
+    assert without == {"mail.send", "mail.inbox", "mail.search", "skills.list", "weather.now", "web.search"}
+    assert sum(each.tool not in without for each in FAMILIES) == 7
 
 
 async def test_a_fast_path_answers_a_person_and_never_a_schedule_with_the_same_text():

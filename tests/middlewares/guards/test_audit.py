@@ -7,6 +7,7 @@ import pytest
 from sophon import Decision, Risk, ToolCall, tool
 from sophon.errors import StoreError
 from sophon.stores.audit.contract import AuditEvent
+from sophon.testing import VirtualClock
 from sophon_middlewares.guards.audit import MAX_SUMMARY_CHARACTERS, Audit
 from sophon_middlewares.guards.integrity import Integrity
 from sophon_middlewares.guards.protection import Protection
@@ -50,6 +51,24 @@ async def test_a_call_that_runs_is_proposed_and_executed(turn: GuardedTurn) -> N
     assert same.items() <= proposed.fields.items()
     assert same.items() <= executed.fields.items()
     assert (await turn.services.store.audit.verify()).broken is None
+
+
+async def test_an_entry_has_tool_texts_risk_and_duration_and_no_capability_level(turn: GuardedTurn) -> None:
+    turn.clock = clock = VirtualClock()
+
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await clock.sleep(2)
+        return "waited"
+
+    await turn.run([Audit()], [ToolCall("c1", "wait", {})], tools=[wait])
+
+    proposed, executed = await turn.services.store.audit.list_after(0)
+    assert (proposed.texts, executed.texts) == ({"input": "{}"}, {"output": "waited"})
+    kept = {name: executed.fields[name] for name in ("tool", "risk", "duration_ms")}
+    assert kept == {"tool": "wait", "risk": "low", "duration_ms": 2000}
+    assert "monitored" not in executed.fields.values(), "the level of a tool of low risk"
 
 
 async def test_without_the_guard_there_are_no_entries(turn: GuardedTurn) -> None:

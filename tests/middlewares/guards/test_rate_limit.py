@@ -57,7 +57,15 @@ async def pay(name: str = "") -> str:
     return "paid"
 
 
-TOOLS = [look, note, pay]
+@tool(risk=Risk.CRITICAL)
+async def wipe(name: str = "") -> str:
+    """Wipe."""
+    ran.append(name)
+    return "wiped"
+
+
+TOOLS = [look, note, pay, wipe]
+LEVELS = {"note": "controlled", "pay": "restricted", "wipe": "privileged"}
 
 
 def calls(name: str, count: int) -> list[ToolCall]:
@@ -81,12 +89,12 @@ async def use_after_restart(turn: GuardedTurn, requested: Sequence[ToolCall]) ->
     return await turn.run([RateLimit()], requested, tools=TOOLS, principal="ann")
 
 
-@pytest.mark.parametrize(("name", "allowed"), [("note", 100), ("pay", 30)])
+@pytest.mark.parametrize(("name", "allowed"), [("note", 100), ("pay", 30), ("wipe", 20)])
 async def test_the_published_limits_of_a_level_hold_by_default(limited: GuardedTurn, name: str, allowed: int) -> None:
     for _ in range(allowed // 10):
         assert not any("blocked" in each for each in await use(limited, calls(name, 10)))
     [result] = await use(limited, calls(name, 1))
-    level = "controlled" if name == "note" else "restricted"
+    level = LEVELS[name]
     assert result == (
         f"blocked by RateLimit (level_{level}): {name}, a tool of the level {level}, may be used {allowed} times per "
         "hour, and that is reached; possible again in 3600 seconds, at 01:00:00 UTC"

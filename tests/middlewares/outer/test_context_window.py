@@ -84,6 +84,16 @@ async def test_more_than_eighty_percent_is_too_much_and_eighty_is_not(tokens: in
     assert len(asked(model, "compaction")) == compactions
 
 
+@pytest.mark.parametrize(("tokens", "compactions"), [(560, 0), (561, 1)])
+async def test_with_a_reserve_the_share_is_one_of_the_rest(tokens: int, compactions: int) -> None:
+    model = FunctionModel(answer, context_window=1000)
+    ctx = turn(services(model, settings={"ContextWindow": {"Trigger": 0.7, "Reserve": 200}}), talk(6))
+    rest = tokens - sum(map(COUNTER.count_message, ctx.messages))
+    ctx.messages.insert(7, of_size("assistant", rest))
+    await chain().run(ctx)
+    assert len(asked(model, "compaction")) == compactions
+
+
 async def test_the_oldest_sixty_percent_become_one_message_behind_the_system_prompt() -> None:
     model = FunctionModel(answer, context_window=1000)
     ctx = turn(services(model), talk(19))

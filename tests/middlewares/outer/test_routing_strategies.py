@@ -1,5 +1,6 @@
 """The strategies of Routing.Strategy on whole turns: who is asked, why, and what is learned."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -25,13 +26,18 @@ HARD = "First analyze this, then design it: ```code```"
 TIERS = [{"Name": "low", "Models": ["small"]}, {"Name": "high", "Models": ["large", "spare/other"]}]
 
 
-def model(name: str, prices: tuple[float, float] | None = None, fail: list[bool] | None = None) -> FunctionModel:
+def model(
+    name: str,
+    prices: tuple[float, float] | None = None,
+    fail: list[bool] | None = None,
+    capabilities: Sequence[str] = (),
+) -> FunctionModel:
     async def answer(request: ModelRequest) -> ModelResponse:
         if fail and fail[0]:
             raise ProviderUnavailable("down")
         return ModelResponse(f"This is the full answer of {name}.", usage=Usage(1000, 1000))
 
-    return FunctionModel(answer, name=name, prices=prices)
+    return FunctionModel(answer, name=name, prices=prices, capabilities=capabilities)
 
 
 def host(events: EventRecorder | None = None, **settings: Any) -> Services:
@@ -79,6 +85,35 @@ def asked(response: Response) -> str:
 )
 async def test_the_strategy_of_the_settings_chooses_the_model(settings: Any, text: str, name: str) -> None:
     assert asked(await ask(host(**settings), text, principal="ada")) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("fix this function", "coder"), ("hello there", "quick"), ("write a poem", "plain")],  # nobody is creative
+)
+async def test_with_the_strategy_capability_the_task_type_finds_a_model_that_is_good_at_it(
+    text: str, name: str
+) -> None:
+    models = [
+        model("plain"),
+        model("coder", capabilities=["code generation"]),
+        model("quick", capabilities=["fast"]),
+    ]
+    services = Services(models=models, clock=VirtualClock(), settings={"Routing": {"Strategy": "Capability"}})
+    assert asked(await ask(services, text)) == name
+
+
+@pytest.mark.parametrize(
+    ("classification", "name"),
+    [
+        ({}, "small"),
+        ({"LowConfidence": 1.0}, "small"),  # the default measure of complexity is always sure
+        ({"Complexity": "Factors", "LowConfidence": 0.0}, "small"),
+        ({"Complexity": "Factors", "LowConfidence": 1.0}, "large"),
+    ],
+)
+async def test_low_confidence_routes_a_tier_up_where_factors_measure_it(classification: Any, name: str) -> None:
+    assert asked(await ask(host(Classification=classification), "hello there")) == name
 
 
 async def test_a_decision_is_in_the_trace_with_its_reason() -> None:
