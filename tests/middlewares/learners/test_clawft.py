@@ -125,6 +125,17 @@ async def test_a_reply_that_asks_for_tools_is_neither_scored_nor_kept_and_the_an
     assert len(await services.store.trajectories.list()) == 1
 
 
+@pytest.mark.parametrize(("compose", "kept"), [(clawft, 1), (twelve, 0)])
+async def test_without_a_setting_it_keeps_averages_and_a_trajectory_and_twelve_does_not(
+    compose: Any, kept: int
+) -> None:
+    services = Services(models=FunctionModel(answer), clock=VirtualClock())
+    await compose(services).run(services.turn("hello there"))
+    averages = await services.store.route_averages.list_all()
+    assert [(each.model, each.calls, each.scored) for each in averages] == [("function/function", 1, 1)] * kept
+    assert len(await services.store.trajectories.list()) == kept
+
+
 async def test_each_model_call_is_routed_anew() -> None:
     models = [FunctionModel(answer, name=name) for name in ("one", "two")]
     routing = {"Strategy": "Tiered", "Selection": "RoundRobin", "Tiers": [{"Name": "all", "Models": ["one", "two"]}]}

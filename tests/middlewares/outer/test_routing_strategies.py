@@ -91,9 +91,7 @@ async def test_the_strategy_of_the_settings_chooses_the_model(settings: Any, tex
     ("text", "name"),
     [("fix this function", "coder"), ("hello there", "quick"), ("write a poem", "plain")],  # nobody is creative
 )
-async def test_with_the_strategy_capability_the_task_type_finds_a_model_that_is_good_at_it(
-    text: str, name: str
-) -> None:
+async def test_with_the_strategy_capability_a_model_that_suits_the_task_answers(text: str, name: str) -> None:
     models = [
         model("plain"),
         model("coder", capabilities=["code generation"]),
