@@ -23,6 +23,7 @@ from sophon.configured_parts import (
     load_shield_policy,
     to_providers,
 )
+from sophon.configured_secrets import collect_secrets
 from sophon.context import Context
 from sophon.context.message_list import MessageList
 from sophon.context.stopwatch import Stopwatch
@@ -221,6 +222,7 @@ class Services:
         variables = os.environ if environment is None else environment
         place, time = folder or Path(), clock or SystemClock()
         chosen = settings or load_settings(folder=place, environment=variables)
+        collect_secrets(chosen, variables)  # before anything can fail with one in its message
         problems: list[str] = []
         providers = collect_problems(
             lambda: create_providers(chosen, environment=variables, clock=time, folder=place), problems

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from sophon.configured_secrets import collect_secrets
 from sophon.errors import QueueUnavailable, SophonError, StoreError
 from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.provider import Provider
@@ -43,7 +44,7 @@ from sophon_hosting.live_settings.shared_settings import SharedSettings, share_s
 from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.observability.log_buffer import LogBuffer
 from sophon_hosting.observability.metrics import Metrics
-from sophon_hosting.observability.redaction import LogRedactor, collect_secrets
+from sophon_hosting.observability.redaction import LogRedactor
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.contract import QueueStatistics

@@ -193,8 +193,7 @@ async def memory_forget(ctx: Context, id: str) -> str:  # noqa: A002 - the name 
         await ctx.services.memory.forget(id, scope=entry.scope)
     except NotFound as error:
         raise ToolError(f"memory {id!r} has been forgotten already") from error
-    answer = f"Forgotten: {entry.text}"
-    return answer if entry.is_trusted else ExternalText(answer)
+    return f"Forgotten: {entry.id}"  # without its text, which would stay in the conversation
 
 
 async def _find(ctx: Context, entry_id: str) -> MemoryEntry:

@@ -71,7 +71,7 @@ _PATH = (
 )
 """A path on a disk: `PWD` is also the name of the current folder, and a password file has one."""
 _TYPES = ("string", "integer", "number", "boolean", "object", "secretstr")
-_TYPE_NAME = rf"(?!(?:{'|'.join(_TYPES)})\\?[\"'])"
+_TYPE_NAME = rf"(?!(?:{'|'.join(_TYPES)}){_QUOTE})"
 """A quoted name of a type, as in a JSON schema."""
 _A_NO_TYPE_NAME = no_word_of(_TYPES, 6, _A_VALUE)
 

@@ -2,13 +2,13 @@
 
 import os
 
+from sophon.configured_secrets import collect_secrets
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon.settings.loader import LoadedSettings
 from sophon_hosting.cli.bootstrap import load_cli_settings_with_layers
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.observability.logging_setup import configure_logging
-from sophon_hosting.observability.redaction import collect_secrets
 from sophon_hosting.store_lease import StoreLease
 
 

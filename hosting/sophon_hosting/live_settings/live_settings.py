@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sophon.configured_secrets import collect_secrets
 from sophon.errors import InputError, NotFound, SettingsError
 from sophon.services import Services
 from sophon.settings.changeable import CHANGEABLE, split_changeable
@@ -66,6 +68,7 @@ class LiveSettings:
     def apply(self, loaded: LoadedSettings) -> None:
         """Let turns that start from now on use these settings."""
         self.loaded = loaded
+        collect_secrets(loaded.settings, os.environ)
         for services in self._services:
             services.settings = loaded.settings
         for listener in self.on_applied:

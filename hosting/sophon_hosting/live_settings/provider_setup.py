@@ -171,7 +171,7 @@ class ProviderSetup:
         if choice.key is not None:
             if not choice.key.isascii() or not choice.key.isprintable() or " " in choice.key:
                 raise InputError("the key contains characters that no key has: a blank, a line break, another alphabet")
-            Secret(choice.key).resolve({})  # from now on redaction knows it
+            Secret.parse(choice.key)  # from now on redaction knows it
             return choice
         saved = find_saved_provider(self._live.loaded)
         if saved is not None and (saved.id, saved.base_url) == (choice.type, choice.base_url) and saved.keys:

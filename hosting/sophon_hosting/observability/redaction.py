@@ -1,13 +1,10 @@
 """Log redaction: secrets of the settings by value, all others by pattern."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 
-from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.security import MARKER, redact
 from sophon.security.known_secrets import compile_values
-from sophon.settings import Secret, Settings
-from sophon.settings.secret_search import find_secrets
 
 REDACTION_MARKER = MARKER
 """Replacement of a secret."""
@@ -70,17 +67,3 @@ def redact_patterns(text: str) -> str:
 def is_secret_name(name: str) -> bool:
     """Return whether a field of that name holds a secret: `token`, `OPENAI_API_KEY`, `Authorization`; not `tokens`."""
     return _SECRET_FIELD.fullmatch(name) is not None
-
-
-def collect_secrets(settings: Settings, environment: Mapping[str, str]) -> frozenset[str]:
-    """Return all secret values of the settings, passwords of URLs, and provider keys found in the environment."""
-    values = {value for secret in find_secrets(settings) for value in _values_of(secret, environment)}
-    values |= {
-        environment[name] for provider in PROVIDER_DEFAULTS for name in provider.key_variables if name in environment
-    }
-    return frozenset(value.strip() for value in values if value.strip())
-
-
-def _values_of(secret: Secret, environment: Mapping[str, str]) -> Iterator[str]:
-    value = secret.resolve(environment)
-    return iter(()) if value is None else secret.secret_parts(value)

@@ -7,6 +7,8 @@ from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
 from sophon_middlewares.guards.protection import Protection
+from sophon_middlewares.guards.redaction import Redaction
+from sophon_middlewares.guards.reply_redaction import ReplyRedaction
 from sophon_middlewares.guards.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
@@ -31,10 +33,12 @@ def compose_openparallax() -> Pipeline:
         CapabilityRouting(),
         as_stage("2b SystemPrompt, 2c StaleResults, 2d Compaction", ContextWindow()),
         as_stage("2e LoadTools", ToolsOnDemand()),
+        ReplyRedaction(),
         PromptToolBridge(),
         as_stage("3 ReasoningLoop", AgenticLoop()),
         # 4: what becomes of a proposed call, in the engine
         as_stage("4 Audit", Audit()),
+        as_stage("4 StreamingRedactor", Redaction()),
         as_stage("4 ActionHash", Integrity()),
         as_stage("4 InformationFlow", InformationFlow()),
         as_stage("4 Protection", Protection()),

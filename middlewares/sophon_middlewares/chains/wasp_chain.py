@@ -6,6 +6,8 @@ from sophon_middlewares.chains.stage_names import as_stage
 from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.intent_gate import IntentGate
 from sophon_middlewares.guards.rate_limit import RateLimit
+from sophon_middlewares.guards.redaction import Redaction
+from sophon_middlewares.guards.reply_redaction import ReplyRedaction
 from sophon_middlewares.guards.simulation import Simulation
 from sophon_middlewares.inner.agentic_loop import AgenticLoop
 from sophon_middlewares.inner.approval import Approval
@@ -43,6 +45,7 @@ def compose_wasp(*, traced: bool = True) -> Pipeline:
         CapabilityRouting(),
         as_stage("6 ContextBuilder", ContextWindow()),
         as_stage("5 CapabilityEngine", ToolSplit()),
+        ReplyRedaction(),
         PromptToolBridge(dialect=SkillCalls()),
         as_stage("2 LowIntentGuard, 3 AutoDetect, 4 DecisionLayer", DecisionLayer()),
         StageMark("context_builder"),
@@ -54,6 +57,7 @@ def compose_wasp(*, traced: bool = True) -> Pipeline:
         as_stage("7 LlmLoop", AgenticLoop()),
         ParallelExecution(),
         as_stage("7 SkillExecutor, audit", Audit()),
+        as_stage("7 SkillExecutor, redaction", Redaction()),
         as_stage("7 SkillExecutor, cooldown and rate limit", RateLimit()),
         as_stage("7 IntentGate", IntentGate()),
         as_stage("7 SkillExecutor, simulation", Simulation()),

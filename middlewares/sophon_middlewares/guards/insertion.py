@@ -44,8 +44,8 @@ _ASKS_MODELS = ("PromptToolBridge", "Planning")
 def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
     """Return the chain with the enabled guards in front of its Approval, or of ToolExecution without one.
 
-    A guard that the chain already has is not added. A chain without tool execution is returned as it is. Raises
-    CompositionError.
+    A guard that the chain already has is not added, and stays if the settings disable it. A chain without tool
+    execution is returned as it is. Raises CompositionError.
     """
     names = [get_middleware_name(each) for each in chain]
     if not any(name in names for name in _GUARDED):
@@ -63,7 +63,7 @@ def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
         inner.append(name)
     first_guarded = min(names.index(each) for each in inner if each in names)
     asking = [names.index(each) for each in _ASKS_MODELS if each in names[:first_guarded]]
-    if settings.redaction.enabled and asking:
+    if settings.redaction.enabled and asking and "ReplyRedaction" not in names:
         guarded.insert(min(asking), ReplyRedaction())
     # The chain may be of a class of its own.
     return chain if len(guarded) == len(chain) else type(chain).compose(*guarded)

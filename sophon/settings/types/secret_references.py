@@ -31,11 +31,16 @@ class Secret:
 
     @classmethod
     def parse(cls, value: object) -> "Secret":
-        """Parse the JSON form; a Secret is accepted unchanged. The error never contains the value."""
+        """Parse the JSON form; a Secret is accepted unchanged. The error never contains the value.
+
+        From then on `sophon.security.redact` replaces a plain text.
+        """
         if isinstance(value, Secret):
             return value if isinstance(value, cls) else cls(value._value, value._kind)
         if isinstance(value, str) and value.strip():
-            return cls(value)
+            plain = cls(value)
+            plain.resolve({})
+            return plain
         if is_mapping(value) and len(value) == 1:
             ((kind, name),) = value.items()
             if kind in {ENV_KEY, FILE_KEY} and isinstance(name, str) and name.strip():

@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from sophon.configured_secrets import collect_secrets
 from sophon.settings import Settings
-from sophon_hosting.observability.redaction import LogRedactor, collect_secrets, is_secret_name, redact_patterns
+from sophon_hosting.observability.redaction import LogRedactor, is_secret_name, redact_patterns
 
 
 @pytest.mark.parametrize(

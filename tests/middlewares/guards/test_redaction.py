@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from sophon import Context, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
+from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
+from sophon.chain.order_constraints import get_middleware_name
 from sophon.events import Reasoning, ReasoningChunk, StreamChunk, ToolCallCompleted, ToolCallStarted
 from sophon.messages import Message as ChatMessage
 from sophon.security import KNOWN_SECRETS
-from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
+from sophon_hosting.chain_factory import build_named_chain
 from sophon_middlewares import AgenticLoop, Audit, LlmInvoker, Redaction, ToolExecution
-from sophon_middlewares.chains import twelve
+from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.model_redaction import redact_turn
 from sophon_middlewares.inner import result_redaction
@@ -289,3 +291,26 @@ async def test_a_secret_cut_over_chunks_never_leaves_a_stream(cut: int) -> None:
     assert [each.text for each in events.of(Reasoning)] == ["It is [REDACTED]."]
     assert SECRET not in everything(events)
     assert SECRET not in str(await services.history("s"))
+
+
+@pytest.mark.parametrize("name", ["wasp", "openparallax"])
+@pytest.mark.parametrize("in_host", [False, True])
+async def test_a_chain_whose_document_redacts_does_so_in_a_program_too(name: str, in_host: bool) -> None:
+    @tool(name="look", risk=Risk.NONE, group="math")
+    async def look() -> str:
+        """Look at the settings of the application."""
+        return ENV_FILE
+
+    calls = [[ToolCall("l", "load_tools", {"groups": ["math"]})]] if name == "openparallax" else []
+    model = ScriptedModel([*calls, [ToolCall("c", "look", {})], f"the token is {SECRET}"])
+    services = Services(models=model, tools=[look], clock=VirtualClock())
+    chain = build_named_chain(services, name) if in_host else CHAINS[name](services)
+    ctx = services.turn("look at the settings of the application")
+    response = await chain.run(ctx)
+
+    assert response.text == "the token is [REDACTED]"
+    assert "GITHUB_TOKEN=[REDACTED]" in "".join(each.content for each in ctx.messages)
+    assert SECRET not in "".join(each.content for request in model.requests for each in request.messages)
+    for guard in ("Redaction", "ReplyRedaction"):
+        assert [get_middleware_name(each) for each in chain].count(guard) == 1
+        assert f" {guard} " in chain.explain()

@@ -52,9 +52,9 @@ async def test_a_turn_without_a_principal_uses_the_users_scope(services: Service
     assert entry.scope == "user"
 
 
-async def test_forgetting_removes_the_entry_and_repeats_what_it_was(services: Services, ctx: Context) -> None:
+async def test_forgetting_removes_the_entry_and_names_only_its_id(services: Services, ctx: Context) -> None:
     entry_id = await remember(ctx, "Ada likes tea")
-    assert await memory_forget.invoke({"id": entry_id}, ctx) == "Forgotten: Ada likes tea"
+    assert await memory_forget.invoke({"id": entry_id}, ctx) == f"Forgotten: {entry_id}"
     assert await services.store.memories.list_all() == []
 
 
@@ -137,7 +137,6 @@ async def test_a_memory_of_unknown_origin_is_untrusted(services: Services, ctx: 
     found = await memory_search.invoke({"query": "tea"}, ctx)
     assert isinstance(found, ExternalText)
     assert json.loads(found)[0]["sources"] == "unknown"
-    assert isinstance(await memory_forget.invoke({"id": "old"}, ctx), ExternalText)
 
 
 async def test_what_an_untrusted_memory_leads_to_is_untrusted(services: Services, ctx: Context) -> None:

@@ -1,5 +1,6 @@
 """The fast search finds what a search for the alternation of all patterns finds, and costs what it should."""
 
+import json
 import re
 
 import pytest
@@ -85,6 +86,14 @@ EXCEPTED = st.lists(
 @settings(max_examples=examples(300))
 def test_beside_excepted_text_it_finds_what_the_slow_one_finds(text: str) -> None:
     assert [(*match.span(), match.lastgroup) for match in find_secrets(text)] == find_slowly(text)
+
+
+@pytest.mark.parametrize("depth", range(4))
+def test_a_schema_within_texts_of_json_holds_no_password(depth: int) -> None:
+    text = json.dumps({"password": "string", "secret": "boolean"})
+    for _ in range(depth):
+        text = json.dumps(text)
+    assert find_slowly(text) == list(find_secrets(text)) == []
 
 
 @pytest.mark.parametrize("name", ["", "my_", "x", "a_b", "9", "_", "my_pa", "ge", "a-b-"])

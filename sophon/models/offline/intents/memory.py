@@ -116,8 +116,7 @@ def _describe_not_found(result: CallResult) -> str:
 
 
 def _describe_deleted(result: CallResult) -> str:
-    text = result.text.strip().removeprefix("Forgotten:").strip()
-    return ensure_full_stop(f"I have forgotten this: {to_second_person(text)}")
+    return "I have forgotten it."
 
 
 def _best_entry(result: CallResult) -> MemoryHit | None:

@@ -76,7 +76,8 @@ class Desk:
 
     def forget(self, id: str) -> str:
         """Forget."""
-        return f"Forgotten: {self.memory.pop(id)}"
+        del self.memory[id]
+        return f"Forgotten: {id}"
 
     def read(self, path: str) -> str:
         """Read."""

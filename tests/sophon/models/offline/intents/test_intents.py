@@ -133,7 +133,7 @@ async def test_the_entry_that_is_meant_is_forgotten_and_no_other(talk, desk) -> 
     desk.memory.update(m1="I like coffee", m2="I like green tea")
     answer = await talk.say("Forget that I like green tea")
     assert desk.memory == {"m1": "I like coffee"}
-    assert "forgotten this: you like green tea" in answer
+    assert "I have forgotten it." in answer
 
 
 async def test_nothing_is_forgotten_when_no_entry_fits(talk, desk) -> None:
