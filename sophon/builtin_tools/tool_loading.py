@@ -28,7 +28,7 @@ async def load_tools(ctx: Context, groups: list[str] | None = None, group: str |
         groups: Names of groups.
         group: The name of one group, instead of `groups`.
     """
-    available = {name: filter_permitted(ctx, tools) for name, tools in ctx.services.registry.groups().items()}
+    available = {name: filter_permitted(ctx, tools) for name, tools in ctx.services.registry.loadable_groups().items()}
     wanted = list(dict.fromkeys(name.strip().casefold() for name in [*(groups or ()), *([group] if group else ())]))
     known = {name.casefold(): name for name in available}
     found = [known[name] for name in wanted if name in known and available[known[name]]]

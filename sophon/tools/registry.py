@@ -8,6 +8,9 @@ from sophon.errors import CompositionError, UnknownTool
 from sophon.tools.relevance import RelevanceIndex
 from sophon.tools.tool import Tool, to_wire_name
 
+OTHER_GROUP = "other"
+"""Name under which tools without a group are loaded."""
+
 
 class ToolRegistry:
     """Immutable registry of all tools that a turn can be offered; a turn may hold `tools` by reference.
@@ -57,6 +60,14 @@ class ToolRegistry:
                 groups.setdefault(tool.group, []).append(tool)
         return groups
 
+    def loadable_groups(self) -> dict[str, list[Tool]]:
+        """Return what `load_tools` offers by name: the groups, and the tools without one under `other`."""
+        groups = self.groups()
+        for tool in self.tools:
+            if _is_other(tool):
+                groups.setdefault(OTHER_GROUP, []).append(tool)
+        return groups
+
     def __iter__(self) -> Iterator[Tool]:
         return iter(self.tools)
 
@@ -71,8 +82,12 @@ def _describe_with_groups(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
     """Return the tools, each that `describe`s the groups with its description for these."""
     if all(tool.describe is None for tool in tools):
         return tools
-    groups = dict.fromkeys(tool.group for tool in tools if tool.group)
+    groups = dict.fromkeys(tool.group or OTHER_GROUP for tool in tools if tool.group or _is_other(tool))
     return tuple(tool if tool.describe is None else replace(tool, description=tool.describe(groups)) for tool in tools)
+
+
+def _is_other(tool: Tool) -> bool:
+    return not tool.group and tool.describe is None
 
 
 class Toolbox:

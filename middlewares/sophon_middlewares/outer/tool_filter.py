@@ -8,7 +8,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import Message
-from sophon.tools.relevance import RelevanceIndex
+from sophon.tools.relevance import KEYWORD_SCORE, RelevanceIndex
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
 from sophon_middlewares.outer.text_only import note_text_only
@@ -21,6 +21,8 @@ MAX_CACHED_SELECTIONS = 256
 SELECTED: Key[bool] = Key("tool_filter.selected", dump=bool, load=bool)
 """Set once the turn's tools are selected."""
 
+LOAD_TOOLS = "load_tools"
+"""Tool that offers the tools of a group; always offered to a text that fits no tool well."""
 
 KEPT_SHARE = 0.5
 """Share of the limit that the tools called in the last turn may take before the current text is looked at."""
@@ -33,9 +35,11 @@ class ToolFilter:
     used. Up to half of the limit stays with the tools that the session's last turn called, so that "do it again" finds
     them. Equal scores are decided by words of the tools' names, then by the last turn (its calls, the tools its reply
     names, its text's scores), then by registration order, which also fills the remaining slots, so a small registry
-    passes unchanged. The result is in registration order, so that a provider's prompt cache stays valid. ToolExecution
-    rejects a call of a tool that was not offered; `load_tools` adds a group for the rest of the turn. Tools that the
-    principal may not use (`Guards.Authorization`) take no place among them; who may use none gets a turn that is text
+    passes unchanged. `load_tools` is always selected for a text that fits no tool better than by one word of a
+    description, as one in another language: then registration order, and not the text, has chosen. The result is in
+    registration order, so that a provider's prompt cache stays valid. ToolExecution rejects a call of a tool that was
+    not offered; `load_tools` adds a group for the rest of the turn. Tools that the principal may not use
+    (`Guards.Authorization`) take no place among them; who may use none gets a turn that is text
     only (`text_only`).
     """
 
@@ -58,6 +62,8 @@ class ToolFilter:
             if last or relevance.may_match(ctx.text):
                 asked = (*relevance.find_named_tools(ctx.text), *asked)
                 ranking = rank_tools(relevance, ctx.text, last)
+            if not ranking.is_supported:
+                asked = (*asked, LOAD_TOOLS)
             ctx.put(SELECTED, True)
             ctx.tools = list(_cached_selection(tuple(filter_permitted(ctx, ctx.tools)), ranking, asked, top))
         elif ctx.settings.guards.authorization.enabled and not ctx.get(SELECTED):
@@ -78,6 +84,11 @@ class Ranking(NamedTuple):
     name_words: tuple[tuple[str, int], ...] = ()
     called: tuple[str, ...] = ()
     of_interest: tuple[str, ...] = ()
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether the text says more than one word that a description happens to have."""
+        return bool(self.name_words) or any(score > KEYWORD_SCORE for _, score in self.scores)
 
 
 NO_RANKING = Ranking()

@@ -164,6 +164,45 @@ async def test_the_users_tools_win_over_the_built_in_ones_on_equal_scores() -> N
     assert names == ["mine", "datetime.now", "memory.search"]
 
 
+FOREIGN = [
+    "Führe den Befehl uname -a aus",
+    "Wie spät ist es?",
+    "Lee el archivo notas.txt y dime qué hay",
+    "busca el tiempo de Madrid",
+    "读取文件 notes.txt",  # one word of a description is in it, and says nothing
+    "现在几点了？",
+    "Прочитай файл notes.txt",
+    "Выполни команду ls",
+]
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+async def test_a_text_in_another_language_reaches_every_tool(text: str) -> None:
+    mine = [made(f"t{n}") for n in range(12)]
+    wanted = [each for each in Services(tools=mine).registry if each.name != "load_tools"]
+    for each in wanted:
+        load = ToolCall("load", "load_tools", {"group": each.group or "other"})
+        with ScriptedModel([[load], "ok"]) as model:
+            await CHAIN.run(Services(models=model, tools=mine).turn(text))
+
+        first, second = model.requests
+        assert len(first.tools) == 10
+        description = next(tool.description for tool in first.tools if tool.name == "load_tools")
+        assert load.arguments["group"] in description
+        assert each.name in [tool.name for tool in second.tools]
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+async def test_a_follow_up_in_another_language_has_a_way_to_the_other_tools(text: str) -> None:
+    with ScriptedModel(["ok", "ok"]) as model:
+        services = Services(models=model, tools=numbered(12))
+        pipeline = twelve(services)
+        await pipeline.run(services.turn("go", session_id="s", planning="Never"))
+        await pipeline.run(services.turn(text, session_id="s", planning="Never"))
+
+    assert "load_tools" in [each.name for each in model.requests[1].tools]
+
+
 async def test_tools_that_the_person_names_are_in_beyond_the_number() -> None:
     wanted = [f"t{n}" for n in range(20, 32)]
     names = await offered(f"use {' and '.join(wanted)}", numbered(40))
@@ -310,7 +349,7 @@ async def test_a_follow_up_finds_the_tool_that_the_last_turn_called() -> None:
 
     names = [each.name for each in model.requests[-1].tools]
     assert "t33" in names
-    assert len([name for name in names if name != "load_tools"]) == 10
+    assert len(names) == 10
 
 
 @pytest.mark.parametrize(
