@@ -1,0 +1,144 @@
+"""Each task of the Makefile installs what its command imports, so that it works as the first one in a fresh clone."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from pathlib import Path
+from sys import stdlib_module_names
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = [ROOT / folder for folder in (".", "middlewares", "hosting", "channels")]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PROGRAMS = {"lint-imports": "import-linter"}
+"""Distributions of programs that are not named like them."""
+HOST = ("sophon_hosting.cli", "sophon_hosting.cli.app", "sophon_hosting.host_server")
+TESTS = tuple(".".join(each.relative_to(ROOT).with_suffix("").parts) for each in (ROOT / "tests").rglob("*.py"))
+PAGES = "".join(each.read_text(encoding="utf-8") for each in (ROOT / "docs" / "reference").glob("*.md"))
+DOCUMENTED = tuple(re.findall(r"automodule:: ([\w.]+)", PAGES))
+COMMANDS = {
+    **dict.fromkeys(("run", "serve", "chat"), HOST),
+    **dict.fromkeys(("test", "soak", "chaos", "properties", "bench"), TESTS),
+    "docs": DOCUMENTED,
+}
+"""The modules that the command of a task imports."""
+
+
+def list_extras(task: str) -> set[str]:
+    """Return the extras that the prerequisites of a task install."""
+    [prerequisites] = re.findall(rf"^{task}: ([^#\n]*)", MAKEFILE, re.M)
+    extras = set[str]()
+    for stamp in re.findall(r"\$\(VENV\)/\.(\w+)", prerequisites):
+        [recipe] = re.findall(rf"^\$\(VENV\)/\.{stamp}:.*\n((?:\t.*\n)+)", MAKEFILE, re.M)
+        extras |= set(re.findall(r"--editable '?\.\[(\w+)\]", recipe))
+    return extras
+
+
+def list_installed(extras: Iterable[str]) -> set[str]:
+    """Return the names of the distributions that pip installs for the project with these extras."""
+    found = set[str]()
+    left = [*PROJECT["dependencies"]]
+    for extra in extras:
+        left += PROJECT["optional-dependencies"][extra]
+    while left:
+        requirement = Requirement(left.pop())
+        name = canonicalize_name(requirement.name)
+        if name in found and not requirement.extras:
+            continue
+        found.add(name)
+        try:
+            further = [Requirement(text) for text in requires(name) or ()]
+        except PackageNotFoundError:
+            continue  # a requirement of another extra than that of the tests
+        chosen = requirement.extras or {""}
+        left += [
+            str(each).partition(";")[0]
+            for each in further
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in chosen)
+        ]
+    return found
+
+
+@cache
+def find_file(module: str) -> Path | None:
+    """Return the file of a module of this project; None for any other."""
+    for folder in FOLDERS:
+        path = folder.joinpath(*module.split("."))
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+def walk_imports(nodes: Iterable[ast.stmt]) -> Iterator[str]:
+    """Yield the names that are imported as soon as a module is: not those in functions, and not what may be missing."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (f"{node.module}.{each.name}" for each in node.names)
+        elif isinstance(node, ast.ClassDef):
+            yield from walk_imports(node.body)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.unparse(node.test):
+            yield from walk_imports([*node.body, *node.orelse])
+
+
+@cache
+def read_imports(file: Path) -> tuple[str, ...]:
+    """Return the names that a file imports as soon as it is imported."""
+    return tuple(walk_imports(ast.parse(file.read_text(encoding="utf-8")).body))
+
+
+@cache
+def list_foreign_packages(modules: tuple[str, ...]) -> dict[str, str]:
+    """Return the packages of others that importing the modules imports, each with a file that does."""
+    left, seen, foreign = [*modules], set[Path](), dict[str, str]()
+    while left:
+        parts = left.pop().split(".")
+        for length in range(1, len(parts) + 1):
+            file = find_file(".".join(parts[:length]))
+            if file is None or file in seen:
+                continue
+            seen.add(file)
+            for name in read_imports(file):
+                top = name.partition(".")[0]
+                if find_file(top) is not None or (ROOT / top).is_dir():
+                    left.append(name)
+                elif top not in stdlib_module_names:
+                    foreign.setdefault(top, str(file.relative_to(ROOT)))
+    return foreign
+
+
+@pytest.mark.parametrize("task", COMMANDS)
+def test_a_task_installs_what_its_command_imports(task: str) -> None:
+    installed = list_installed(list_extras(task))
+    distributions = packages_distributions()
+    missing = {
+        name: file
+        for name, file in list_foreign_packages(COMMANDS[task]).items()
+        if not {canonicalize_name(each) for each in distributions.get(name, [name])} & installed
+    }
+    assert missing == {}
+
+
+@pytest.mark.parametrize(("task", "recipe"), re.findall(r"^(\w+):.*## .*\n((?:\t.*\n)+)", MAKEFILE, re.M))
+def test_a_task_installs_the_programs_that_it_starts(task: str, recipe: str) -> None:
+    started = set(re.findall(r"\$\(BIN\)/([\w-]+)", recipe)) - {"python", "sophon"}
+    started |= set(re.findall(r"\$\(BIN\)/python -m (\w+)", recipe)) - {"tests"}
+    installed = list_installed(list_extras(task))
+    assert {each for each in started if canonicalize_name(PROGRAMS.get(each, each)) not in installed} == set()
+
+
+def test_the_extensions_and_the_theme_of_the_site_are_installed() -> None:
+    configuration = (ROOT / "docs" / "conf.py").read_text(encoding="utf-8")
+    [names] = re.findall(r"^extensions = (\[.*\])", configuration, re.M)
+    [theme] = re.findall(r'^html_theme = "(\w+)"', configuration, re.M)
+    wanted = {canonicalize_name(each.partition(".")[0]) for each in [*ast.literal_eval(names), theme]}
+    assert wanted - list_installed(["docs"]) == set()
