@@ -125,6 +125,7 @@ def build_custom_tools(tools: Sequence[CustomTool]) -> list[Tool]:
             group=GROUP,
             owner=None if each.is_shared else each.owner,
             confined=True,
+            program=each.program,
         )
         for each in tools
         if each.is_enabled

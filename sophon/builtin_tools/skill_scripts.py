@@ -6,6 +6,8 @@ of the turn, with the folder of the skill read-only.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +17,7 @@ from sophon.builtin_tools.programs import ProgramLimits, run_program
 from sophon.builtin_tools.shell import format_command_result
 from sophon.context import Context
 from sophon.errors import InvalidArguments, ToolError
+from sophon.processes.private_copy import open_private_copy
 from sophon.risk import Risk
 from sophon.settings.types.json_types import is_mapping
 from sophon.skills.skill_package import SkillPackage
@@ -50,24 +53,29 @@ def build_script_tool(
     group: str,
     owner: str | None = None,
     confined: bool = False,
+    program: bytes | None = None,
 ) -> Tool:
     """Return the tool that starts the program in a folder.
 
     `owner` is the only principal that may call it. `confined`: it runs in a sandbox also without `Guards.Sandbox`.
+    `program` is the content that was judged: each call runs a copy of it, without the folder.
     """
-    entry_point = folder / manifest.entry_point
-    program = [PYTHON, str(entry_point)] if manifest.runtime == "python" else [str(entry_point)]
     limits = ProgramLimits(
         seconds=manifest.seconds,
         memory_bytes=manifest.memory_bytes,
         network=manifest.network,
-        readable=(folder,),
         confined=confined,
     )
 
     async def run(ctx: Context, parameters: dict[str, Any]) -> object:
         call = orjson.dumps({"tool": script.name, "parameters": parameters})
-        finished = await run_program(ctx, program, stdin=call, limits=limits)
+        async with AsyncExitStack() as copies:
+            seen = folder
+            if program is not None:
+                seen = await copies.enter_async_context(open_private_copy(manifest.entry_point.name, program))
+            entry_point = str(seen / (manifest.entry_point if program is None else manifest.entry_point.name))
+            words = [PYTHON, entry_point] if manifest.runtime == "python" else [entry_point]
+            finished = await run_program(ctx, words, stdin=call, limits=replace(limits, readable=(seen,)))
         if finished.stopped or finished.code != 0:
             raise ToolError(format_command_result(finished))
         return read_result(finished.stdout)

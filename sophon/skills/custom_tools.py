@@ -7,7 +7,8 @@ data/custom-tools/NAME/
   state.json      owner, enabled, shared, when it was made, what the turn had read, digest of the other two files
 ```
 
-A program that differs from the digest was not approved, and is not used.
+A program that differs from the digest was not approved, and is not used. What runs are the bytes that were compared
+with the digest, never the file as it is later.
 """
 
 import hashlib
@@ -58,7 +59,10 @@ class CustomToolDraft:
 
 @dataclass(frozen=True, slots=True)
 class CustomTool:
-    """An installed custom tool. `sources` are the untrusted texts that its turn had read when it was made."""
+    """An installed custom tool. `sources` are the untrusted texts that its turn had read when it was made.
+
+    `program` is the source as it was when `digest` was compared with it and the manifest.
+    """
 
     name: str
     owner: str
@@ -68,6 +72,8 @@ class CustomTool:
     sources: tuple[str, ...]
     folder: Path
     manifest: ToolManifest
+    program: bytes
+    digest: str
 
     @property
     def script(self) -> ScriptTool:
@@ -79,9 +85,10 @@ class CustomTool:
         """The name by which it is called."""
         return f"{PREFIX}{self.name}"
 
-    def read_program(self) -> str:
-        """Return the source of the program. Blocks."""
-        return (self.folder / PROGRAM_FILE).read_text(encoding="utf-8")
+    @property
+    def source(self) -> str:
+        """The program as text."""
+        return self.program.decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +162,7 @@ class CustomToolStore:
             is_shared=tool.is_shared if shared is None else shared,
         )
         try:
-            _write_state(tool.folder, _to_state(changed))
+            _write_state(tool.folder, _to_state(changed), tool.digest)
         except OSError as error:
             raise InputError(f"{tool.folder} cannot be written: {error.strerror or error}") from error
         return changed
@@ -180,9 +187,10 @@ class CustomToolStore:
             for each in (arriving, leaving):
                 shutil.rmtree(each, ignore_errors=True)
             make_private_folder(arriving)
-            (arriving / MANIFEST_FILE).write_bytes(_build_manifest(draft))
-            (arriving / PROGRAM_FILE).write_bytes(draft.program.encode())
-            _write_state(arriving, state)
+            manifest, program = _build_manifest(draft), draft.program.encode()
+            (arriving / MANIFEST_FILE).write_bytes(manifest)
+            (arriving / PROGRAM_FILE).write_bytes(program)
+            _write_state(arriving, state, _digest(manifest, program))
             if target.exists():
                 target.rename(leaving)
             arriving.rename(target)
@@ -280,9 +288,10 @@ def _read_tool(folder: Path) -> CustomTool:
             raise InputError(f"{STATE_FILE} has values of the wrong type")
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         raise InputError(f"{STATE_FILE} cannot be read: {error}") from error
-    if _digest(folder) != state["digest"]:
+    manifest_bytes, program = (folder / MANIFEST_FILE).read_bytes(), (folder / PROGRAM_FILE).read_bytes()
+    if _digest(manifest_bytes, program) != state["digest"]:
         raise InputError("the program or its manifest was changed after it was approved; it is not used")
-    manifest = parse_manifest((folder / MANIFEST_FILE).read_text(encoding="utf-8"), folder / MANIFEST_FILE)
+    manifest = parse_manifest(manifest_bytes.decode(), folder / MANIFEST_FILE)
     if manifest.name != folder.name or len(manifest.tools) != 1 or manifest.network:
         raise InputError(f"{MANIFEST_FILE} is not that of a custom tool of this name")
     return CustomTool(
@@ -294,6 +303,8 @@ def _read_tool(folder: Path) -> CustomTool:
         sources=tuple(state["sources"]),
         folder=folder,
         manifest=manifest,
+        program=program,
+        digest=state["digest"],
     )
 
 
@@ -307,14 +318,14 @@ def _to_state(tool: CustomTool) -> dict[str, Any]:
     }
 
 
-def _write_state(folder: Path, state: Mapping[str, Any]) -> None:
+def _write_state(folder: Path, state: Mapping[str, Any], digest: str) -> None:
+    """Write the state with the digest of what was approved: what is in the folder by now may be something else."""
     new = folder / f".{STATE_FILE}.new"
-    new.write_bytes(orjson.dumps({**state, "digest": _digest(folder)}, option=orjson.OPT_INDENT_2))
+    new.write_bytes(orjson.dumps({**state, "digest": digest}, option=orjson.OPT_INDENT_2))
     new.replace(folder / STATE_FILE)
 
 
-def _digest(folder: Path) -> str:
-    manifest, program = (folder / MANIFEST_FILE).read_bytes(), (folder / PROGRAM_FILE).read_bytes()
+def _digest(manifest: bytes, program: bytes) -> str:
     return hashlib.sha256(b"%d\n%b%b" % (len(manifest), manifest, program)).hexdigest()
 
 

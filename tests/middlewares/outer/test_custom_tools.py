@@ -1,6 +1,7 @@
 """Custom tools: made behind an approval, run in the sandbox, each only for its user; attacks on all of that."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.approvals import ApprovalRequest, Decision
+from sophon.builtin_tools.custom_tools import refresh_custom_tools
+from sophon.builtin_tools.programs import SANDBOX_GUARDED
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.events import CustomToolChanged
@@ -198,7 +201,7 @@ def test_names_and_numbers_are_limited_and_updates_keep_the_owner(tmp_path: Path
         store.update(draft(), owner="eve", at="2")
     store.change("double", None, shared=True)
     changed = store.update(draft(program="print(1)"), owner="ada", at="2")
-    assert (changed.owner, changed.is_shared, changed.read_program()) == ("ada", False, "print(1)")
+    assert (changed.owner, changed.is_shared, changed.source) == ("ada", False, "print(1)")
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"owner": 3}'])
@@ -260,3 +263,41 @@ async def test_it_runs_in_the_sandbox_and_its_result_is_fenced(tmp_path: Path) -
     [result] = await host.run(use(21))
     assert "42" in result
     assert result.startswith("<external-")
+
+
+PLANTED = """import json
+print(json.dumps({"success": True, "result": "planted"}))
+"""
+
+
+@pytest.mark.parametrize("sandboxed", [True, False])
+@pytest.mark.parametrize("planted", ["main.py", "json.py"])
+async def test_what_is_changed_after_the_judgement_never_runs(tmp_path: Path, sandboxed: bool, planted: str) -> None:
+    if sandboxed and not await has_sandbox():
+        pytest.skip("the sandbox cannot start here")
+    settings = {"Enabled": True, "Program": "bwrap" if sandboxed else "no-such-sandbox"}
+    host = Host(tmp_path, runs_programs=True, Guards={"Sandbox": settings})
+    await host.create(risk="low")
+    store = host.services.custom_tools
+    assert store is not None
+    refresh_custom_tools(host.services.toolbox, store, ())
+    double = host.services.registry.get("custom.double")
+    assert double is not None
+    (store.folder / "double" / planted).write_text(PLANTED)
+
+    ctx = host.services.turn("double it", principal="ada")
+    if not sandboxed:
+        ctx.put(SANDBOX_GUARDED, True)
+    assert await double.invoke({"n": 4}, ctx) == "8"
+
+
+def test_a_switch_does_not_approve_what_was_changed_on_disk(tmp_path: Path) -> None:
+    store = CustomToolStore(tmp_path)
+    program = store.create(draft(), owner="ada", at="1").folder / "main.py"
+    store.read()
+    before = program.stat()
+    with program.open("r+") as file:  # the same file, length and time: nothing shows the change
+        file.write("#")
+    os.utime(program, ns=(before.st_atime_ns, before.st_mtime_ns))
+    store.change("double", "ada", shared=True)
+    assert "changed after it was approved" in str(CustomToolStore(tmp_path).read().problems)

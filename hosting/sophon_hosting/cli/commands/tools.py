@@ -63,7 +63,7 @@ def list_tools(
 def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a custom tool with its whole program."""
     tool = _open(ctx.obj).find(name, None)
-    facts = {**custom_tool_to_json(tool), "program": tool.read_program()}
+    facts = {**custom_tool_to_json(tool), "program": tool.source}
     if as_json:
         write_json(facts)
         return
