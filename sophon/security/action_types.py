@@ -3,6 +3,7 @@
 The names are those of OpenParallax. A tool with the name of an action type is one; built-in tools are mapped.
 """
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -61,16 +62,33 @@ def has_path_arguments(payload: Mapping[str, Any]) -> bool:
 
 
 def find_paths(payload: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths in an action's arguments; lists and objects are taken apart, without recursion."""
+    """Yield the paths in an action's arguments; lists and objects are taken apart, without recursion.
+
+    A text that no system opens as a path is none.
+    """
     if not has_path_arguments(payload):
         return
     stack: list[Any] = [payload[name] for name in reversed(PATH_ARGUMENTS) if name in payload]
     while stack:
         value = stack.pop()
         if isinstance(value, str):
-            if value:
+            if value and can_be_path(value):
                 yield value
         elif isinstance(value, Mapping):
             stack += reversed(list(value.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
         elif isinstance(value, list | tuple):
             stack += reversed(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
+
+
+def can_be_path(text: str) -> bool:
+    """Return whether a file system may open a text, as it is or stripped and normalised in a folder.
+
+    By its length alone: most file systems allow any other character.
+    """
+    if len(text) < MAX_PATH_BYTES:
+        return True
+    return len(posixpath.normpath(f"/{text.strip()}").encode("utf-8", "surrogatepass")) < MAX_PATH_BYTES
+
+
+MAX_PATH_BYTES: Final = 4096
+"""PATH_MAX of Linux, with the NUL at the end: a longer path is refused by the system (ENAMETOOLONG)."""

@@ -1,8 +1,8 @@
 """Protection: keeps tools from the files that define and control the agent."""
 
+import posixpath
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from sophon.builtin_tools.files import resolve_files_root
@@ -96,16 +96,20 @@ def judge_accesses(accesses: list[FileAccess], roots: list[str]) -> Judgement | 
 
 _MAX_NAME_CHARACTERS = 100
 
+_NAMES = frozenset(name.casefold() for name in PROTECTED_NAMES)
+
 _STRICTEST_FIRST: tuple[ProtectionLevel, ...] = ("blocked", "read_only", "tier2", "tier1")
 
 
 def judge_level(level: ProtectionLevel, access: FileAccess) -> Judgement | None:
     """Return the judgement of one access by its level."""
-    name = truncate(Path(access.path).name, _MAX_NAME_CHARACTERS)
+    name = truncate(posixpath.basename(posixpath.normpath(access.path)) or access.path, _MAX_NAME_CHARACTERS)
     if level == "none":
         return None
     if level in ("blocked", "read_only"):
         what = "is not for tools" if level == "blocked" else "can only be read"
+        if access.operation == "delete" and name.casefold() not in _NAMES:
+            what = "cannot be deleted: it holds protected files"
         return Judgement("block", f"protected_{level}", f"{name} {what}")
     if access.operation == "fill":
         reason = f"it could write protected files in {name}: which files it writes is not known"

@@ -62,7 +62,7 @@ BLOCKED = [
     shell_call("wget https://example.org/SOUL.md"),
     shell_call("gunzip SOUL.md.gz"),
     shell_call("patch -p1 <<'EOF'\n--- a/SOUL.md\n+++ b/SOUL.md\n@@ -1 +1 @@\n-I am kind.\n+x\nEOF\n"),
-    write_call("../" * 5000),
+    write_call("../" * 5000 + "x"),
     write_call("a/../" * 300 + "x"),
 ]
 
@@ -105,11 +105,17 @@ async def some_tool(path: str) -> str:
     return f"done {path}"
 
 
+@tool(name="translate")
+async def translate(target: str) -> str:
+    """Translate a text."""
+    return f"{len(target)} characters"
+
+
 TOOLS = [copy_file, move_file, some_tool]
 
 
 def label(call: ToolCall) -> str:
-    return f"{call.name} {' '.join(map(str, call.arguments.values()))}"
+    return f"{call.name} {' '.join(map(str, call.arguments.values()))}"[:80]
 
 
 @pytest.mark.parametrize("call", BLOCKED, ids=label)
@@ -147,7 +153,7 @@ async def test_a_level_that_asks_for_a_tier_asks_a_person(turn: GuardedTurn) -> 
 
 
 async def test_the_reason_names_no_more_of_a_file_than_a_reader_reads(turn: GuardedTurn) -> None:
-    [result] = await turn.run([Protection()], [write_call("x" * 100_000)])
+    [result] = await turn.run([Protection()], [shell_call(f"echo x > {'x' * 50_000}")])
 
     assert result.startswith("blocked by Protection (protected_blocked): xxx")
     assert len(result) < 200
@@ -269,3 +275,46 @@ async def test_a_zip_entry_with_a_second_name_is_not_trusted(turn: GuardedTurn) 
     await turn.run([Protection()], [shell_call("unzip -o two.zip")])
 
     assert [each[3] for each in turn.verdicts()] == ["protected_unknown"]
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        (shell_call("rm -rf /"), "/ cannot be deleted: it holds protected files"),
+        (shell_call("rm -rf ."), "files cannot be deleted: it holds protected files"),
+        (ToolCall("c1", "delete_directory", {"path": ".."}), "data cannot be deleted: it holds protected files"),
+        (ToolCall("c1", "delete_file", {"path": "config.yaml"}), "config.yaml is not for tools"),
+        (ToolCall("c1", "delete_file", {"path": "SOUL.md"}), "SOUL.md can only be read"),
+    ],
+    ids=lambda value: label(value) if isinstance(value, ToolCall) else "",
+)
+async def test_the_reason_names_the_file_or_the_folder_that_holds_it(
+    turn: GuardedTurn, call: ToolCall, reason: str
+) -> None:
+    [result] = await turn.run([Protection()], [call], tools=TOOLS)
+    assert reason in result
+
+
+LONG = "a long text, and/or what a tool may say about it.\n" * 100
+
+
+@pytest.mark.parametrize("text", [LONG, f"{LONG}/SOUL.md", "SOUL.md" + "x" * 5000, "ü" * 4000])
+async def test_a_text_that_no_system_opens_is_no_path(turn: GuardedTurn, text: str) -> None:
+    [result] = await turn.run([Protection()], [ToolCall("c1", "translate", {"target": text})], tools=[translate])
+    assert result == f"{len(text)} characters"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SOUL.md" + "\n" * 5000,
+        " " * 5000 + "SOUL.md",
+        "./" * 5000 + "SOUL.md",
+        "x/../" * 5000 + "SOUL.md",
+        "/" * 5000 + "SOUL.md",
+        f"{'y' * 5000}/../SOUL.md",
+    ],
+)
+async def test_a_long_path_that_a_tool_may_shorten_is_judged(turn: GuardedTurn, text: str) -> None:
+    [result] = await turn.run([Protection()], [ToolCall("c1", "translate", {"target": text})], tools=[translate])
+    assert result.startswith("blocked by Protection")
