@@ -16,6 +16,7 @@ from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.schedules.factory import register_schedule_tools
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -30,7 +31,9 @@ def decide(
     """Show strategy, matching families of patterns, parameters, and the tool call that would answer the message."""
     options: GlobalOptions = ctx.obj
     settings = load_cli_settings(options)
-    registry, rules = Services(settings=settings, folder=options.settings_folder).registry, settings.decisions.rules
+    services, rules = Services(settings=settings, folder=options.settings_folder), settings.decisions.rules
+    register_schedule_tools(services)
+    registry = services.registry
     if families:
         _write_families(settings, registry, as_json=as_json)
         return

@@ -21,6 +21,7 @@ from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient
 from sophon_hosting.client_api.authentication import find_operators
 from sophon_hosting.client_api.serialization import custom_tool_to_json
+from sophon_hosting.schedules.factory import register_schedule_tools
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -129,6 +130,7 @@ def _plain(value: object) -> str:
 def _list_tools(ctx: typer.Context, user: str, channel: str, chat: str, *, as_json: bool) -> None:
     settings = load_cli_settings(ctx.obj)
     services = create_services(ctx.obj, settings)
+    register_schedule_tools(services)
     level = settings.permissions.level_of(user, channel=channel, chat=chat, is_operator=is_operator(settings, user))
     store = services.custom_tools
     if store is not None:

@@ -30,6 +30,8 @@ def test_the_families_are_listed_with_their_tools(sophon: Command) -> None:
     state = {row["family"]: (row["tool"], row["state"]) for row in rows}
     assert state["date and time"] == ("datetime.now", "on")
     assert state["search in the web"] == ("web.search", "off: no such tool")
+    assert state["list of schedules"] == ("schedules.list", "on"), "a host has the tools of schedules"
+    assert [each[1] for each in state.values()].count("on") == 7
 
 
 def test_without_a_message_the_command_says_what_it_needs(sophon: Command) -> None:

@@ -36,6 +36,7 @@ def test_without_the_guard_nothing_is_hidden(sophon: Command) -> None:
     done = sophon("tools", "--user", "bob")
     assert "Guards.Authorization is off" in done.err
     assert "system.execute" in done.out
+    assert "schedules.add" in done.out, "a host has the tools of schedules"
 
 
 @pytest.fixture
