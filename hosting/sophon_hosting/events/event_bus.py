@@ -519,4 +519,15 @@ async def _complete(transaction: Coroutine[Any, Any, T]) -> T:
 
     The store writes it all the same, and what the sequencer believes to be pending would be written again.
     """
-    return await asyncio.shield(asyncio.ensure_future(transaction))
+    task = asyncio.ensure_future(transaction)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.add_done_callback(_log_unheard_failure)
+        raise
+
+
+def _log_unheard_failure(transaction: asyncio.Future[Any]) -> None:
+    """Log the failure of a transaction whose caller was cancelled, so that asyncio does not report it as unheard."""
+    if not transaction.cancelled() and isinstance(error := transaction.exception(), Exception):
+        log_failure(log, error, "a transaction whose caller was cancelled failed")

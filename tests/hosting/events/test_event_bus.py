@@ -1,9 +1,10 @@
 import asyncio
+import gc
 from collections.abc import Awaitable, Sequence
 
 import pytest
 
-from sophon.errors import NotFound, StoreError
+from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import AgentStatus, Event, Progress, StreamChunk, StreamReset, TaskCompleted, TaskQueued
 from sophon.events import Message as MessageAdded
 from sophon.messages import Usage
@@ -374,3 +375,30 @@ async def test_the_fence_of_a_turn_that_ends_while_somebody_reads_leaves_no_sequ
     async with feed._acquire_sequencer("s"):
         feed.release_fence("s", fence)
     assert len(feed) == 0
+
+
+async def test_a_caller_that_is_cancelled_leaves_no_failure_of_the_store_unheard(feed: EventBus) -> None:
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))
+    began, is_away = asyncio.Event(), asyncio.Event()
+
+    async def fail(*_: object) -> FinishResult:
+        began.set()
+        await is_away.wait()
+        raise StoreUnavailable("SQLite", "locked", "the store is locked")
+
+    def nothing(_: int) -> Sequence[Event]:
+        return []
+
+    def is_stored(_: FinishResult) -> bool:
+        return True
+
+    caller = asyncio.create_task(feed.commit("s", nothing, fail, is_stored=is_stored))
+    await began.wait()
+    caller.cancel()
+    await asyncio.gather(caller, return_exceptions=True)
+    is_away.set()
+    await feed.aclose()  # after the transaction
+    del caller
+    gc.collect()
+    assert unheard == []
