@@ -299,15 +299,19 @@ class EventBus:
         """The same for a session that may be a new one: what is pending belongs to an earlier one of that id.
 
         Calls that wait for their turn together are written together, each in its own unit of work, so that they share
-        commits.
+        commits: that of a cancelled caller completes, too, and does not end the others'.
         """
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         first = FirstCommit(build_events, write, is_stored, result, self._build_row)
         self._get_or_create_sequencer(session_id).first_commits.append(first)
-        async with self._acquire_sequencer(session_id) as sequencer:
-            if first in sequencer.first_commits:
-                await sequencer.commit_first()
-        return await result
+
+        async def commit() -> R:
+            async with self._acquire_sequencer(session_id) as sequencer:
+                if first in sequencer.first_commits:
+                    await sequencer.commit_first()
+            return await result
+
+        return await _complete(commit())
 
     async def commit_outcome(
         self, session_id: str, build_events: BuildEvents, write: Write[FinishResult]

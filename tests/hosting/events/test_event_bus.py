@@ -402,3 +402,39 @@ async def test_a_caller_that_is_cancelled_leaves_no_failure_of_the_store_unheard
     del caller
     gc.collect()
     assert unheard == []
+
+
+async def test_who_leaves_while_first_commits_are_written_together_takes_nobody_else_along(feed: EventBus) -> None:
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))
+    began, is_away, written = asyncio.Event(), asyncio.Event(), []
+
+    async def write(name: str) -> FinishResult:
+        began.set()
+        await is_away.wait()
+        if name != "stays":
+            raise StoreUnavailable("SQLite", "locked", "the store is locked")
+        written.append(name)
+        return FinishResult(True, 1)
+
+    def commit(name: str) -> asyncio.Task[FinishResult]:
+        def write_it(*_: object) -> Awaitable[FinishResult]:
+            return write(name)
+
+        return asyncio.create_task(feed.commit_first("s", lambda _: [], write_it, is_stored=lambda _: False))
+
+    async with feed._acquire_sequencer("s"):  # so that they wait for their turn together
+        callers = {name: commit(name) for name in ("leaves in its write", "stays", "leaves before it")}
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        callers["leaves before it"].cancel()
+    await began.wait()
+    callers["leaves in its write"].cancel()
+    await asyncio.sleep(0)
+    is_away.set()
+    assert (await callers["stays"]).is_first
+    assert written == ["stays"]
+    await feed.aclose()
+    callers.clear()
+    gc.collect()
+    assert unheard == []
