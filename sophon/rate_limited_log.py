@@ -24,13 +24,17 @@ class RateLimitedLog:
         self._last: dict[str, float] = {}
         self._omitted: dict[str, int] = {}
 
-    def warning(self, kind: str, message: str, *arguments: object) -> None:
-        """Log a warning unless one of the same kind was logged within the interval."""
+    def warning(self, kind: str, message: str, *arguments: object, error: BaseException | None = None) -> bool:
+        """Log a warning, with the traceback of `error`, unless one of the same kind was logged within the interval.
+
+        Return whether it was logged.
+        """
         now = self._monotonic()
         if kind in self._last and now - self._last[kind] < self._interval:
             self._omitted[kind] = self._omitted.get(kind, 0) + 1
-            return
+            return False
         self._last[kind] = now
         omitted = self._omitted.pop(kind, 0)
         suffix = f" ({omitted} more since the last such line)" if omitted else ""
-        self._log.warning(f"{message}%s", *arguments, suffix)
+        self._log.warning(f"{message}%s", *arguments, suffix, exc_info=error)
+        return True

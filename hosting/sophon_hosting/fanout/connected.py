@@ -121,15 +121,18 @@ class ConnectedFanout:
                 await self._pass_on()
             except TransportLost as error:
                 if not is_reported:
-                    log.warning(
+                    is_reported = self._log.warning(
+                        "lost",
                         "messages between hosts are not passed on, so they notice each other's events a few seconds "
                         "later: %s: %s",
                         self._transport.name,
                         error,
                     )
-                is_reported = True
-            except Exception:
-                log.exception("passing on messages between hosts failed; connecting again")
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                if not is_reported:
+                    is_reported = self._log.warning(
+                        "failed", "passing on messages between hosts failed; connecting again", error=error
+                    )
             finally:
                 self.is_connected = False
                 await self._transport.close()

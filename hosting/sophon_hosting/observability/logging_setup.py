@@ -19,6 +19,8 @@ LIBRARY_LOG_LEVELS: Mapping[str, int] = {
     "sophon.socketio": logging.WARNING,
     "aiohttp": logging.WARNING,
     "asyncio": logging.WARNING,
+    "aio_pika": logging.CRITICAL,
+    "aiormq": logging.CRITICAL,
     "httpx": logging.WARNING,
     "httpcore": logging.WARNING,
     "LiteLLM": logging.WARNING,
@@ -26,7 +28,11 @@ LIBRARY_LOG_LEVELS: Mapping[str, int] = {
     "sqlalchemy": logging.WARNING,
     "alembic": logging.WARNING,
 }
-"""Minimum log levels of verbose libraries."""
+"""Minimum log levels of verbose libraries.
+
+Those of RabbitMQ log every attempt to connect, with tracebacks, and raise the same error, which `QueueHealth` reports
+once per outage.
+"""
 
 
 def configure_logging(

@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from sophon_hosting.fanout.connected import ConnectedFanout
 from sophon_hosting.fanout.contract import (
     HintsLost,
     HostMessage,
@@ -21,6 +22,7 @@ from sophon_hosting.fanout.contract import (
 )
 from sophon_hosting.fanout.messages import encode_message
 from tests.hosting.fanout.conftest import Network
+from tests.hosting.fanout.servers import WAIT_SECONDS
 
 EVERY_KIND: tuple[WireMessage, ...] = (
     SessionAdvanced("s", 12, 3),
@@ -243,3 +245,24 @@ async def test_closing_sends_what_waits(network: Network) -> None:
         a.fanout.publish(Wake(str(number)))
     await a.fanout.close()
     assert await b.until_received(100) == [Wake(str(number)) for number in range(100)]
+
+
+async def test_an_unforeseen_error_at_each_attempt_is_logged_once_with_its_traceback(
+    server_network: Network, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fanout = server_network.make()
+    assert isinstance(fanout, ConnectedFanout)
+    attempts: list[None] = []
+
+    async def fail() -> None:
+        attempts.append(None)
+        raise RuntimeError("a defect of the transport")
+
+    monkeypatch.setattr(fanout._transport, "receive_forever", fail)
+    await fanout.open()
+    async with asyncio.timeout(WAIT_SECONDS):
+        while len(attempts) < 4:
+            await asyncio.sleep(0.005)
+    await fanout.close()
+    failures = [record for record in caplog.records if "passing on messages between hosts failed" in record.message]
+    assert [record.exc_info is not None for record in failures] == [True]

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import httpx
 
@@ -21,10 +22,19 @@ SAME_SETTINGS_FIX = (
     "give all processes the same settings, apart from Hub, Logging, Store and Telemetry, and restart them"
 )
 SAME_VERSION_FIX = "complete the update: restart it with this version"
-ANSWER_FIX = "see its log; restart it if it hangs"
+HANGING_FIX = "see its log; restart it if it hangs"
+NOT_READY_FIX = "repair what it names, see its log; it goes on by itself, and a restart is needed only after damage"
 
-FindAnswerProblem = Callable[[str], str]
-"""Returns why the process at an address does not answer as it should; "" if it does."""
+
+class AnswerProblem(NamedTuple):
+    """Why a process does not answer as it should, and what to do."""
+
+    text: str
+    fix: str
+
+
+FindAnswerProblem = Callable[[str], AnswerProblem | None]
+"""Returns what is wrong with the answer of the process at an address, None if nothing is."""
 
 
 async def check_processes(services: Services) -> tuple[Sequence[DoctorFinding], int]:
@@ -49,9 +59,9 @@ def judge_processes(
     """
     own, machine = compute_fingerprint(services.settings), socket.gethostname()
     for host, line in zip(hosts, list_hosts(hosts), strict=True):
-        problem = find_problem(host.address) if host.address and host.machine == machine else ""
-        if problem:
-            yield DoctorFinding("processes", f"{line}; {problem}", "failed", ANSWER_FIX)
+        problem = find_problem(host.address) if host.address and host.machine == machine else None
+        if problem is not None:
+            yield DoctorFinding("processes", f"{line}; {problem.text}", "failed", problem.fix)
         elif host.version != __version__ or (host.schema and host.schema != schema):
             text = f"{line}; Sophon {host.version}, schema {host.schema}; here Sophon {__version__}, schema {schema}"
             yield DoctorFinding("processes", text, "warning", SAME_VERSION_FIX)
@@ -76,14 +86,14 @@ def check_roles(services: Services, hosts: Sequence[HostDescription]) -> Iterato
         yield DoctorFinding("processes", "none of them answers clients", "warning", "start `sophon serve`")
 
 
-def find_answer_problem(address: str) -> str:
-    """Ask the host at an address whether it is ready; return why it is not, or "". Sends no token."""
+def find_answer_problem(address: str) -> AnswerProblem | None:
+    """Ask the host at an address whether it is ready; return why it is not, None if it is. Sends no token."""
     try:
         response = httpx.get(f"{address}/readyz", timeout=READY_SECONDS, trust_env=False)
         checks = response.json()["checks"]
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
-        return f"it does not answer: {str(error) or type(error).__name__}"
+        return AnswerProblem(f"it does not answer: {str(error) or type(error).__name__}", HANGING_FIX)
     if response.status_code == 200:
-        return ""
+        return None
     wrong = [f"{name}: {result}" for name, result in checks.items() if result != "ok"]
-    return f"it is not ready: {'; '.join(wrong)}"
+    return AnswerProblem(f"it is not ready: {'; '.join(wrong)}", NOT_READY_FIX)

@@ -6,7 +6,7 @@ from sophon.errors import SettingsError, SophonError
 from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.doctor.findings import DoctorFinding
-from sophon_hosting.cli.doctor.group_checks import ANSWER_FIX, find_answer_problem
+from sophon_hosting.cli.doctor.group_checks import find_answer_problem
 from sophon_hosting.cli.remote.host_selection import local_host_url
 from sophon_hosting.cli.remote.http_host_client import probe_host
 from sophon_hosting.host_server import AddressUnavailable, HostServer, bind_address
@@ -35,9 +35,8 @@ def check_address(services: Services, settings: Settings, environment: Mapping[s
         url = settings.store.url.resolve(environment)
         if url is not None and hub.port and probe_host(address) == compute_instance_id(url, services.folder):
             if problem := find_answer_problem(address):
-                return DoctorFinding(
-                    "address", f"a host of these settings runs at {address}; {problem}", "failed", ANSWER_FIX
-                )
+                text = f"a host of these settings runs at {address}; {problem.text}"
+                return DoctorFinding("address", text, "failed", problem.fix)
             return DoctorFinding("address", f"a host of these settings runs at {address}, and is ready")
         return DoctorFinding("address", str(error), "failed", START_FIX)
     return DoctorFinding("address", f"{hub.host}:{hub.port} is free")

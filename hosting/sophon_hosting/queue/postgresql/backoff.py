@@ -25,15 +25,17 @@ class Backoff:
         """Return how long the outage has lasted; 0.0 if there is none."""
         return time.monotonic() - self._since if self._failures else 0.0
 
-    def fail(self) -> None:
-        """Count a failed attempt."""
+    def fail(self) -> bool:
+        """Count a failed attempt; return whether it begins an outage."""
         if not self._failures:
             self._since = time.monotonic()
         self._failures += 1
+        return self._failures == 1
 
-    def succeed(self) -> None:
-        """End the outage."""
-        self._failures = 0
+    def succeed(self) -> float:
+        """End the outage; return how long it lasted in seconds, 0.0 if there was none."""
+        seconds, self._failures = self.seconds(), 0
+        return seconds
 
     async def wait(self, wanted: asyncio.Event | None = None) -> None:
         """Wait until the next attempt; not so long once somebody wants it."""

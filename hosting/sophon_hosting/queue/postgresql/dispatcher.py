@@ -11,7 +11,6 @@ from psycopg import AsyncConnection, Error
 
 from sophon.errors import QueueUnavailable
 from sophon.lazy_dataclass import dataclass
-from sophon.rate_limited_log import RateLimitedLog
 from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.backoff import Backoff
@@ -28,7 +27,7 @@ SWEEP_SECONDS = 1.0
 BATCH = 32
 """Entries taken at once."""
 
-_log = RateLimitedLog(logging.getLogger(__name__))
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +125,9 @@ class Dispatcher:
                 if is_transient(error):
                     continue
                 await self._drop()
-                self._outage.fail()
-                reason = error.reason if isinstance(error, QueueUnavailable) else describe_error(error)
-                _log.warning("unavailable", "the queue %s delivers nothing: %s", self._options.server, reason)
+                if self._outage.fail():
+                    reason = error.reason if isinstance(error, QueueUnavailable) else describe_error(error)
+                    _log.warning("the queue %s delivers nothing: %s", self._options.server, reason)
                 await self._outage.wait()
 
     async def _serve(self) -> None:
@@ -157,7 +156,8 @@ class Dispatcher:
         connection.add_notify_handler(lambda _: self._notice())
         await connection.execute(f'LISTEN "{options.host}"'.encode())
         self._is_marked_idle = False
-        self._outage.succeed()
+        if seconds := self._outage.succeed():
+            _log.info("the queue %s delivers again after %.0f s", self._options.server, seconds)
         return connection
 
     async def _drop(self) -> None:

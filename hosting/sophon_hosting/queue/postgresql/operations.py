@@ -1,7 +1,6 @@
 """Operations of one process on the queue's server: one connection, one after the other, in bounded time."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -10,7 +9,6 @@ from psycopg import AsyncConnection, Error
 
 from sophon.errors import QueueUnavailable
 from sophon.lazy_dataclass import dataclass
-from sophon.rate_limited_log import RateLimitedLog
 from sophon_hosting.queue.postgresql.backoff import Backoff
 from sophon_hosting.queue.postgresql.connecting import connect, is_broken, is_lost, is_transient
 from sophon_hosting.queue.postgresql.statements import Statement
@@ -25,8 +23,6 @@ OUTAGE_SECONDS = 3.0
 
 _ATTEMPTS = 3
 """Attempts of a statement that met a deadlock."""
-
-_log = RateLimitedLog(logging.getLogger(__name__))
 
 
 @dataclass(slots=True, eq=False)
@@ -123,7 +119,6 @@ class Operations:
         except QueueUnavailable as error:
             self._reason = error.reason
             self._outage.fail()
-            _log.warning("unavailable", "the queue %s is unavailable: %s", self._server, error.reason)
             if self._outage.seconds() > OUTAGE_SECONDS:
                 self._fail_all(error.reason)
             return None

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from sophon.failure_log import log_failure
+from sophon.rate_limited_log import RateLimitedLog
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError, Receiver
 from sophon_hosting.queue.rabbitmq.topology import Topology
 
@@ -37,6 +37,7 @@ class ConnectionKeeper:
         self._heartbeat_seconds, self._receiver = heartbeat_seconds, receiver
         self._on_open, self._on_end = on_open, on_end
         self._heard_at = 0.0
+        self._log = RateLimitedLog(log)
         self.label = label
         self.connection: BrokerConnection | None = None
         self.is_away, self.reason = False, "not connected"
@@ -53,13 +54,13 @@ class ConnectionKeeper:
                 await self._on_open(connection)
                 self.is_away, backoff_seconds = False, MIN_BACKOFF_SECONDS
                 await connection.wait_ended()
-                log.warning("the connection to %s has ended: %s", self.label, connection.reason)
+                log.info("the connection to %s has ended: %s", self.label, connection.reason)
                 self._lose(connection.reason)
             except BrokerError as error:
                 self.is_away = True
                 self._lose(str(error))
             except Exception as error:  # noqa: BLE001 - logged, and tried again
-                log_failure(log, error, "the connection to %s failed", self.label)
+                self._log.warning("failed", "the connection to %s failed", self.label, error=error)
                 self._lose(str(error))
             await connection.close()
             await asyncio.sleep(backoff_seconds)

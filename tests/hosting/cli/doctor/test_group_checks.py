@@ -1,14 +1,24 @@
 """Checks of the processes of a group: who answers, who differs, and whether somebody puts and somebody takes."""
 
+import asyncio
 import json
 import signal
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from sophon._version import __version__
 from sophon.services import Services
-from sophon_hosting.cli.doctor.group_checks import check_roles, find_answer_problem, judge_processes
+from sophon_hosting.cli.doctor.group_checks import (
+    HANGING_FIX,
+    NOT_READY_FIX,
+    AnswerProblem,
+    check_roles,
+    find_answer_problem,
+    judge_processes,
+)
 from sophon_hosting.leadership.fingerprint import compute_fingerprint
 from sophon_hosting.leadership.host_registry import HostDescription
 from tests import postgres
@@ -74,12 +84,29 @@ def test_a_process_is_told_once_with_what_is_wrong_with_it(
         "settings": compute_fingerprint(services.settings),
     }
     described = HostDescription(id="h", queue="redis", started_at="2026-01-01T00:00:00", **(values | changes))
-    (found,) = judge_processes(services, [described], NEWEST, lambda _: answer)
+    (found,) = judge_processes(
+        services, [described], NEWEST, lambda _: AnswerProblem(answer, HANGING_FIX) if answer else None
+    )
     assert (found.grade, word in found.text) == (grade, True)
 
 
 def test_an_address_where_nobody_listens_is_no_answer() -> None:
-    assert "does not answer" in find_answer_problem("http://127.0.0.1:1")
+    problem = find_answer_problem("http://127.0.0.1:1")
+    assert problem is not None
+    assert ("does not answer" in problem.text, problem.fix) == (True, HANGING_FIX)
+
+
+async def test_a_process_whose_store_is_away_needs_no_restart() -> None:
+    async def say_not_ready(_: web.Request) -> web.Response:
+        checks = {"worker": "ok", "store": "the database server cannot be reached", "queue": "ok"}
+        return web.json_response({"status": "not ready", "checks": checks}, status=503)
+
+    application = web.Application()
+    application.router.add_get("/readyz", say_not_ready)
+    async with TestServer(application) as server:
+        problem = await asyncio.to_thread(find_answer_problem, str(server.make_url("")).rstrip("/"))
+    assert "goes on by itself" in NOT_READY_FIX
+    assert problem == AnswerProblem("it is not ready: store: the database server cannot be reached", NOT_READY_FIX)
 
 
 @pytest.fixture
