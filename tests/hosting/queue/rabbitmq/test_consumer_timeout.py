@@ -73,7 +73,7 @@ async def renew_forever(queue: RabbitMqQueue, delivery: Delivery) -> None:
 async def test_nothing_is_held_for_longer_than_the_time_out(make_queue, impatient_node, caplog) -> None:
     queue = make_queue("patient", TIMEOUT_SECONDS / 4)
     await queue.open()
-    with caplog.at_level(logging.WARNING, "sophon"):
+    with caplog.at_level(logging.INFO, "sophon"):
         async with asyncio.timeout(PATIENCE_SECONDS):
             for task in ("a1", "a2", "b1"):
                 await queue.put(QueueEntry(task, task[0]))
@@ -92,7 +92,7 @@ async def test_nothing_is_held_for_longer_than_the_time_out(make_queue, impatien
 async def test_without_the_rewriting_the_connection_ends_and_nothing_is_doubled(make_queue, caplog) -> None:
     queue = make_queue("late", 600.0)
     await queue.open()
-    with caplog.at_level(logging.WARNING, "sophon"):
+    with caplog.at_level(logging.INFO, "sophon"):
         async with asyncio.timeout(PATIENCE_SECONDS):
             for task in ("a1", "a2", "b1"):
                 await queue.put(QueueEntry(task, task[0]))
