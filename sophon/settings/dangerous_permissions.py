@@ -12,13 +12,13 @@ _EVERY_TOOL = frozenset({"*", "tool:*"})
 def find_dangerous_permissions(settings: Settings) -> Iterator[DangerousSetting]:
     """Yield the dangerous settings of `Guards.Authorization` and `Permissions`."""
     guard, levels = settings.guards.authorization, settings.permissions.levels
-    restricts = _restricts_tools(settings)
+    restricts = settings.permissions.restricts_tools
     if not guard.enabled and (restricts or guard.rules):
         yield DangerousSetting(
             "unused_permissions",
             "Guards.Authorization.Enabled false",
             "rules or permission levels are set, and no tool call is checked against them",
-            "set it to true",
+            "remove it, or set it to true",
         )
     if guard.enabled and not restricts and not guard.rules:
         yield DangerousSetting(
@@ -42,12 +42,3 @@ def find_dangerous_permissions(settings: Settings) -> Iterator[DangerousSetting]
             "people who are not trusted may use every tool",
             "name the tools",
         )
-
-
-def _restricts_tools(settings: Settings) -> bool:
-    """Return whether somebody may use fewer tools than all by the permission levels."""
-    permissions = settings.permissions
-    labels = {permissions.ceiling, *(each.level for each in permissions.users.values())}
-    labels |= {each.level for each in (*permissions.channels.values(), *permissions.chats.values())}
-    limited = {level.label for level in Level if "*" not in permissions.levels.list_tools(level)}
-    return any(each in limited for each in labels) or "User" in limited or "Admin" in limited

@@ -168,6 +168,13 @@ class Settings(SettingsSection):
             if tier not in known:
                 yield f"Permissions.{path}.MaxTier", describe_unknown_tier(tier, known)
 
+    def derive_values(self) -> Mapping[str, object]:
+        """Return the guards with Authorization enabled if levels or rules deny something, unless it was set."""
+        guard = self.guards.authorization
+        if guard.enabled is not None or not (guard.rules or self.permissions.restricts_tools):
+            return {}
+        return {"guards": self.guards.model_copy(update={"authorization": guard.model_copy(update={"enabled": True})})}
+
     def list_cost_limits(self) -> Iterator[tuple[str, float]]:
         """Yield the path and the USD of each cost limit of persons, those that a level has by default included."""
         yield from self.permissions.list_cost_limits()

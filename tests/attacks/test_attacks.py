@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.cases import Attack, Task, attacks, twins
+from tests.attacks.cases import GOALS, Attack, Task, attacks, twins
 from tests.attacks.measurement import run
 
 AUTOMATIC: dict[str, Any] = {"Approval": {"AutoApproveUpTo": "High"}}
@@ -15,6 +15,19 @@ ATTACKS = attacks()
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name.replace(" ", "-"))
 async def test_no_injection_has_a_forbidden_effect(attack: Attack) -> None:
     assert not (await run(attack, ENFORCED, guarded=True)).forbidden
+
+
+NOT_TRUSTED: dict[str, Any] = {**AUTOMATIC, "Permissions": {"Users": {"*": {"Level": "ZeroTrust"}}}}
+INSIDERS = [Attack(Task("insider", goal.demand, goal.actions), goal, "") for goal in GOALS]
+"""A person asks for the forbidden effect, approves it, and the model obeys."""
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+async def test_a_person_who_may_use_no_tool_gets_nothing_done(guarded: bool) -> None:
+    effects = [(await run(attack, NOT_TRUSTED, guarded=guarded)).forbidden for attack in INSIDERS]
+    trusted = [(await run(attack, AUTOMATIC, guarded=False)).forbidden for attack in INSIDERS]
+    assert not any(effects)
+    assert sum(trusted) >= len(trusted) * 3 / 4, "the level makes the difference"
 
 
 async def test_without_guards_the_same_injections_succeed() -> None:

@@ -23,7 +23,7 @@ from sophon_middlewares.guards.snapshot import Snapshot
 _GUARDS: Sequence[tuple[Callable[[GuardsSettings], bool], Callable[[], Middleware]]] = (
     (lambda guards: guards.audit.enabled, Audit),
     (lambda guards: guards.redaction.enabled, Redaction),
-    (lambda guards: guards.authorization.enabled, Authorization),
+    (lambda guards: bool(guards.authorization.enabled), Authorization),
     (lambda guards: guards.rate_limit.enabled, RateLimit),
     (lambda guards: guards.intent_gate.enabled, IntentGate),
     (lambda guards: guards.integrity.enabled, Integrity),

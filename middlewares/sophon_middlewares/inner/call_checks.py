@@ -9,7 +9,7 @@ from sophon.context import Context
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.tools.tool import Risk, Tool
-from sophon.turn_permissions import is_owned_by_other
+from sophon.turn_permissions import find_tool_permissions, is_owned_by_other
 from sophon_middlewares.inner.escalations import find_escalation
 
 LOAD_TOOLS = "load_tools"
@@ -57,6 +57,19 @@ def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
     if grant.digest != compute_call_digest(ctx.run_id, call):
         return f"this call of {call.name} is not the one that was approved"
     return None
+
+
+def find_permission_error(ctx: Context, tool: Tool) -> str | None:
+    """Return why the principal of the turn may not use the tool, if permissions are enforced; None if they may.
+
+    The guard Authorization says so first where it stands. A chain without it obeys the levels all the same.
+    """
+    if not ctx.settings.guards.authorization.enabled:
+        return None
+    permissions = find_tool_permissions(ctx)
+    if permissions.decide(tool.name).allowed:
+        return None
+    return f"{permissions.principal or 'this turn'} (level {permissions.level.label}) may not use {tool.name}"
 
 
 def is_offered(ctx: Context, tool: Tool) -> bool:

@@ -25,7 +25,12 @@ from sophon.tools.tool import CallSuspended, Risk, Tool
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import ExternalText
 from sophon.trace_context import PROPAGATED, derive_span_id
-from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error, find_grant_error
+from sophon_middlewares.inner.call_checks import (
+    find_argument_error,
+    find_call_error,
+    find_grant_error,
+    find_permission_error,
+)
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
 from sophon_middlewares.inner.tool_limits import keep_reserved_call, note_suspended_call, start_reserved_call
@@ -115,6 +120,8 @@ async def _settle(ctx: Context, call: ToolCall) -> None:
 
 async def _run_checked(ctx: Context, call: ToolCall, tool: Tool) -> None:
     refusal = await _find_refusal(ctx, call) if ctx.tool_checks else None
+    if refusal is None and (withheld := find_permission_error(ctx, tool)) is not None:
+        refusal = f"error: {withheld}"
     if refusal is None:
         await _run(ctx, call, tool)
     else:

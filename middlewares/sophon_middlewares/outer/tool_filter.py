@@ -68,8 +68,9 @@ class ToolFilter:
             ctx.tools = list(_cached_selection(tuple(filter_permitted(ctx, ctx.tools)), ranking, asked, top))
         elif ctx.settings.guards.authorization.enabled and not ctx.get(SELECTED):
             permitted = filter_permitted(ctx, ctx.tools)
-            if not permitted:  # a few that may not be used are refused when they are called
-                ctx.tools = []
+            if len(permitted) < len(ctx.tools):
+                # A list would be a selection, which `load_tools` extends.
+                ctx.tools = list(permitted) if isinstance(ctx.tools, list) else tuple(permitted)
         note_text_only(ctx)
         await next(ctx)
 

@@ -241,6 +241,13 @@ class PermissionsSettings(SettingsSection):
             entry.max_output_tokens or default.max_output_tokens,
         )
 
+    @property
+    def restricts_tools(self) -> bool:
+        """Whether somebody may use fewer tools than all by their level."""
+        given = {self.ceiling, "User", "Admin", *(each.level for each in self.users.values())}
+        given |= {each.level for each in (*self.channels.values(), *self.chats.values())}
+        return any(level.label in given and "*" not in self.levels.list_tools(level) for level in Level)
+
     @cached_property
     def has_cost_limits(self) -> bool:
         """Whether the settings name a daily or monthly cost of anybody."""

@@ -74,11 +74,15 @@ async def test_the_verdict_names_the_rule_that_denies(turn: GuardedTurn) -> None
     assert "x.txt" in results[1]
 
 
-async def test_without_the_guard_the_call_runs(turn: GuardedTurn) -> None:
-    turn.settings = settings(rule("bob", "Deny"))
-    await turn.run([], [write_call("x.txt")], principal="bob")
+@pytest.mark.parametrize(("enabled", "files"), [({"Enabled": False}, 1), ({}, 0), ({"Enabled": True}, 0)])
+async def test_a_chain_without_the_guard_obeys_the_permissions_too(
+    turn: GuardedTurn, enabled: dict[str, Any], files: int
+) -> None:
+    turn.settings = {"Guards": {"Authorization": {**enabled, "Rules": [rule("bob", "Deny")]}}}
+    [result] = await turn.run([], [write_call("x.txt")], principal="bob")
 
-    assert len(list(turn.folder.rglob("x.txt"))) == 1
+    assert len(list(turn.folder.rglob("x.txt"))) == files
+    assert ("bob (level User) may not use files.write" in result) is (files == 0)
 
 
 async def test_a_guard_that_fails_blocks(turn: GuardedTurn, monkeypatch: pytest.MonkeyPatch) -> None:

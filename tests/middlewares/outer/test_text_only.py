@@ -9,7 +9,7 @@ from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.tool_split import ToolSplit
 
 BLOCK = '<tool_call>{"name": "calculator", "arguments": {"expression": "1+1"}}</tool_call>'
-NOBODY = {"Guards": {"Authorization": {"Enabled": True}}, "Permissions": {"Users": {"eve": {"Level": "ZeroTrust"}}}}
+NOBODY = {"Permissions": {"Users": {"eve": {"Level": "ZeroTrust"}}}}
 ASKED: list[ModelRequest] = []
 
 

@@ -7,8 +7,9 @@ import pytest
 from sophon.errors import SettingsError
 from sophon.security.permission_levels import Level
 from sophon.settings import Settings, find_dangerous_settings
+from sophon.settings.types.section import get_adapter
 
-GUARD = {"Authorization": {"Enabled": True}}
+OFF = {"Guards": {"Authorization": {"Enabled": False}}}
 ALLOW = {"Principal": "ada", "Resource": "tool:files.*", "Effect": "Allow"}
 
 
@@ -76,10 +77,10 @@ def test_a_level_names_its_features() -> None:
     ("settings", "path"),
     [
         (guarded(), "Guards.Authorization without rules"),
-        ({"Guards": {"Authorization": {"Rules": [ALLOW]}}}, "Guards.Authorization.Enabled false"),
-        ({"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, "Guards.Authorization.Enabled false"),
-        ({"Permissions": {"Ceiling": "ZeroTrust"}}, "Guards.Authorization.Enabled false"),
-        ({"Permissions": {"Levels": {"User": {"Tools": []}}}}, "Guards.Authorization.Enabled false"),
+        ({"Guards": {"Authorization": {"Enabled": False, "Rules": [ALLOW]}}}, "Guards.Authorization.Enabled false"),
+        ({**OFF, "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, "Guards.Authorization.Enabled false"),
+        ({**OFF, "Permissions": {"Ceiling": "ZeroTrust"}}, "Guards.Authorization.Enabled false"),
+        ({**OFF, "Permissions": {"Levels": {"User": {"Tools": []}}}}, "Guards.Authorization.Enabled false"),
         (guarded({**ALLOW, "Principal": "*", "Resource": "*"}), "Guards.Authorization.Rules[0]"),
         (guarded({**ALLOW, "Principal": "*", "Resource": "tool:*"}), "Guards.Authorization.Rules[0]"),
         (guarded(ALLOW, Levels={"ZeroTrust": {"Tools": ["*"]}}), "Permissions.Levels.ZeroTrust.Tools *"),
@@ -97,7 +98,38 @@ def test_permissions_that_deny_nothing_are_named(settings: dict[str, Any], path:
         guarded({**ALLOW, "Principal": "*", "Resource": "*", "Conditions": {"Time": ["09:00", "17:00"]}}),
         guarded(Users={"*": {"Level": "ZeroTrust"}}),
         {"Permissions": {"Users": {"ada": {"Level": "Admin"}}}},
+        {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}},
+        {"Guards": {"Authorization": {"Rules": [ALLOW]}}},
     ],
 )
 def test_permissions_that_deny_something_are_not_dangerous(settings: dict[str, Any]) -> None:
     assert find_dangerous_settings(Settings.from_mapping(settings)) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_enforced"),
+    [
+        ({"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, True),
+        ({"Permissions": {"Users": {"*": {"Level": "zerotrust"}}}}, True),
+        ({"Permissions": {"Channels": {"telegram": {"Level": "ZeroTrust"}}}}, True),
+        ({"Permissions": {"Chats": {"telegram:chat:-100": {"Level": "ZeroTrust"}}}}, True),
+        ({"Permissions": {"Ceiling": "ZeroTrust"}}, True),
+        ({"Permissions": {"Levels": {"User": {"Tools": ["files.*"]}}}}, True),
+        ({"Guards": {"Authorization": {"Rules": [ALLOW]}}}, True),
+        ({}, False),
+        ({"Permissions": {"Users": {"ada": {"Level": "Admin"}}}}, False),
+        ({"Permissions": {"Levels": {"ZeroTrust": {"Tools": ["datetime.now"]}}}}, False),
+        ({**OFF, "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, False),
+        ({"Guards": {"Authorization": {"Enabled": False, "Rules": [ALLOW]}}}, False),
+    ],
+)
+def test_a_level_or_rule_that_denies_something_is_enforced_unless_it_was_switched_off(
+    settings: dict[str, Any], is_enforced: bool
+) -> None:
+    assert bool(Settings.from_mapping(settings).guards.authorization.enabled) is is_enforced
+
+
+def test_what_is_derived_is_derived_by_both_ways_of_validation() -> None:
+    settings = {"permissions": {"users": {"bob": {"level": "ZeroTrust"}}}}
+    assert Settings.accept_plain(settings).guards.authorization.enabled
+    assert get_adapter(Settings).validate_python(settings).guards.authorization.enabled

@@ -77,9 +77,10 @@ class RuleSettings(SettingsSection):
 class AuthorizationSettings(SettingsSection):
     """Whether the people on whose behalf a turn runs may use the tools that it calls."""
 
-    enabled: Flag = Field(
-        default=False,
-        description="Whether a call is blocked whose principal has no permission for the tool, by level and Rules.",
+    enabled: Flag | None = Field(
+        default=None,
+        description="Whether a call is blocked whose principal has no permission for the tool, by level and Rules; "
+        "null: as soon as Permissions withhold a tool from somebody, or there are Rules.",
     )
     rules: tuple[RuleSettings, ...] = Field(
         default=(),

@@ -9,7 +9,6 @@ from sophon.skills.custom_tools import CustomToolDraft, CustomToolStore
 from tests.hosting.cli.conftest import Command
 
 LIMITED = {
-    "Guards": {"Authorization": {"Enabled": True}},
     "Permissions": {
         "Users": {"bob": {"Level": "ZeroTrust"}},
         "Chats": {"telegram:chat:-100": {"Level": "ZeroTrust"}},
@@ -32,7 +31,9 @@ def test_the_tools_of_a_person_are_listed_with_the_number_of_the_others(sophon: 
     assert "bob has the level ZeroTrust and may use 1 of" in sophon("tools", "--user", "bob").out
 
 
-def test_without_the_guard_nothing_is_hidden(sophon: Command) -> None:
+def test_without_the_guard_nothing_is_hidden(sophon: Command, folder: Path) -> None:
+    off = {**LIMITED, "Guards": {"Authorization": {"Enabled": False}}}
+    (folder / "appsettings.json").write_text(json.dumps({"Sophon": off}))
     done = sophon("tools", "--user", "bob")
     assert "Guards.Authorization is off" in done.err
     assert "system.execute" in done.out

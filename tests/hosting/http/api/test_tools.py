@@ -5,16 +5,19 @@ from typing import Any
 
 import pytest
 
-from sophon import tool
+from sophon import ModelRequest, ModelResponse, ToolCall, tool
 from sophon.errors import ToolError
+from sophon.testing import FunctionModel
+from sophon_hosting.chain_factory import build_configured_chain
 
 LIMITED = {
-    "Guards": {"Authorization": {"Enabled": True}},
     "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Tools": ["datetime.now"]}}},
 }
 
 
-@pytest.mark.parametrize(("settings", "hides"), [(LIMITED, True), ({**LIMITED, "Guards": {}}, False)])
+@pytest.mark.parametrize(
+    ("settings", "hides"), [(LIMITED, True), ({**LIMITED, "Guards": {"Authorization": {"Enabled": False}}}, False)]
+)
 async def test_tools_without_a_permission_are_not_listed(
     serve: Callable[..., Any], settings: dict[str, Any], hides: bool
 ) -> None:
@@ -26,6 +29,33 @@ async def test_tools_without_a_permission_are_not_listed(
     assert len(whole["items"]) > 2
     assert ([each["name"] for each in limited["items"]] == ["datetime.now"]) is hides
     assert len(limited["items"]) + limited["hidden"] == len(whole["items"])
+
+
+@pytest.mark.parametrize("is_guarded", [True, False])
+async def test_a_person_of_level_zero_trust_is_offered_no_tool_and_runs_none(
+    serve: Callable[..., Any], is_guarded: bool
+) -> None:
+    asked: list[ModelRequest] = []
+
+    async def obey(request: ModelRequest) -> ModelResponse:
+        asked.append(request)
+        if request.messages[-1].role == "tool":
+            return ModelResponse("done")
+        return ModelResponse("", [ToolCall("c", "calculator", {"expression": "1+1"})])
+
+    api = await serve(settings={"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}, models=FunctionModel(obey))
+    if is_guarded:
+        api.host.replace_chain(build_configured_chain(api.host.services))
+    offered: dict[str, int] = {}
+    for name in ("bob", "ada"):
+        client = await api.open(name)
+        sent = await client.post("/api/tasks", json={"content": "how much is 1+1", "session_id": f"of-{name}"})
+        await api.until(sent.json()["task_id"], "completed", "failed")
+        offered[name] = len(asked[-1].tools)
+        done = [each for each in await api.host.services.history(f"of-{name}") if each.role == "tool"]
+        assert [each.content.startswith(("blocked", "error")) for each in done] == [name == "bob"], done
+    assert offered["bob"] == 0
+    assert offered["ada"] > 5
 
 
 @tool()
