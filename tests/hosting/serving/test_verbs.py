@@ -5,11 +5,13 @@ import json
 import signal
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
 
 from sophon_hosting.cli.app import run_command_line
+from tests.programs import BRAIN
 
 Sophon = Callable[..., tuple[int, str, str]]
 
@@ -234,6 +236,49 @@ async def test_a_conversation_with_a_host_has_its_questions_and_its_memory(progr
     assert await talk.end() == 0
     assert here.paid() == ["Bob"]
     assert host.get("/api/sessions/main")["messages"] == 4
+
+
+TOKENS = {"olga": "o" * 32, "ada": "a" * 32, "bob": "b" * 32}
+PEOPLE: dict[str, Any] = {
+    "Hub": {"Users": [{"Id": name, "Token": token, "Operator": name == "olga"} for name, token in TOKENS.items()]},
+    "Permissions": {
+        "Users": {"bob": {"Level": "ZeroTrust"}},
+        "Levels": {"ZeroTrust": {"Tools": ["pay"], "Features": ["Chat"]}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("user", "told", "status"),
+    [
+        ("ada", "the input ended", "completed"),  # only an operator may approve it; she may reject it
+        ("bob", "goes on when somebody else decides", "suspended"),  # he may decide nothing
+        ("olga", "the input ended", "completed"),
+    ],
+)
+async def test_a_question_at_the_end_of_the_input_is_rejected_at_once_or_left_to_others_and_no_success(
+    program, chat, monkeypatch, user: str, told: str, status: str
+) -> None:
+    here = program(**PEOPLE)
+    (here.folder / "brain.py").write_text(BRAIN.replace("risk=Risk.HIGH", "risk=Risk.CRITICAL"))
+    host = here.serve()
+    monkeypatch.setenv("SOPHON_TOKEN", TOKENS[user])
+    talk = await chat(here, "--url", host.url, "pay Bob")
+    assert talk.process.stdin is not None
+    talk.process.stdin.close()
+    await talk.until(told)
+    assert await talk.end() == 1, talk.shown
+    assert here.paid() == []
+    token = {"Authorization": f"Bearer {TOKENS[user]}"}
+    listed = httpx.get(f"{host.url}/api/tasks", headers=token, trust_env=False).json()
+    assert [each["status"] for each in listed["items"]] == [status]
+
+
+def test_without_a_host_the_end_of_the_input_is_no_success_either(program) -> None:
+    here = program()
+    code, out, _ = here.run("chat", "pay Bob")
+    assert (code, here.paid()) == (1, []), out
+    assert here.run("chat", "hello")[0] == 0
 
 
 async def test_preferences_are_shown_set_and_taken_back_in_a_chat_with_a_host(program, chat) -> None:

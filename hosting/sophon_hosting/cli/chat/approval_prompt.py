@@ -60,6 +60,8 @@ class TerminalApprovalGate:
     ) -> None:
         self._stdin, self._output, self._clock, self._check = stdin, output, clock, check_decision
         self._lock = asyncio.Lock()
+        self.ran_out_of_input = False
+        """Whether a request was rejected because the input had ended, which nobody at a terminal did."""
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Show the request and wait for the decision; nobody else is here who could decide for an operator."""
@@ -69,13 +71,8 @@ class TerminalApprovalGate:
             self._output.write_lines(approval_question_lines(request, self._clock.now()))
             return await self._read_decision(request)
 
-    async def request_rejection(self, request: ApprovalRequest) -> Decision | None:
-        """Show a request that only an operator elsewhere may approve, and wait for a rejection.
-
-        None without a terminal: the lines of a pipe are messages, and its end is no decision.
-        """
-        if not self._stdin.is_interactive:
-            return None
+    async def request_rejection(self, request: ApprovalRequest) -> Decision:
+        """Show a request that only an operator elsewhere may approve, and wait for a rejection."""
         async with self._lock:
             self._output.write_lines(approval_question_lines(request, self._clock.now()))
             return await self._read_decision(request, may_approve=False)
@@ -90,6 +87,7 @@ class TerminalApprovalGate:
             # A terminal echoes what is typed, a pipe does not.
             self._output.finish_prompt(line or "", echoed=self._stdin.is_interactive and line is not None)
             if line is None:
+                self.ran_out_of_input = self.ran_out_of_input or not self._stdin.is_interactive
                 return Decision.reject("the input ended without an answer", decided_by=DECIDED_BY_TERMINAL)
             answer = (
                 parse_question_answer(line, request.arguments, decided_by=DECIDED_BY_TERMINAL)

@@ -16,7 +16,7 @@ from sophon.services import Services
 from sophon.skills.skill_package import SkillPackage
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.chain_factory import build_pipelines
-from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
 from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, error_lines
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class LocalChat:
                 raise
             return EXIT_INTERRUPTED
         self._finish_turn(response)
-        return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
+        return self.frontend.choose_exit_code(response)
 
     def attach(self, name: str, content: bytes) -> None:
         """Store a file for the next message of the session. Raises InputError for one that messages may not have."""

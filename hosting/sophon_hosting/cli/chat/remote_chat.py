@@ -11,7 +11,7 @@ from sophon.errors import NotFound
 from sophon.messages import Response
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.attached_files import describe_attached, read_attached_file
-from sophon_hosting.cli.chat.chat_contract import SUCCESSFUL_FINISH_REASONS, ChatFrontend, TurnChoices
+from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
 from sophon_hosting.cli.chat.preferences_command import run_preferences_command
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
@@ -21,7 +21,7 @@ from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
 from sophon_hosting.cli.chat.slash_commands import ALIASES, QuitChat, RunTurn, describe_skill_call
 from sophon_hosting.cli.chat.termination_signals import handle_termination_signals
 from sophon_hosting.cli.console.stdin_reader import StdinReader
-from sophon_hosting.cli.error_reporting import EXIT_FAILURE, EXIT_INTERRUPTED, write_error
+from sophon_hosting.cli.error_reporting import EXIT_INTERRUPTED, write_error
 from sophon_hosting.rendering.control_characters import to_single_line
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class RemoteChat:
         self.frontend.renderer.finish_turn(response, self.choices.session)
         if response.finish_reason == "error" and not response.text:
             self.frontend.write_error(str(response.detail.get("message", "the turn failed")))
-        return 0 if response.finish_reason in SUCCESSFUL_FINISH_REASONS else EXIT_FAILURE
+        return self.frontend.choose_exit_code(response)
 
     def run_slash_command(self, name: str, argument: str) -> list[str]:
         """Run a slash command; those that need services in this process do not exist here.
@@ -137,7 +137,7 @@ def run_remote_chat(
             renderer.emit,
             lambda line: output.write_lines([f"  {line}"]),
         )
-        front = ChatFrontend(renderer, write_error, ending)
+        front = ChatFrontend(renderer, write_error, ending, lambda: gate.ran_out_of_input)
         conversation = RemoteChat(runner, turn, choices, front, lambda: _connect_over_http(url, token))
         if message is not None:
             return conversation.run_turn(message)

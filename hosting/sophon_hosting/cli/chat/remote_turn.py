@@ -29,6 +29,12 @@ from sophon_hosting.cli.remote.socketio_connection import HostConnection
 INVALID_ARGUMENTS = "invalid_arguments"
 """Error code of the host for edited arguments that do not match the schema; the approval stays pending."""
 
+SETTLED = frozenset({"already_decided", "not_found"})
+"""Error codes of the host for an approval that is no longer pending; the turn goes on without this decision."""
+
+UNDECIDED = "undecided"
+"""Name of the entry in the queue of events that says that nobody here will decide what the turn waits for."""
+
 
 class RemoteTurnClient:
     """Runs turns on a host with one connection per turn, so that none is kept open between turns.
@@ -95,6 +101,8 @@ class RemoteTurnClient:
         try:
             while True:
                 name, data = await connection.events.get()
+                if name == UNDECIDED:
+                    return Response(finish_reason="suspended")
                 whole = await large_fields.load(name, data) if data.get("task_id") == task_id else None
                 event = event_from_wire(name, whole) if whole is not None else None
                 event = received.new_part(event) if event is not None else None
@@ -116,19 +124,24 @@ class RemoteTurnClient:
     async def _decide(self, connection: HostConnection, event: ApprovalRequested) -> None:
         """Prompt for a decision until the host accepts it; the approval stays pending after invalid arguments.
 
-        What needs an operator can be rejected only.
+        What needs an operator can be rejected only. Ends the turn here, and not at the host, if the input has ended and
+        the host takes no decision of this user.
         """
         request = _approval_request_from_event(event)
         if event.needs_operator:
             self._write_notice(f"{event.tool} is waiting for an operator; Ctrl-C cancels the task")
-            rejection = await self._gate.request_rejection(request)
-            if rejection is not None:
-                await self._send_decision(connection, event, rejection)
-            return
-        while not await self._send_decision(connection, event, await self._gate.request(request)):
-            continue
+        ask = self._gate.request_rejection if event.needs_operator else self._gate.request
+        error: HostError | None = HostError(INVALID_ARGUMENTS, "")
+        while error is not None and error.code == INVALID_ARGUMENTS:
+            error = await self._send_decision(connection, event, await ask(request))
+        if error is not None and error.code not in SETTLED and self._gate.ran_out_of_input:
+            self._write_notice(f"task {event.task_id} goes on when somebody else decides about {event.tool}")
+            connection.events.put_nowait((UNDECIDED, {}))
 
-    async def _send_decision(self, connection: HostConnection, event: ApprovalRequested, decision: Decision) -> bool:
+    async def _send_decision(
+        self, connection: HostConnection, event: ApprovalRequested, decision: Decision
+    ) -> HostError | None:
+        """Send a decision, and return the error of the host, which has been shown, or None."""
         payload: dict[str, Any] = {"approval_id": event.approval_id, "decision": decision.verdict}
         if decision.verdict == "edit":
             payload["arguments"] = dict(decision.arguments)
@@ -140,8 +153,8 @@ class RemoteTurnClient:
             await connection.call_until_answered("decide_approval", payload)
         except HostError as error:
             self._write_notice(str(error))
-            return error.code != INVALID_ARGUMENTS
-        return True
+            return error
+        return None
 
 
 class NewEventFilter:

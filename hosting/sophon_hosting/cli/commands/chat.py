@@ -195,7 +195,8 @@ def _open_chat(
             runner.run(services.gateway.warm_up())
             if mcp is not None:
                 runner.run(_start_servers(mcp))
-            yield LocalChat(runner, services, choices, ChatFrontend(view, write_error, ending))
+            front = ChatFrontend(view, write_error, ending, lambda: gate.ran_out_of_input)
+            yield LocalChat(runner, services, choices, front)
         finally:
             if mcp is not None:
                 runner.run(mcp.stop())

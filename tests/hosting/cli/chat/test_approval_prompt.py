@@ -68,15 +68,15 @@ async def test_who_may_not_approve_may_reject(terminal: tuple[int, int]) -> None
     os.write(own, b"approve\nreject too dear\n")
     gate = TerminalApprovalGate(StdinReader(theirs), paper, VirtualClock())
     decision = await gate.request_rejection(request(path="a.txt"))
-    assert decision is not None
     assert (decision.verdict, decision.reason) == ("reject", "too dear")
     assert "only an operator may approve it" in paper.text
 
 
-async def test_a_pipe_does_not_reject_what_waits_for_an_operator(pipe: tuple[int, int]) -> None:
+async def test_the_end_of_a_pipe_rejects_what_waits_for_an_operator_as_well(pipe: tuple[int, int]) -> None:
     os.close(pipe[1])
     gate = TerminalApprovalGate(StdinReader(pipe[0]), RecordedOutput(), VirtualClock())
-    assert await gate.request_rejection(request(path="a.txt")) is None
+    decision = await gate.request_rejection(request(path="a.txt"))
+    assert (decision.verdict, gate.ran_out_of_input) == ("reject", True)
 
 
 @pytest.mark.parametrize(
