@@ -221,6 +221,7 @@ class Context(TurnState):
             emit=self.emit if self.has_listeners else None,
             cancellation=self.cancellation,
             check=self.stop_check,
+            rate_limit_waits=self.settings.failover.rate_limit_waits,
         )
         tally = self.tally
         tally.model_calls += 1

@@ -22,6 +22,7 @@ CLAWDESK: Final[Defaults] = {
         },
     },
     "context_window": {"history_messages": 50, "history_tokens": 8000, "reserve": 8192, "trigger": 0.8},
+    "failover": {"rate_limit_waits": 1},
 }
 OPENPARALLAX: Final[Defaults] = {
     "agent_execution": {"max_tool_iterations": 25, "title_from_messages": 6},

@@ -6,13 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 from sophon.cancellation import Cancellation
 from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
-from sophon.events import Emit, ModelAttempt
+from sophon.events import AgentStatus, Emit, ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
 from sophon.models.gateway.budget_accounting import Attempt
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
-from sophon.models.gateway.provider import Candidate
+from sophon.models.gateway.provider import NEVER, Candidate
 from sophon.models.gateway.response_check import check_reply_size, check_response
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
 from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
@@ -44,7 +44,7 @@ class AttemptRunner:
         "_check",
         "_context",
         "_emit",
-        "_is_last_candidate",
+        "_following",
         "_meter",
         "_output_latch",
         "records",
@@ -53,7 +53,7 @@ class AttemptRunner:
     def __init__(
         self,
         candidate: Candidate,
-        is_last_candidate: bool,
+        following: Sequence[Candidate],
         gateway_dependencies: GatewayDependencies,
         meter: Meter | None,
         emit: Emit | None,
@@ -62,7 +62,7 @@ class AttemptRunner:
         cancellation: Cancellation,
         records: Sequence[AttemptRecord] = (),
     ) -> None:
-        self._candidate, self._is_last_candidate = candidate, is_last_candidate
+        self._candidate, self._following = candidate, following
         self._context = gateway_dependencies
         self._meter, self._emit, self._check = meter, emit, check
         self._output_latch, self._cancellation = output_latch, cancellation
@@ -134,8 +134,23 @@ class AttemptRunner:
         else:
             # A copy, so that a request kept from an earlier attempt still shows the key and the notes of that attempt.
             request = request.copy_with(key=key, output=output)
-        limits = self._context.limits_of(self._candidate.provider, is_last_candidate=self._is_last_candidate)
-        return Attempt(request, output, tap, self._meter, self._context, limits)
+        alternative = self._seconds_to_alternative() if self._following else NEVER
+        limits = self._context.limits_of(self._candidate.provider, seconds_to_alternative=alternative)
+        attempt = Attempt(request, output, tap, self._meter, self._context, limits)
+        if self._emit is not None:
+            attempt.report_silence(self._report_silence)
+        return attempt
+
+    def _seconds_to_alternative(self) -> float:
+        """Return the seconds until a candidate that follows can be called; NEVER if none can."""
+        now = self._context.clock.monotonic()
+        return min((each.seconds_until_usable(now) for each in self._following), default=NEVER)
+
+    def _report_silence(self, silent_seconds: float, limit: float | None) -> None:
+        if self._emit is not None:
+            most = "" if limit is None else f"; it is waited for up to {limit:g} s"
+            detail = f"{self._candidate.info.id} has written nothing for {silent_seconds:g} s{most}"
+            self._emit(AgentStatus(status="thinking", detail=detail))
 
     def _find_key_number(self, key: str | None) -> int | None:
         keys = self._candidate.provider.keys

@@ -1,11 +1,11 @@
 """Deadlines of one attempt: its whole time, and the time in which a streaming model says nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 
 from sophon.clock import Clock, Timer
 from sophon.errors import ModelTimeout
-from sophon.models.gateway.attempt_limits import AttemptLimits
+from sophon.models.gateway.attempt_limits import SILENCE_NOTICE_SECONDS, AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput
 from sophon.task_timeout import TaskTimeout
@@ -26,6 +26,7 @@ class AttemptDeadline(TaskTimeout):
     __slots__ = (
         "_failure",
         "_limits",
+        "_on_silence",
         "_progress",
         "_silent_since",
         "_waits_for_pieces",
@@ -53,9 +54,19 @@ class AttemptDeadline(TaskTimeout):
         self._progress: _Progress | None = None
         self.started_at = self._silent_since = started_at
         self._failure: ModelTimeout | None = None
+        self._on_silence: Callable[[float, float | None], None] | None = None
         self._waits_for_pieces = is_streamed and limits.idle_timeout_seconds is not None
         if self._waits_for_pieces or limits.first_output_timeout_seconds is not None:
             self._seconds = self._seconds_to_next_check(started_at)
+
+    def report_silence(self, listener: Callable[[float, float | None], None]) -> None:
+        """Call `listener` once if the reply has not begun after a minute, with the seconds and the limit on them.
+
+        To be set before the body runs.
+        """
+        self._on_silence = listener
+        left = self._seconds_to_next_check(self.started_at)
+        self._seconds = left if left != float("inf") else None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -76,6 +87,8 @@ class AttemptDeadline(TaskTimeout):
             self._silent_since = now
         self._failure = self._find_passed_limit(now)
         if self._failure is None:
+            if self._on_silence is not None and now - self.started_at >= SILENCE_NOTICE_SECONDS:
+                self._end_notice(self._on_silence, now)
             left = self._seconds_to_next_check(now)
             if left != float("inf"):
                 self._timer = self._clock.call_later(left, self._on_timer)
@@ -98,6 +111,13 @@ class AttemptDeadline(TaskTimeout):
             return ModelTimeout(f"the reply did not begin within {first:g} s (Providers[].FirstOutputTimeout)")
         return None
 
+    def _end_notice(self, report: Callable[[float, float | None], None], now: float) -> None:
+        self._on_silence = None
+        if not self._has_begun():
+            limits = self._limits
+            longest = limits.idle_timeout_seconds if self._waits_for_pieces else limits.attempt_timeout_seconds
+            report(now - self.started_at, longest)
+
     def _has_begun(self) -> bool:
         output, tap = self.output, self.tap
         return output.has_begun or bool(output.pieces or output.size.values or (tap is not None and tap.produced_text))
@@ -110,6 +130,8 @@ class AttemptDeadline(TaskTimeout):
         first = self._limits.first_output_timeout_seconds
         if first is not None and now - self.started_at < first:
             left = min(left, self.started_at + first - now)
+        if self._on_silence is not None:
+            left = min(left, self.started_at + SILENCE_NOTICE_SECONDS - now)
         return left
 
 

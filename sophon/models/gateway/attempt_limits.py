@@ -16,6 +16,9 @@ FIRST_OUTPUT_TIMEOUT_SECONDS = 60.0
 """Silence before the reply begins, while another candidate is left. A reply that is not streamed begins when it is
 there. The last candidate has its idle and attempt timeouts: a slow answer is better than none."""
 
+SILENCE_NOTICE_SECONDS = 60.0
+"""Silence before the reply begins, after which whoever watches the turn is told what is waited for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptLimits:

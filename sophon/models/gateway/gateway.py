@@ -87,11 +87,13 @@ class ModelGateway:
         emit: Emit | None = None,
         check: Callable[[], None] | None = None,
         cancellation: Cancellation | None = None,
+        rate_limit_waits: int | None = None,
     ) -> ModelResponse:
         """Return the response of the first candidate that answers; the gateway may modify `request`.
 
         `check` is called before every attempt and every chunk and may raise to stop the call. No attempt starts once
         `cancellation` (the turn's) is requested; without a request, a model's CancelledError is a failed attempt.
+        `rate_limit_waits` is `Failover.RateLimitWaits` of the turn.
 
         Raises ModelError (`attempts` holds the records, `visible` whether text was already shown), BudgetExceeded if
         every candidate was over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if
@@ -109,9 +111,10 @@ class ModelGateway:
         errors: list[SophonError] = []
         fallback = FallbackRun(len(available), self._context.options.max_retries)
         for position, candidate in enumerate(available):
-            is_last = position + 1 == len(available)
             records = () if loop is None else loop.records
-            loop = RetryLoop(candidate, is_last, self._context, meter, emit, check, latch, cancellation, records)
+            following = available[position + 1 :]
+            loop = RetryLoop(candidate, following, self._context, meter, emit, check, latch, cancellation, records)
+            loop.rate_limit_waits = rate_limit_waits
             info = candidate.info
             call = _wrap_in_layers(loop, layers, info)
             if position:
@@ -127,8 +130,8 @@ class ModelGateway:
                 errors.append(error)
                 if fallback.fail(error, len(loop.records), has_output=loop.has_output):
                     break
-                if emit is not None and not is_last:
-                    _emit_failover(emit, candidate, error, available[position + 1])
+                if emit is not None and following:
+                    _emit_failover(emit, candidate, error, following[0])
             else:
                 fallback.succeed(emit, request.purpose, len(loop.records))
                 return _complete_response(response, candidate, latch, len(loop.records))

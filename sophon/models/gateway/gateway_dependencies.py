@@ -7,7 +7,7 @@ from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.backoff import Backoff
 from sophon.models.gateway.options import GatewayOptions
-from sophon.models.gateway.provider import Provider
+from sophon.models.gateway.provider import NEVER, Provider
 from sophon.models.token_counter import TokenCounter
 
 
@@ -20,18 +20,17 @@ class GatewayDependencies:
     options: GatewayOptions
     backoff: Backoff
 
-    def limits_of(self, provider: Provider, *, is_last_candidate: bool = True) -> AttemptLimits:
+    def limits_of(self, provider: Provider, *, seconds_to_alternative: float = NEVER) -> AttemptLimits:
         """Return the limits of an attempt with a provider: its own timeouts, else those of the options.
 
-        The limit on silence before the reply holds only while another candidate is left.
+        The limit on silence before the reply holds only if another candidate can be called by then.
         """
         options, attempt, idle = self.options, provider.attempt_timeout_seconds, provider.idle_timeout_seconds
+        first = provider.first_output_timeout_seconds or options.first_output_timeout_seconds
         return _make_limits(
             options.attempt_timeout_seconds if attempt is None else attempt,
             options.idle_timeout_seconds if idle is None else idle,
-            None
-            if is_last_candidate
-            else provider.first_output_timeout_seconds or options.first_output_timeout_seconds,
+            first if first is not None and seconds_to_alternative <= first else None,
         )
 
 

@@ -168,12 +168,23 @@ class Provider:
             await asyncio.gather(task, return_exceptions=True)
 
 
+NEVER = float("inf")
+"""Seconds until a candidate can be called whose keys were all rejected."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A model of a provider that may be called."""
 
     provider: Provider
     model: Model
+
+    def seconds_until_usable(self, now: float) -> float:
+        """Return the seconds until a call makes sense: a key is available and the circuit is not open; else NEVER."""
+        keys, paused = self.provider.keys, self.provider.breaker.seconds_until_probe(now)
+        if keys is None:
+            return paused
+        return NEVER if keys.is_exhausted else max(paused, keys.seconds_until_available(self.model.info.name))
 
     @property
     def info(self) -> ModelInfo:

@@ -29,6 +29,7 @@ class _RetryProgress:
     event: RetryEvent
     position: RetryPosition
     started_at: float
+    rate_limit_waits: int = 0
     response: ModelResponse | None = None
 
     def record_failure(self, error: ModelError | BudgetExceeded) -> None:
@@ -40,11 +41,14 @@ class _RetryProgress:
 class RetryLoop(AttemptRunner):
     """Calls one candidate until it answers or the retries are used up.
 
-    `is_last_candidate`: no candidate follows, which allows longer waits. This is the innermost `Call` inside the call
-    layers, so it may be awaited several times, each time with all its retries.
+    It gives way to a candidate that follows and can be called; else longer waits are allowed. This is the innermost
+    `Call` inside the call layers, so it may be awaited several times, each time with all its retries.
     """
 
-    __slots__ = ()
+    __slots__ = ("rate_limit_waits",)
+
+    rate_limit_waits: int | None
+    """How often a rate limit is waited out while another candidate can be called; None: short waits only."""
 
     async def __call__(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
@@ -76,10 +80,11 @@ class RetryLoop(AttemptRunner):
 
     async def _run_machine(self, request: ModelRequest, progress: _RetryProgress) -> ModelResponse:
         keys = self._candidate.provider.keys
-        limits = RetryLimits(
-            self._context.options.max_retries, len(keys) if keys is not None else 0, self._is_last_candidate
-        )
         while True:
+            own = keys.seconds_until_available(self._candidate.info.name) if keys is not None else 0.0
+            limits = RetryLimits(
+                self._context.options.max_retries, len(keys) if keys is not None else 0, not self._has_alternative(own)
+            )
             progress.position = advance_retry(progress.position, progress.event, limits)
             state = progress.position.state
             if state in FINAL_STATES:
@@ -113,16 +118,31 @@ class RetryLoop(AttemptRunner):
         if self._has_timed_out_for_good(progress):
             progress.event = RetryEvent.WAIT_TOO_LONG
             return
-        seconds, options = self._delay(progress), self._context.options
-        if seconds > (options.last_candidate_max_wait_seconds if self._is_last_candidate else options.max_wait_seconds):
+        seconds = self._delay(progress)
+        if seconds > self._longest_wait(progress, seconds):
             progress.event = RetryEvent.WAIT_TOO_LONG
             self._announce_pause(progress, seconds)
             return
         if self._emit is not None:
             detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
             self._emit(AgentStatus(status="retrying", detail=detail))
+        progress.rate_limit_waits += isinstance(progress.failure, RateLimited)
         await self._candidate.provider.wait_unless_reset(self._context.backoff.sleep(seconds))
         self._select_key_after_wait(progress)
+
+    def _has_alternative(self, own_seconds: float) -> bool:
+        """Return whether a candidate that follows can be called soon, or before this one can be in `own_seconds`."""
+        soon = max(own_seconds, self._context.options.max_wait_seconds)
+        return bool(self._following) and self._seconds_to_alternative() <= soon
+
+    def _longest_wait(self, progress: _RetryProgress, seconds: float) -> float:
+        """Return the longest wait before the next attempt; below zero if there must be no wait at all."""
+        options, waits = self._context.options, self.rate_limit_waits
+        if not self._has_alternative(seconds):
+            return options.last_candidate_max_wait_seconds
+        if waits is None or not isinstance(progress.failure, RateLimited):
+            return options.max_wait_seconds
+        return options.last_candidate_max_wait_seconds if progress.rate_limit_waits < waits else -1.0
 
     def _has_timed_out_for_good(self, progress: _RetryProgress) -> bool:
         """Return whether the last attempt timed out and the candidate's attempts have used up the time of a whole one.

@@ -15,6 +15,13 @@ class FailoverSettings(SettingsSection):
     max_retries: WholeNumber = Field(
         default=3, ge=0, le=10, description="Further attempts at a model after the first; another key is no retry."
     )
+    rate_limit_waits: WholeNumber | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="How often a rate limit is waited out at the same model, for a minute at most, before the next "
+        "provider is called; null: only waits up to 8 s, as often as MaxRetries.",
+    )
     breaker_failures: WholeNumber = Field(
         default=3, ge=1, le=1000, description="Failed calls within BreakerWindow that open the provider's circuit."
     )

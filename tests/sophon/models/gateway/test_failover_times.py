@@ -2,13 +2,18 @@ from typing import Any
 
 import pytest
 
+from sophon import Services
 from sophon.clock import Clock
+from sophon.errors import ModelTimeout
+from sophon.events import AgentStatus
 from sophon.messages import Message
+from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.testing import FunctionModel, VirtualClock
+from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from sophon_middlewares.chains import clawdesk, twelve
 
 
 class RequestLimit(Exception):
@@ -46,16 +51,35 @@ async def ask(
     streams: bool = False,
     options: GatewayOptions | None = None,
     first: float | None = None,
+    cooling: float = 0.0,
+    waits: int | None = None,
+    emit: Any = None,
 ) -> str:
+    """Ask the models in their order; the key of the last one cools down for `cooling` seconds."""
     providers = [
         Provider(f"p{number}", [model], number, first_output_timeout_seconds=first)
         for number, model in enumerate(models)
     ]
+    if cooling:
+        providers[-1].keys = ApiKeyPool(["key"], clock)
+        providers[-1].keys.cool_down("key", cooling, is_provider_requested=True)
     gateway = ModelGateway(providers, clock=clock, options=options)
     request = ModelRequest(
         [Message("user", "Hello")], [], models[0].info, on_text=(lambda _: None) if streams else None
     )
-    return (await gateway.call(request, gateway.candidates())).text
+    return (await gateway.call(request, gateway.candidates(), rate_limit_waits=waits, emit=emit)).text
+
+
+def limited_model(*retry_after: float) -> FunctionModel:
+    """A model that answers its first calls with a rate limit."""
+    left = list(retry_after)
+
+    async def limited(request: ModelRequest) -> str:
+        if left:
+            raise RequestLimit(left.pop(0))
+        return "From the first"
+
+    return FunctionModel(limited)
 
 
 @pytest.mark.parametrize("streams", [True, False])
@@ -95,28 +119,98 @@ async def test_a_slow_provider_may_have_a_longer_limit_of_its_own() -> None:
 async def test_a_wait_above_eight_seconds_moves_on_to_the_next_provider(
     retry_after: float, waited: float, text: str
 ) -> None:
-    clock, calls = VirtualClock(), 0
-
-    async def limited(request: ModelRequest) -> str:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
-            raise RequestLimit(retry_after)
-        return "From the first"
-
-    assert await ask(clock, FunctionModel(limited), FunctionModel(answer)) == text
+    clock = VirtualClock()
+    assert await ask(clock, limited_model(retry_after), FunctionModel(answer)) == text
     assert clock.monotonic() == pytest.approx(waited)
 
 
 async def test_a_wait_of_thirty_seconds_is_waited_for_if_no_other_provider_is_left() -> None:
-    clock, calls = VirtualClock(), 0
+    clock = VirtualClock()
+    assert await ask(clock, limited_model(30)) == "From the first"
+    assert clock.monotonic() == pytest.approx(30)
 
-    async def limited(request: ModelRequest) -> str:
-        nonlocal calls
-        calls += 1
-        if calls == 1:
-            raise RequestLimit(30)
+
+@pytest.mark.parametrize(
+    ("limits", "waits", "waited", "text"),
+    [
+        ([30], 1, 30, "From the first"),
+        ([30, 30], 1, 30, "From the second"),  # one wait at the same provider, then the next
+        ([2, 2], 1, 2, "From the second"),
+        ([30, 30], 2, 60, "From the first"),
+        ([2], 0, 0, "From the second"),
+        ([90], 1, 0, "From the second"),
+        ([2, 2], None, 4, "From the first"),
+    ],
+)
+async def test_a_rate_limit_is_waited_out_as_often_as_the_settings_say(
+    limits: list[float], waits: int | None, waited: float, text: str
+) -> None:
+    clock = VirtualClock()
+    assert await ask(clock, limited_model(*limits), FunctionModel(answer), waits=waits) == text
+    assert clock.monotonic() == pytest.approx(waited)
+
+
+@pytest.mark.parametrize(
+    ("chain", "waited", "text"), [(clawdesk, 30, "From the first"), (twelve, 0, "From the second")]
+)
+async def test_clawdesk_waits_once_at_the_same_provider_and_twelve_moves_on(
+    chain: Any, waited: float, text: str
+) -> None:
+    clock = VirtualClock()
+    services = Services(models=[limited_model(30), FunctionModel(answer, name="second")], clock=clock)
+    assert (await chain(services).run(services.turn("Hello"))).text == text
+    assert clock.monotonic() == pytest.approx(waited, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("cooling", "waited", "text"),
+    [
+        (300, 30, "From the first"),  # nobody else can be called any sooner
+        (40, 30, "From the first"),
+        (20, 20, "From the second"),
+        (5, 5, "From the second"),
+    ],
+)
+async def test_a_candidate_whose_keys_cool_down_is_none_until_they_can_be_used(
+    cooling: float, waited: float, text: str
+) -> None:
+    clock = VirtualClock()
+    assert await ask(clock, limited_model(30), FunctionModel(answer), cooling=cooling) == text
+    assert clock.monotonic() == pytest.approx(waited)
+
+
+@pytest.mark.parametrize(("cooling", "text"), [(300, "From the slow one"), (30, "From the second")])
+async def test_a_silent_provider_gives_way_only_to_one_that_can_be_called_by_then(cooling: float, text: str) -> None:
+    clock = VirtualClock()
+    assert await ask(clock, SlowModel(clock, 500), FunctionModel(answer), cooling=cooling) == text
+
+
+@pytest.mark.parametrize(("cooling", "text"), [(1000, "From the first"), (0, "From the second")])
+async def test_a_time_out_is_tried_again_at_the_same_provider_while_no_other_can_be_called(
+    cooling: float, text: str
+) -> None:
+    left = [ModelTimeout("too slow")]
+
+    async def slow_once(request: ModelRequest) -> str:
+        if left:
+            raise left.pop()
         return "From the first"
 
-    assert await ask(clock, FunctionModel(limited)) == "From the first"
-    assert clock.monotonic() == pytest.approx(30)
+    assert await ask(VirtualClock(), FunctionModel(slow_once), FunctionModel(answer), cooling=cooling) == text
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_whoever_watches_hears_after_a_minute_that_the_only_provider_is_silent(streams: bool) -> None:
+    clock, events = VirtualClock(), EventRecorder()
+    assert await ask(clock, SlowModel(clock, 500), streams=streams, emit=events.emit) == "From the slow one"
+    limit = 600 if streams else 1200  # IdleTimeout, AttemptTimeout
+    assert [each.detail for each in events.of(AgentStatus)] == [
+        f"p0/slow has written nothing for 60 s; it is waited for up to {limit} s"
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "first"), [(59, None), (300, 50)])
+async def test_a_reply_that_has_begun_is_not_reported_as_silent(seconds: float, first: float | None) -> None:
+    clock, events = VirtualClock(), EventRecorder()
+    await ask(clock, SlowModel(clock, seconds, first), streams=True, emit=events.emit)
+    assert events.of(AgentStatus) == []
