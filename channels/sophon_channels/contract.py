@@ -367,6 +367,15 @@ class ReactingChannel(Protocol):
 
 
 @runtime_checkable
+class DeletingChannel(Protocol):
+    """A channel that can delete a message that it has sent; other channels lack the method."""
+
+    async def delete_message(self, location: ChatLocation, message_id: str) -> None:
+        """Delete a message; errors of the platform are not raised."""
+        ...
+
+
+@runtime_checkable
 class WindowReopeningChannel(Protocol):
     """A channel that may tell a person of an answer when its platform takes no free text until they write again."""
 
@@ -497,7 +506,8 @@ class Channel(Protocol):
         """Show the unfinished reply, replacing the message `preview_message_id`, as far as the rate limits allow now.
         Return the id of the message that is shown, None if there is none.
 
-        A platform that cannot edit messages shows nothing and returns None.
+        A platform that cannot edit messages shows nothing and returns None. Raises PreviewInDoubt if a new message may
+        have been shown whose id is unknown: then the turn shows no other one.
         """
         ...
 

@@ -91,6 +91,7 @@ class SyntheticChannel:
         self.press_notes: list[tuple[str, str]] = []
         self.previews: list[tuple[str, str]] = []
         self.typing_chats: list[str] = []
+        self.deleted: list[tuple[str, str]] = []
         self._max_length, self._contents, self._start_error = max_message_length, attachment_contents or {}, start_error
         self._inbox: Inbox | None = None
         self._was_stopped = False
@@ -168,6 +169,11 @@ class SyntheticChannel:
         self.previews.append((location.key, text))
         self._notify()
         return preview_message_id or f"m{next(self._ids)}"
+
+    async def delete_message(self, location: ChatLocation, message_id: str) -> None:
+        """See `DeletingChannel.delete_message`."""
+        self.deleted.append((location.key, message_id))
+        self._notify()
 
     async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
         """See `Channel.download_attachment`."""

@@ -181,6 +181,10 @@ class TelegramChannel:
             else await self._sender.update_preview(location, text, preview_message_id, reply_to_message_id)
         )
 
+    async def delete_message(self, location: ChatLocation, message_id: str) -> None:
+        if self._sender is not None:
+            await self._sender.delete_message(location, message_id)
+
     async def download_attachment(self, attachment: ChannelAttachment, target: str, *, max_bytes: int) -> int:
         running = self._transport
         transport = running or await self._connect()

@@ -11,6 +11,7 @@ from sophon_channels.contract import (
     ButtonPress,
     ChannelHealth,
     ChatLocation,
+    SendAmbiguous,
     SendDeferred,
     SendPostponed,
     SendResult,
@@ -18,7 +19,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
-from sophon_channels.errors import ChannelError
+from sophon_channels.errors import ChannelError, PreviewInDoubt
 from sophon_channels.telegram.api import request_bodies
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.errors import TelegramApiError, send_result_from_error
@@ -70,7 +71,16 @@ class TelegramSender:
             return await self._client.send_or_edit(location.key, payload)
         except TelegramApiError as error:
             self._log_failure(error, location.chat)
+            if isinstance(send_result_from_error(error, tries=1), SendAmbiguous):
+                raise PreviewInDoubt(str(error)) from error
             return preview_message_id
+
+    async def delete_message(self, location: ChatLocation, message_id: str) -> None:
+        """Delete a message, as `DeletingChannel.delete_message`; it counts for no rate limit of messages."""
+        try:
+            await self._client.delete_message(location.chat, message_id)
+        except TelegramApiError as error:
+            self._log_failure(error, location.chat)
 
     async def send_typing(self, location: ChatLocation) -> None:
         """Show the typing indicator, as `Channel.send_typing`."""

@@ -282,6 +282,11 @@ class BotApi:
         self.messages[fields["chat_id"], number] = fields
         return Answer.result({"message_id": number, "date": 1, "chat": {"id": fields["chat_id"], "type": "private"}})
 
+    async def _deleteMessage(self, fields: dict[str, Any]) -> Answer:
+        if self.messages.pop((fields["chat_id"], fields["message_id"]), None) is None:
+            return Answer.error(400, "Bad Request: message to delete not found")
+        return Answer.result(True)
+
     async def _editMessageText(self, fields: dict[str, Any]) -> Answer:
         key = (fields["chat_id"], fields["message_id"])
         before = self.messages.get(key)

@@ -22,6 +22,7 @@ from sophon_channels.contract import (
     SendUnauthorized,
     SendUndeliverable,
 )
+from sophon_channels.errors import PreviewInDoubt
 from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.telegram.api.client import NO_VISIBLE_TEXT
 from sophon_channels.telegram.channel import TelegramChannel
@@ -287,9 +288,31 @@ async def test_an_answer_to_a_delayed_message_without_an_id_replies_to_none(
     assert "reply_parameters" not in api.of("sendMessage")[0]
 
 
-async def test_progress_that_fails_is_forgotten(channel: TelegramChannel, api: BotApi) -> None:
-    api.script("sendMessage", CUT)
-    assert await channel.update_preview(ChatLocation("111222333"), "x" * 9000, None, None) is None
+@pytest.mark.parametrize("answer", [CUT, Answer(502, b"a proxy's page")])
+async def test_progress_without_a_definite_answer_is_in_doubt(
+    channel: TelegramChannel, api: BotApi, answer: Answer
+) -> None:
+    api.script("sendMessage", answer)
+    with pytest.raises(PreviewInDoubt):
+        await channel.update_preview(ChatLocation("111222333"), "x" * 9000, None, None)
+
+
+async def test_progress_that_is_refused_and_a_change_that_fails_are_in_no_doubt(
+    channel: TelegramChannel, api: BotApi
+) -> None:
+    api.script("sendMessage", Answer.error(400, "Bad Request: odd"))
+    assert await channel.update_preview(ChatLocation("111222333"), "10%", None, None) is None
+    api.script("editMessageText", CUT)
+    assert await channel.update_preview(ChatLocation("5"), "10%", "9", None) == "9"
+
+
+async def test_a_message_is_deleted_and_one_that_is_gone_is_no_error(channel: TelegramChannel, api: BotApi) -> None:
+    place = ChatLocation("111222333")
+    shown = await channel.update_preview(place, "10%", None, None)
+    assert shown is not None
+    for _ in range(2):
+        await channel.delete_message(place, shown)
+    assert (len(api.of("deleteMessage")), api.messages) == (2, {})
 
 
 async def test_the_typing_sign_is_shown_in_the_topic_the_general_one_too(channel: TelegramChannel, api: BotApi) -> None:

@@ -88,6 +88,10 @@ class TelegramClient:
         body = request_bodies.build_set_message_reaction(chat, message_id, emoji)
         await self._transport.call("setMessageReaction", body)
 
+    async def delete_message(self, chat: str, message_id: str) -> None:
+        """Delete a message (deleteMessage): one of the bot's own for 48 hours."""
+        await self._transport.call("deleteMessage", {"chat_id": int(chat), "message_id": int(message_id)})
+
     async def set_commands(self) -> None:
         """Register the commands that the app suggests for `/` (setMyCommands)."""
         await self._transport.call("setMyCommands", request_bodies.build_set_my_commands())

@@ -14,7 +14,8 @@ from sophon.lazy_dataclass import dataclass
 from sophon.reply_text import collect_earlier_texts
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
-from sophon_channels.contract import Channel, ChatLocation, OutboundMessage
+from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage
+from sophon_channels.errors import PreviewInDoubt
 from sophon_hosting.channels.outbound.shown_previews import ShownPreviews
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
@@ -52,6 +53,8 @@ class _TurnDisplay:
     epoch: int = 0
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
+    has_reply: bool = False
+    """Whether the reply was sent without waiting any longer for the preview."""
 
     def join_text(self) -> str:
         """Return the text. It is joined only here: at every chunk, it would be copied once for each of its words."""
@@ -135,6 +138,7 @@ class TypingAndPreview:
             async with self._clock.timeout(IDLE_TIMEOUT_SECONDS):
                 await asyncio.wait({display.task})
         except TimeoutError:
+            display.has_reply = True
             log.info("the reply of run %s no longer waits for its preview", run_id)
 
     async def stop(self) -> None:
@@ -220,7 +224,12 @@ class TypingAndPreview:
         while not display.is_over.is_set():
             text = display.join_text()
             if text.strip() and text != shown_text:
-                await self._update_preview(channel, run, place, text)
+                try:
+                    await self._update_preview(channel, run, place, display, text)
+                except PreviewInDoubt as error:  # each further attempt could leave one more message beside the reply
+                    log.warning("%s: run %s shows no preview any more: %s", channel.name, run.id, error)
+                    await display.is_over.wait()
+                    return
                 # The rate limits may have refused the first one; a later one is repeated with the next text.
                 shown_text = text if self.find_preview(run.id) is not None else ""
             try:
@@ -229,13 +238,18 @@ class TypingAndPreview:
             except TimeoutError:
                 continue
 
-    async def _update_preview(self, channel: Channel, run: Run, place: ChatLocation, text: str) -> None:
+    async def _update_preview(
+        self, channel: Channel, run: Run, place: ChatLocation, display: _TurnDisplay, text: str
+    ) -> None:
         if await self._addresses.find_location(channel, run) != place:
             return  # the chat is somebody else's now, and elsewhere there is no message to update
         preview_id = await channel.update_preview(
             place, text, self.find_preview(run.id), str(run.origin.get("reply_to") or "") or None
         )
-        if preview_id is not None:
+        if preview_id is not None and display.has_reply and self.find_preview(run.id) is None:
+            if isinstance(channel, DeletingChannel):  # the reply stands beside it
+                await channel.delete_message(place, preview_id)
+        elif preview_id is not None:
             await self._previews.record(channel, run.id, preview_id)
 
 

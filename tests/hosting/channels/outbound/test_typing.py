@@ -15,10 +15,13 @@ from sophon_channels.contract import (
     SendResult,
     before_no_request,
 )
+from sophon_channels.telegram.channel import TelegramChannel
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
 from sophon_hosting.channels.outbound.replies import ReplyBuilder
 from sophon_hosting.channels.outbound.typing import TypingAndPreview
 from sophon_hosting.events.wire_event import WireEvent
+from tests.channels.telegram.bot_api import CUT, BotApi
+from tests.channels.telegram.parts import ENVIRONMENT, Box, settings
 
 
 class Slow(SyntheticChannel):
@@ -146,3 +149,51 @@ async def test_an_answer_waits_for_a_picture_on_its_way_some_seconds_and_not_for
     await presence.wait_until_idle(run.id)
     assert presence.find_preview(run.id) is None
     await presence.stop()
+
+
+def stream(presence: TypingAndPreview, run: Run, text: str) -> None:
+    presence.handle_event(WireEvent("stream_chunk", {"text": text}, run.session_id, run.id))
+
+
+async def accept(store: InMemoryStore, channel: str) -> Run:
+    origin = {"chat": "10", "place": {"chat": "10"}}
+    return (await store.runs.accept(Run("r1", "s", channel=channel, origin=origin))).run
+
+
+async def test_a_preview_that_appears_after_its_answer_is_deleted() -> None:
+    clock, channel = VirtualClock(), Slow()
+    store = InMemoryStore(clock=clock)
+    run = await accept(store, "synthetic")
+    presence = TypingAndPreview({"synthetic": channel}, store, clock)
+    presence.handle_event(WireEvent("task_started", {}, "s", run.id))
+    stream(presence, run, "so far")
+    await channel.wait_until(lambda: channel.previews != [])
+    await presence.wait_until_idle(run.id)  # the answer is sent now, and replaces nothing
+    channel.gate.set()
+    await channel.wait_until(lambda: channel.deleted != [])
+    assert (channel.deleted, presence.find_preview(run.id)) == ([("10", "m1")], None)
+    assert await store.channel_state.list("preview") == []
+    await presence.stop()
+
+
+async def test_a_preview_whose_fate_is_unknown_is_followed_by_no_other() -> None:
+    clock = VirtualClock()
+    store = InMemoryStore(clock=clock)
+    async with BotApi().serving() as api:
+        api.script("sendMessage", CUT)
+        channel = TelegramChannel(settings(api.base), ENVIRONMENT, clock)
+        await channel.start(Box())
+        run = await accept(store, "telegram")
+        presence = TypingAndPreview({"telegram": channel}, store, clock)
+        presence.handle_event(WireEvent("task_started", {}, "s", run.id))
+        for number in range(20):
+            stream(presence, run, f"{number} ")
+            await api.called("sendMessage")
+            await clock.sleep(3)
+            await api.called("sendChatAction", number // 2 + 1)  # the turn is still displayed
+        await presence.wait_until_idle(run.id)
+        assert len(api.of("sendMessage")) == 1
+        assert presence.find_preview(run.id) is None
+        await presence.stop()
+        await channel.stop()
+        assert api.problems == []
