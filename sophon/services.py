@@ -26,6 +26,7 @@ from sophon.configured_parts import (
 from sophon.configured_secrets import collect_secrets
 from sophon.context import Context
 from sophon.context.message_list import MessageList
+from sophon.context.provenance import list_message_sources, note_untrusted_source
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
@@ -312,7 +313,7 @@ class Services:
         session_id = session_id or self.clock.new_id()
         if data_owner is None:
             data_owner = data_owner_of_turn(principal or "", session_id, group=group)
-        return Context(
+        ctx = Context(
             services=self,
             stopwatch=Stopwatch(self.clock),
             tool_limiter=ToolLimiter(self.settings.tools.max_parallel),
@@ -333,6 +334,9 @@ class Services:
             messages=messages,
             tools=self.toolbox.registry.tools,
         )
+        for source in list_message_sources(user) if images or attachments else ():
+            note_untrusted_source(ctx, source)
+        return ctx
 
     @property
     def has_instructions(self) -> bool:

@@ -25,15 +25,21 @@ T = TypeVar("T")
 
 def note_creation(ctx: Context, arguments: Mapping[str, Any]) -> str:
     """Return what the person who is asked must know besides the arguments, which show the whole program."""
-    sources = ctx.tally.untrusted_sources
-    read = f" This conversation has read text of others: {', '.join(sources[:5])}." if sources else ""
     return (
         f"The program above becomes the tool {PREFIX}{arguments.get('name')} of {ctx.principal or 'this program'}."
-        f" It runs in a sandbox without network, which sees the files folder.{read}"
+        f" It runs in a sandbox without network, which sees the files folder."
     )
 
 
-@tool(name="tools.create", deferred=True, risk=Risk.CRITICAL, serial=True, group=GROUP, approval_note=note_creation)
+@tool(
+    name="tools.create",
+    deferred=True,
+    lasting=True,
+    risk=Risk.CRITICAL,
+    serial=True,
+    group=GROUP,
+    approval_note=note_creation,
+)
 async def tools_create(
     ctx: Context, name: str, description: str, program: str, parameters: dict[str, Any], risk: str = "high"
 ) -> str:
@@ -54,7 +60,15 @@ async def tools_create(
     return await _install(ctx, draft, "created")
 
 
-@tool(name="tools.update", deferred=True, risk=Risk.CRITICAL, serial=True, group=GROUP, approval_note=note_creation)
+@tool(
+    name="tools.update",
+    deferred=True,
+    lasting=True,
+    risk=Risk.CRITICAL,
+    serial=True,
+    group=GROUP,
+    approval_note=note_creation,
+)
 async def tools_update(
     ctx: Context, name: str, description: str, program: str, parameters: dict[str, Any], risk: str = "high"
 ) -> str:
@@ -71,7 +85,7 @@ async def tools_update(
     return await _install(ctx, draft, "updated")
 
 
-@tool(name="tools.enable", deferred=True, risk=Risk.HIGH, serial=True, group=GROUP)
+@tool(name="tools.enable", deferred=True, lasting=True, risk=Risk.HIGH, serial=True, group=GROUP)
 async def tools_enable(ctx: Context, name: str) -> str:
     """Switch a custom tool on.
 
@@ -81,7 +95,7 @@ async def tools_enable(ctx: Context, name: str) -> str:
     return await _apply(ctx, "enabled", lambda store: store.change(name, ctx.principal, enabled=True))
 
 
-@tool(name="tools.disable", deferred=True, risk=Risk.HIGH, serial=True, group=GROUP)
+@tool(name="tools.disable", deferred=True, lasting=True, risk=Risk.HIGH, serial=True, group=GROUP)
 async def tools_disable(ctx: Context, name: str) -> str:
     """Switch a custom tool off; it can be switched on again.
 
@@ -91,7 +105,7 @@ async def tools_disable(ctx: Context, name: str) -> str:
     return await _apply(ctx, "disabled", lambda store: store.change(name, ctx.principal, enabled=False))
 
 
-@tool(name="tools.delete", deferred=True, risk=Risk.HIGH, serial=True, group=GROUP)
+@tool(name="tools.delete", deferred=True, lasting=True, risk=Risk.HIGH, serial=True, group=GROUP)
 async def tools_delete(ctx: Context, name: str) -> str:
     """Delete a custom tool with its program.
 
@@ -143,11 +157,6 @@ def refresh_custom_tools(toolbox: Toolbox, store: CustomToolStore, disabled: Seq
 
 async def _install(ctx: Context, draft: CustomToolDraft, change: str) -> str:
     sources = await collect_untrusted_sources(ctx)
-    _, approves_up_to = ctx.services.settings.approval.risks
-    if sources and approves_up_to is not None and approves_up_to >= Risk.CRITICAL:
-        raise ToolError(
-            "this conversation has read text of others, and Approval.AutoApproveUpTo lets nobody look at the program"
-        )
     at = ctx.services.clock.now().isoformat()
 
     def write(store: CustomToolStore) -> CustomTool:

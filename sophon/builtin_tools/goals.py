@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Literal
 
 from sophon.context import Context
-from sophon.context.provenance import collect_untrusted_sources, is_approved_by_person, list_person_texts
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.budget import GoalSpending, list_budget
@@ -14,7 +13,6 @@ from sophon.goals.goal import Goal
 from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
-from sophon.security.named_values import PersonTexts, find_unnamed_arguments
 from sophon.tools.tool import Tool, tool
 
 GROUP: Final = "goals"
@@ -28,17 +26,16 @@ def note_budget(ctx: Context, arguments: Mapping[str, Any]) -> str:
     asks = {"Assist": "every call asks you", "Full": "only Critical calls ask you, High ones run"}
     uses = list_budget(budget_from_settings(settings), GoalSpending())
     shown = ", ".join(f"{each.limit} {each.dimension}" for each in uses)
-    sources = ctx.tally.untrusted_sources
-    read = f" This conversation has read text of others: {', '.join(sources[:5])}." if sources else ""
     return (
         f"The host works on this by itself, in up to 8 planned steps at a time. {mode}: "
-        f"{asks.get(mode, 'calls from High risk on ask you')}. It may use at most: {shown}.{read}"
+        f"{asks.get(mode, 'calls from High risk on ask you')}. It may use at most: {shown}."
     )
 
 
 @tool(
     name="goals.create",
     deferred=True,
+    lasting=True,
     risk=Risk.HIGH,
     serial=True,
     group=GROUP,
@@ -56,7 +53,6 @@ async def goals_create(
         autonomy: assist asks about every call, semi from high risk on, full about critical calls only.
     """
     _check_may_act(ctx)
-    await _check_origin(ctx, goals_create)
     call_id = next((call.id for call in ctx.pending if call.name == "goals.create"), "")
     run = await ctx.services.store.runs.find(ctx.run_id.partition("/")[0])
     goal = await _run(
@@ -94,7 +90,7 @@ async def goals_show(ctx: Context, goal: str) -> dict[str, object]:
     return {**_summarize(found), "steps": steps, "used": [str(each) for each in list_budget(found.limits, found.spent)]}
 
 
-@tool(name="goals.pause", deferred=True, risk=Risk.LOW, serial=True, group=GROUP, tags=("goal", "pause"))
+@tool(name="goals.pause", deferred=True, lasting=True, risk=Risk.LOW, serial=True, group=GROUP, tags=("goal", "pause"))
 async def goals_pause(ctx: Context, goal: str) -> dict[str, object]:
     """Pause a goal of this user; it stays paused until it is resumed.
 
@@ -105,7 +101,9 @@ async def goals_pause(ctx: Context, goal: str) -> dict[str, object]:
     return _summarize(await _run(_commands(ctx).pause(goal, ctx.principal, by=ctx.principal)))
 
 
-@tool(name="goals.resume", deferred=True, risk=Risk.HIGH, serial=True, group=GROUP, tags=("goal", "resume"))
+@tool(
+    name="goals.resume", deferred=True, lasting=True, risk=Risk.HIGH, serial=True, group=GROUP, tags=("goal", "resume")
+)
 async def goals_resume(ctx: Context, goal: str) -> dict[str, object]:
     """Resume a paused goal of this user; what it had used up it may use once more.
 
@@ -113,11 +111,18 @@ async def goals_resume(ctx: Context, goal: str) -> dict[str, object]:
         goal: Id of the goal.
     """
     _check_may_act(ctx)
-    await _check_origin(ctx, goals_resume)
     return _summarize(await _run(_commands(ctx).resume(goal, ctx.principal, by=ctx.principal)))
 
 
-@tool(name="goals.cancel", deferred=True, risk=Risk.MEDIUM, serial=True, group=GROUP, tags=("goal", "cancel"))
+@tool(
+    name="goals.cancel",
+    deferred=True,
+    lasting=True,
+    risk=Risk.MEDIUM,
+    serial=True,
+    group=GROUP,
+    tags=("goal", "cancel"),
+)
 async def goals_cancel(ctx: Context, goal: str) -> dict[str, object]:
     """Cancel a goal of this user for good.
 
@@ -158,26 +163,6 @@ def _check_may_act(ctx: Context) -> None:
         raise ToolError("a step of a goal cannot make or change goals")
     if not ctx.services.learns:
         raise ToolError("off the record nothing is kept, and so no goal")
-
-
-async def _check_origin(ctx: Context, tool: Tool) -> None:
-    """Raise ToolError for a call that may follow from a text of others, unless a person has decided about this call.
-
-    The rule is that of decision 50, and holds whatever guards are on: what people wrote themselves may be a goal.
-    """
-    call = next((each for each in ctx.pending if each.name == tool.name), None)
-    sources = await collect_untrusted_sources(ctx)
-    if not sources:
-        return
-    if is_approved_by_person(ctx, tool.name):
-        return
-    texts = PersonTexts(list_person_texts(ctx))
-    if call is not None and find_unnamed_arguments(call.arguments, tool.parameters, texts, is_command=False) == []:
-        return
-    raise ToolError(
-        f"this conversation has read text of others ({', '.join(sources[:3])}), and no person has approved this call: "
-        "a goal must come from people"
-    )
 
 
 def _summarize(goal: Goal) -> dict[str, object]:

@@ -39,6 +39,7 @@ Category = Literal["fact", "preference", "observation"]
 @tool(
     deferred=True,
     name="memory.write",
+    lasting=True,
     risk=Risk.MEDIUM,
     group="memory",
     normalize_result=mask_ids_and_times,
@@ -177,6 +178,7 @@ async def memory_graph(
 @tool(
     deferred=True,
     name="memory.forget",
+    lasting=True,
     risk=Risk.HIGH,
     group="memory",
     editable=False,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from sophon.context import Context
 from sophon.context.provenance import (
     collect_untrusted_sources,
+    has_read_untrusted,
     is_approved_by_person,
     is_call_of_client,
     list_person_texts,
@@ -44,7 +45,7 @@ def _find_problem(ctx: Context, arguments: Mapping[str, Any]) -> str | None:
     """Return why a schedule cannot be made in this turn, before a person is asked."""
     if ctx.root.get(SCHEDULE) is not None:
         return NESTED
-    has_read_others = _has_read_others(ctx) and not _comes_from_client(ctx)
+    has_read_others = has_read_untrusted(ctx) and not _comes_from_client(ctx)
     if has_read_others and not follows_from_people(arguments, list_person_texts(ctx)):
         return NOT_ASKED_FOR
     try:
@@ -65,6 +66,7 @@ def _write_preview(ctx: Context, arguments: Mapping[str, Any]) -> str:
 @tool(
     deferred=True,
     name="schedules.add",
+    lasting=True,
     risk=Risk.HIGH,
     group=GROUP,
     editable=False,
@@ -136,6 +138,7 @@ async def schedules_list(ctx: Context) -> list[dict[str, Any]] | str:
 @tool(
     deferred=True,
     name="schedules.remove",
+    lasting=True,
     risk=Risk.MEDIUM,
     group=GROUP,
     tags=("schedule", "reminder", "remove", "delete", "cancel", "stop"),
@@ -152,7 +155,14 @@ async def schedules_remove(ctx: Context, name: str) -> str:
     return f"Schedule {schedule.id} ({schedule.title!r}) is removed."
 
 
-@tool(deferred=True, name="schedules.pause", risk=Risk.LOW, group=GROUP, tags=("schedule", "reminder", "pause", "stop"))
+@tool(
+    deferred=True,
+    name="schedules.pause",
+    lasting=True,
+    risk=Risk.LOW,
+    group=GROUP,
+    tags=("schedule", "reminder", "pause", "stop"),
+)
 async def schedules_pause(ctx: Context, name: str) -> str:
     """Pause a schedule until it is resumed.
 
@@ -168,6 +178,7 @@ async def schedules_pause(ctx: Context, name: str) -> str:
 @tool(
     deferred=True,
     name="schedules.resume",
+    lasting=True,
     risk=Risk.HIGH,
     group=GROUP,
     editable=False,
@@ -202,12 +213,6 @@ def _library(ctx: Context) -> ScheduleLibrary:
 def _comes_from_client(ctx: Context) -> bool:
     fenced = [source for message in ctx.root.messages for source in find_fence_sources(message.content)]
     return is_call_of_client(ctx, [*ctx.tally.untrusted_sources, *fenced])
-
-
-def _has_read_others(ctx: Context) -> bool:
-    if ctx.tally.taint.is_untrusted or ctx.tally.untrusted_sources:
-        return True
-    return any(find_fence_sources(message.content) for message in ctx.root.messages)
 
 
 async def _list_visible(ctx: Context) -> list[Schedule]:

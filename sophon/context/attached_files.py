@@ -16,16 +16,13 @@ from sophon.extensions import Key
 from sophon.images import Image
 from sophon.media_types import decode_text
 from sophon.messages import Message
-from sophon.tools.untrusted_text import fence_text
+from sophon.tools.untrusted_text import ATTACHED_FILE, fence_text
 
 MAX_REQUEST_BYTES: Final = 20_000_000
 """Bytes of all images and PDFs of a request, the newest first: Anthropic takes 32 MB with everything, in base64."""
 
 MAX_REQUEST_IMAGES: Final = 50
 """Images of a request, the newest first: Anthropic takes 100."""
-
-SOURCE = "attached file"
-"""Label of the fence around the text of a file, and the beginning of the note that a turn has read one."""
 
 GONE = "it is no longer kept"
 NO_ROOM = "it is left out, because newer files fill the room"
@@ -77,7 +74,7 @@ def fence_file(attachment: Attachment, content: bytes, max_characters: int) -> s
     note = ""
     if len(text) > max_characters:
         note = f"\n[the first {max_characters:,} of {len(text):,} characters are shown]"
-    return f"{facts}\n{fence_text(text[:max_characters], f'{SOURCE} {attachment.name}', nonce)}{note}"
+    return f"{facts}\n{fence_text(text[:max_characters], f'{ATTACHED_FILE} {attachment.name}', nonce)}{note}"
 
 
 async def _show(message: Message, fits: Sequence[Attachment], read: ReadFile, max_characters: int) -> Message:

@@ -11,7 +11,9 @@ from sophon.context.context import Context
 from sophon.context.state import TurnState
 from sophon.errors import NotFound
 from sophon.messages import Message, ToolCall
-from sophon.tools.untrusted_text import find_fence_sources, remove_fenced
+from sophon.security.taint import UNTAINTED
+from sophon.stores.data_labels.contract import session_key
+from sophon.tools.untrusted_text import ATTACHED_FILE, find_fence_sources, remove_fenced
 
 SOURCES_FIELD = "untrusted_sources"
 """Key, in the data of a session record, of the sources that its turn read."""
@@ -20,6 +22,8 @@ MAX_SOURCES = 20
 """Sources that are noted for one turn or memory entry; further ones change nothing about its trust."""
 
 MAX_SOURCE_CHARACTERS = 200
+
+UNKNOWN_SOURCE = "unknown"
 
 CLIENT_SOURCE = "arguments of a client's tool call"
 """Source of a turn that is one tool call of a client: who made up the arguments, and from what, no host knows."""
@@ -60,17 +64,46 @@ def list_person_texts(ctx: Context) -> Iterator[str]:
 async def collect_untrusted_sources(ctx: Context) -> tuple[str, ...]:
     """Return the sources of all untrusted texts that may have influenced this turn, each once, at most `MAX_SOURCES`.
 
-    They are those of the turn, of fences in the conversation, and of earlier turns of the session.
+    They are those of the turn, of earlier turns of the session, and of fences and attachments in its messages, also in
+    those that a compaction has replaced. Of a session that is only known to be untrusted, such as an imported one, the
+    one source is `UNKNOWN_SOURCE`.
     """
+    store = ctx.services.store
     try:
-        records = await ctx.services.store.sessions.list_records(ctx.session_id)
+        records = await store.sessions.list_records(ctx.session_id)
     except NotFound:
         records = []
     earlier = (str(source) for record in records for source in record.data.get(SOURCES_FIELD, ()))
     found = dict.fromkeys([*ctx.tally.untrusted_sources, *earlier])
     if not found:
-        found = dict.fromkeys(_fence_sources(ctx.messages))
+        stored = [record.message for record in records if record.message is not None]
+        found = dict.fromkeys(source for each in (*_list_seen(ctx), *stored) for source in list_message_sources(each))
+    if not found:
+        key = session_key(ctx.session_id)
+        taint = (await store.data_labels.find([key])).get(key, UNTAINTED).merge(ctx.tally.taint)
+        found = dict.fromkeys([UNKNOWN_SOURCE] if taint.is_untrusted else [])
     return tuple(found)[:MAX_SOURCES]
+
+
+def has_read_untrusted(ctx: Context) -> bool:
+    """Return whether the turn, or the conversation that its model sees, has read untrusted text.
+
+    The store knows more of earlier turns: see `collect_untrusted_sources`.
+    """
+    if ctx.tally.taint.is_untrusted or ctx.tally.untrusted_sources:
+        return True
+    return any(list_message_sources(message) for message in _list_seen(ctx))
+
+
+def _list_seen(ctx: Context) -> Iterable[Message]:
+    """Return the messages of the turn, and of the plan step or sub-agent that `ctx` is of it."""
+    return ctx.messages if ctx.root is ctx else (*ctx.root.messages, *ctx.messages)
+
+
+def list_message_sources(message: Message) -> list[str]:
+    """Return the sources of the untrusted texts in a message: its fences, files and images."""
+    files = [f"{ATTACHED_FILE} {each.name or 'image'}" for each in (*message.attachments, *message.images)]
+    return [*find_fence_sources(message.content), *files]
 
 
 def is_call_of_client(ctx: Context, sources: Iterable[str]) -> bool:
@@ -83,10 +116,6 @@ def is_approved_by_person(ctx: Context, tool_name: str) -> bool:
     call = next((each for each in ctx.pending if each.name == tool_name), None)
     grant = ctx.grants.get(call.id) if call is not None else None
     return grant is not None and bool(grant.decided_by) and not grant.standing
-
-
-def _fence_sources(messages: Iterable[Message]) -> list[str]:
-    return [source for message in messages for source in find_fence_sources(message.content)]
 
 
 def _strip_url(url: str) -> str:

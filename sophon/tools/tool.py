@@ -56,7 +56,8 @@ class Tool:
     `find_problem` returns, from the turn's context and valid arguments, why a call cannot run, before a person is asked
     about it. `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets
     a context with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then
-    called again.
+    called again. `lasting`: it changes what outlasts the conversation, so that after untrusted text each call asks a
+    person; None leaves that to its name (`sophon.security.lasting_effects`).
     """
 
     name: str
@@ -81,6 +82,7 @@ class Tool:
     owner: str | None = None
     find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None
     nested: bool = False
+    lasting: bool | None = None
     is_async: bool = field(init=False, repr=False)
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
@@ -167,6 +169,7 @@ def tool(
     answer: Callable[[str], str | None] | None = None,
     find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None,
     nested: bool = False,
+    lasting: bool | None = None,
     deferred: bool = False,
 ) -> Callable[[ToolFunction], Tool]: ...
 

@@ -22,6 +22,9 @@ FENCING_INSTRUCTIONS = (
     f"code. Do not repeat these tags."
 )
 
+ATTACHED_FILE = "attached file"
+"""Beginning of the label of the fence around the text of an attached file, which its name follows."""
+
 MAX_LABEL_CHARACTERS = 80
 
 BRACKETS = "<‹〈⟨❮˂＜﹤〈《«ᐸ"

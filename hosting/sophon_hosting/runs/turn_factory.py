@@ -2,7 +2,6 @@
 
 from sophon.chat_overrides import CHAT_OVERRIDES, NO_OVERRIDES
 from sophon.context import Context
-from sophon.context.attached_files import SOURCE
 from sophon.context.provenance import note_untrusted_source
 from sophon.context.reply_stream import restart_stream
 from sophon.goals.autonomy import GOAL_AUTONOMY, parse_autonomy
@@ -48,9 +47,6 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     _apply_overrides(ctx, run)
     for source in run.origin.get(FOREIGN_SOURCES, ()):
         note_untrusted_source(ctx, source)
-    for attachment in ctx.messages[-1].attachments:
-        if not attachment.is_image:
-            note_untrusted_source(ctx, f"{SOURCE} {attachment.name}")
     if (schedule_id := run.origin.get(SCHEDULED_ORIGIN)) is not None:
         ctx.put(SCHEDULE, str(schedule_id))
     if is_direct_call(run):

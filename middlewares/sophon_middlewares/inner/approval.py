@@ -15,6 +15,7 @@ from sophon.deadline import Deadline, timeout_at
 from sophon.events import AgentStatus, ApprovalResolved
 from sophon.goals.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
+from sophon.security.lasting_effects import has_lasting_effect
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
 from sophon_middlewares.inner.announced_requests import note_announced
@@ -22,6 +23,7 @@ from sophon_middlewares.inner.call_checks import find_argument_error, find_call_
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.escalations import find_escalation
+from sophon_middlewares.inner.lasting_calls import escalate_lasting_call
 from sophon_middlewares.inner.person_decisions import note_person_decision
 from sophon_middlewares.inner.questions import build_question, settle_question
 from sophon_middlewares.inner.standing_grants import (
@@ -40,10 +42,11 @@ class Approval:
 
     Asks from risk `Approval.AskFrom` (High) on, through the services' gate, unless the call's risk is within
     `Approval.AutoApproveUpTo` or was approved with its plan step, which never covers a Critical call, and a High one
-    only of a tool that the step names. A call that needs an operator (`OperatorPolicy`), and one that a guard has
-    escalated, is always asked about, on its own; any other may have been approved in advance (`standing_grants`). The
-    grant of a call is a digest of run, call id, tool and arguments, which
-    ToolExecution verifies right before it runs. The question of `chat.ask` is settled with the person's answer.
+    only of a tool that the step names. A call that needs an operator (`OperatorPolicy`), one that a guard has
+    escalated, and after untrusted text one with a lasting effect (`sophon.security.lasting_effects`), is always asked
+    about, on its own; any other may have been approved in advance (`standing_grants`). The grant of a call is a digest
+    of run, call id, tool and arguments, which ToolExecution verifies right before it runs. The question of `chat.ask`
+    is settled with the person's answer.
     After `Approval.Timeout` (5 minutes) `OnTimeout` applies: Deny, Halt (deny and end the turn as `rejected`) or Park
     (suspend).
     """
@@ -64,9 +67,12 @@ class Approval:
                 tool = registry.get(call.name)
                 if tool is None:
                     continue
+                is_lasting = has_lasting_effect(tool.name, tool.lasting)
+                if is_lasting and call.id not in ctx.grants:
+                    await escalate_lasting_call(ctx, call)
                 escalation, risk = find_escalation(ctx, call), find_call_risk(ctx, call, tool)
                 asks = escalation is not None or is_asked_by_risk(ctx, tool, risk)
-                if asks or risk >= Risk.HIGH or tool is chat_ask:
+                if asks or is_lasting or risk >= Risk.HIGH or tool is chat_ask:
                     await _decide(ctx, call, tool, risk, escalation, asks=asks)
         await next(ctx)
 

@@ -6,11 +6,17 @@ from typing import Any
 from sophon.approvals import compute_call_digest
 from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
+from sophon.context.provenance import has_read_untrusted
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
+from sophon.security.lasting_effects import has_lasting_effect
 from sophon.tools.tool import Risk, Tool
 from sophon.turn_permissions import find_tool_permissions, is_owned_by_other
 from sophon_middlewares.inner.escalations import find_escalation
+
+LASTING_REFUSAL = (
+    "changes what outlasts this conversation, which has read text of others, and nobody has approved this call"
+)
 
 LOAD_TOOLS = "load_tools"
 """The tool that offers other tools; always callable, even if the filter withheld it."""
@@ -44,12 +50,14 @@ def _find_problem(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
 
 def find_grant_error(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
     """Return why a call must not run: it was approved with other arguments, or is of High risk or above, or escalated
-    by a guard, and was not approved; None if it may run.
+    by a guard, or has a lasting effect after untrusted text, and was not approved; None if it may run.
     """
     grant = ctx.grants.get(call.id)
     escalation = find_escalation(ctx, call)
     if grant is None and escalation is not None:
         return f"{escalation.guard} asks a person about {call.name} ({escalation.reason}), and nobody has approved it"
+    if grant is None and has_lasting_effect(tool.name, tool.lasting) and has_read_untrusted(ctx):
+        return f"{call.name} {LASTING_REFUSAL}"
     if grant is None and tool.risk < Risk.HIGH:
         return None
     if grant is None:

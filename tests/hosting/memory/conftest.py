@@ -10,7 +10,7 @@ import httpx
 import pytest
 from aiohttp import web
 
-from sophon import ModelRequest, ModelResponse, Services, ToolCall
+from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.clock import Clock
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
@@ -109,9 +109,15 @@ class MemoryHost:
         async with asyncio.timeout(30):
             while self.jobs.statistics().done + self.jobs.statistics().failed < self.turns:
                 await asyncio.sleep(0.002)
+                await self._approve_all()
         run = await self.store.runs.get(receipt.task_id)
         assert run.status == "completed", run
         return [each for each in self.requests[first:] if each.purpose == "reply"]
+
+    async def _approve_all(self) -> None:
+        """Approve what a person is asked about: they see no harm in what the page wants."""
+        for each in await self.store.approvals.list():
+            await self.host.approvals.decide(each.request.id, Decision.approve(), "local")
 
     async def find_unmarked(self) -> list[str]:
         """Return where the text of the page stands unmarked: trusted entries, requests for a reply outside of a fence,

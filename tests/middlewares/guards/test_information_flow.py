@@ -435,7 +435,7 @@ async def test_what_only_others_can_have_asked_for_needs_a_person(host: Host, ca
     host.settings["Approval"] = {"AutoApproveUpTo": "High"}
     host.gate.decision = Decision.reject("no")
     await host.run([fetch()], [call], text=ASKED)
-    assert host.rules() == [("escalate", "not_asked_for")]
+    assert host.rules()[0] == ("escalate", "not_asked_for")
     assert "it follows from text of others" in host.gate.asked[-1].preview
     assert sent == ["https://news.example/today"]
 

@@ -138,15 +138,27 @@ async def test_disable_and_delete_hold_at_once(tmp_path: Path) -> None:
     assert [*(tmp_path / "data/custom-tools").iterdir()] == []
 
 
-async def test_after_untrusted_text_nobody_looks_means_nothing_is_made(tmp_path: Path) -> None:
+async def test_after_untrusted_text_a_person_looks_at_each_change_whatever_is_approved_by_itself(
+    tmp_path: Path,
+) -> None:
     host = Host(tmp_path, Approval={"AutoApproveUpTo": "Critical"})
-    host.calls = [ToolCall("c1", "tools.create", {"name": "double", "description": "D.", "program": DOUBLE,
-                                                  "parameters": OBJECT})]  # fmt: skip
-    ctx = host.services.turn("tools.create", principal="ada")
-    ctx.tally.untrusted_sources.append("http.request https://evil.example/")
-    await host.chain.run(ctx)
-    assert "read text of others" in next(each.content for each in ctx.messages if each.role == "tool")
-    assert not (tmp_path / "data/custom-tools").exists()
+    assert "was created" in await host.create()
+    assert host.gate.asked == []
+    host.gate.approves = False
+    for call in (
+        ToolCall(
+            "c1", "tools.update", {"name": "double", "description": "D.", "program": DOUBLE, "parameters": OBJECT}
+        ),
+        ToolCall("c1", "tools.disable", {"name": "double"}),
+        ToolCall("c1", "tools.delete", {"name": "double"}),
+    ):
+        host.calls = [call]
+        ctx = host.services.turn(call.name, principal="ada")
+        ctx.tally.untrusted_sources.append("http.request https://evil.example/")
+        await host.chain.run(ctx)
+        assert "http.request https://evil.example/" in host.gate.asked[-1].preview
+    assert [each.tool for each in host.gate.asked] == ["tools.update", "tools.disable", "tools.delete"]
+    assert [each.change for each in host.events.of(CustomToolChanged)] == ["created"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.approvals import ApprovalRequest
 from sophon.events import MemoryFlush, MemoryRecalled
 from sophon.security.taint import Taint
 from sophon.stores.memories.contract import MemoryEntry
@@ -13,6 +14,13 @@ from sophon.tools.untrusted_text import ExternalText, unfence_text
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.window.fact_flush import select_text
+
+
+class Approving:
+    """Gate of a person who approves everything."""
+
+    async def request(self, request: ApprovalRequest) -> Decision:
+        return Decision.approve()
 
 
 class Turns:
@@ -181,6 +189,7 @@ async def test_a_poisoned_page_becomes_no_trusted_memory_whatever_the_model_does
         settings={"Planning": {"Mode": "Never"}},
         tools=[open_page, *Services().registry],
         clock=VirtualClock(),
+        approvals=Approving(),
     )
     chain = add_memory(twelve(services), tmp_path)
 
