@@ -110,6 +110,7 @@ def build_policy(settings: Settings, host_folder: Path, folder: Path, *, owns_ro
             processes=chosen.processes,
             seconds=chosen.seconds,
             output_bytes=chosen.output_kb * 1024,
+            folder_bytes=chosen.files_mb * 1024 * 1024,
         ),
         readable=tuple((host_folder / path.expanduser()).absolute() for path in chosen.readable),
         writable=tuple((host_folder / path.expanduser()).absolute() for path in chosen.writable),

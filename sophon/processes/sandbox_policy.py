@@ -40,13 +40,15 @@ class SandboxLimits:
     """Resources of all processes in a sandbox together.
 
     `memory_bytes` holds for their memory, and once more for the files in /tmp. `processes` counts threads too.
-    `seconds` is elapsed time. `output_bytes` is what may be written to stdout and stderr.
+    `seconds` is elapsed time. `output_bytes` is what may be written to stdout and stderr. `folder_bytes` is the size of
+    the working folder, with all that earlier programs left in it.
     """
 
     memory_bytes: int = 512 * 1024 * 1024
     processes: int = 64
     seconds: float = 60.0
     output_bytes: int = 10 * 1024 * 1024
+    folder_bytes: int = 1024 * 1024 * 1024
 
     @property
     def total_memory_bytes(self) -> int:

@@ -14,6 +14,7 @@ import anyio.to_thread
 from sophon.errors import ToolError
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
+from sophon.processes.folder_size import measure_folder
 from sophon.processes.memory_cap import MemoryGroup
 from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
 from sophon.processes.process_tree import TreeUsage, measure_tree
@@ -29,6 +30,15 @@ from sophon.processes.sandbox_status import SandboxStatus
 
 POLL_SECONDS = 0.05
 """Time between two measurements of what a program uses."""
+
+FOLDER_POLL_SECONDS = 0.2
+"""Time between two measurements of the working folder, if these take less than a tenth of it."""
+
+SPARE_FILE_BYTES = 1024 * 1024
+"""By how much a single file may exceed the limit of the folder, so that the measurement sees the excess."""
+
+FILE_TOO_LARGE = 128 + signal.SIGXFSZ
+"""Exit code of a program that has written more to a file than it may."""
 
 START_SECONDS = 1.0
 """Time in which a first process that takes no limits must prove to have ended."""
@@ -56,9 +66,9 @@ async def run_in_sandbox(
         stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
         status = await SandboxStatus.open()
         try:
-            run = _SandboxRun(policy.limits, stdout, stderr, status)
+            run = _SandboxRun(policy, stdout, stderr, status)
             with open_input(stdin) as file:
-                stopped = await run.start(sandbox, program, policy, environment, file)
+                stopped = await run.start(sandbox, program, environment, file)
             await wait_until_closed(stdout, stderr)
         finally:
             for each in (stdout, stderr, status):
@@ -68,6 +78,8 @@ async def run_in_sandbox(
     code = status.exit_code
     if code is None and not stopped:
         raise ToolError(f"the sandbox could not be started: {stderr.text().strip() or 'it ended without a reason'}")
+    if code == FILE_TOO_LARGE and not stopped:
+        stopped = describe_folder_excess(policy.limits)
     return CommandResult(-signal.SIGKILL if code is None else code, stdout.text(), stderr.text(), stopped)
 
 
@@ -75,20 +87,21 @@ class _SandboxRun:
     """One run of bubblewrap: its pipes, and the limits that are watched while it runs."""
 
     def __init__(
-        self, limits: SandboxLimits, stdout: BoundedPipeReader, stderr: BoundedPipeReader, status: SandboxStatus
+        self, policy: SandboxPolicy, stdout: BoundedPipeReader, stderr: BoundedPipeReader, status: SandboxStatus
     ) -> None:
-        self._limits, self._stdout, self._stderr, self._status = limits, stdout, stderr, status
+        self._policy, self._limits = policy, policy.limits
+        self._stdout, self._stderr, self._status = stdout, stderr, status
         self._memory: MemoryGroup | None = None
 
     async def start(
         self,
         sandbox: Sandbox,
         program: Sequence[str],
-        policy: SandboxPolicy,
         environment: Mapping[str, str],
         stdin: IO[bytes],
     ) -> str:
         """Start the program once its limits are set, wait for its end, and return which limit it has reached, or ""."""
+        policy, held = self._policy, await self._measure_folder(self._limits.folder_bytes)
         blocked, release = os.pipe()
         process, child, group = None, None, None
         try:
@@ -117,9 +130,12 @@ class _SandboxRun:
                 if sandbox.memory_folder is not None:
                     own = group.path if group is not None and sandbox.memory_folder == sandbox.group_folder else None
                     self._memory = MemoryGroup(sandbox.memory_folder, self._limits.total_memory_bytes, own)
-                if await _set_limits(first, child, self._limits, [each for each in (group, self._memory) if each]):
+                # In a folder that is full already a program may still delete files.
+                room = self._limits.folder_bytes + SPARE_FILE_BYTES if held <= self._limits.folder_bytes else 0
+                groups = [each for each in (group, self._memory) if each]
+                if await _set_limits(first, child, self._limits, room, groups):
                     os.write(release, b"x")
-            return await self._watch(process)
+            return await self._watch(process, held)
         finally:
             os.close(blocked)
             os.close(release)
@@ -129,8 +145,10 @@ class _SandboxRun:
                     if made is not None:
                         await anyio.to_thread.run_sync(made.remove)
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> str:
+    async def _watch(self, process: asyncio.subprocess.Process, held: int) -> str:
+        """Watch the limits until the end; `held` is the size of the folder before."""
         started, ended = time.monotonic(), asyncio.ensure_future(process.wait())
+        most, next_look = max(self._limits.folder_bytes, held), started
         try:
             while not ended.done():
                 await asyncio.wait([ended], timeout=POLL_SECONDS)
@@ -140,9 +158,20 @@ class _SandboxRun:
                     return stopped
                 if self._find_kernel_excess() or self._find_output_excess():
                     break
-            return self._find_kernel_excess() or self._find_output_excess()
+                if (looked := time.monotonic()) >= next_look:
+                    if await self._measure_folder(most) > most:
+                        break
+                    now = time.monotonic()
+                    next_look = now + max(FOLDER_POLL_SECONDS, 10 * (now - looked))
+            found = self._find_kernel_excess() or self._find_output_excess()
+            if not found and await self._measure_folder(most) > most:
+                return describe_folder_excess(self._limits)
+            return found
         finally:
             ended.cancel()
+
+    async def _measure_folder(self, most: int) -> int:
+        return await anyio.to_thread.run_sync(measure_folder, self._policy.folder, most, self._policy.hidden)
 
     def _find_kernel_excess(self) -> str:
         """Return the sentence on a process that the kernel has killed for its memory: the others end with it."""
@@ -175,12 +204,17 @@ def describe_memory_excess(limits: SandboxLimits) -> str:
     return f"it used more than {limits.memory_bytes // (1024 * 1024)} MB of memory"
 
 
+def describe_folder_excess(limits: SandboxLimits) -> str:
+    """Return the sentence on the working folder."""
+    return f"its files folder would hold more than {limits.folder_bytes // (1024 * 1024)} MB; delete files first"
+
+
 async def _set_limits(
-    process: int, child: int, limits: SandboxLimits, groups: Sequence[ProcessGroup | MemoryGroup]
+    process: int, child: int, limits: SandboxLimits, file_bytes: int, groups: Sequence[ProcessGroup | MemoryGroup]
 ) -> bool:
     """Set all limits on the first process. Return False if it has ended: bubblewrap says why. Raises if one fails."""
     try:
-        set_process_limits(process, limits)
+        set_process_limits(process, limits, file_bytes)
         for group in groups:
             group.add(process)
     except (OSError, ToolError):
@@ -190,7 +224,7 @@ async def _set_limits(
     return True
 
 
-def set_process_limits(process: int, limits: SandboxLimits) -> None:
+def set_process_limits(process: int, limits: SandboxLimits, file_bytes: int) -> None:
     """Set the limits that hold for single processes, and for processes faster than the next measurement.
 
     A process may reserve twice the memory that all may use: programs reserve stacks and heaps that they never touch.
@@ -199,6 +233,7 @@ def set_process_limits(process: int, limits: SandboxLimits) -> None:
 
     memory, seconds = 2 * limits.memory_bytes, max(1, round(limits.seconds * (os.cpu_count() or 1)))
     values = {resource.RLIMIT_CORE: 0, resource.RLIMIT_DATA: memory, resource.RLIMIT_CPU: seconds}
+    values[resource.RLIMIT_FSIZE] = file_bytes
     if parse_release(os.uname().release) >= COUNTED_KERNEL:
         values[resource.RLIMIT_NPROC] = limits.processes + SPARE_PROCESSES
     for kind, value in values.items():

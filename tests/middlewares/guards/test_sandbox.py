@@ -4,7 +4,7 @@ import pytest
 
 from sophon import Context, Decision, Pipeline, Risk, Services, ToolCall, tool
 from sophon.builtin_tools.programs import run_program
-from sophon.settings import GuardsSettings
+from sophon.settings import GuardsSettings, Settings
 from sophon.testing import ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, Sandbox, ToolExecution
 from sophon_middlewares.chains import twelve
@@ -84,6 +84,15 @@ async def test_a_limit_is_an_error_that_says_which_and_keeps_the_output(turn: Gu
 
     assert "error: the sandbox has stopped the command: it wrote more than 10240 KB" in result
     assert "begun" in result
+
+
+async def test_a_command_that_fills_the_files_folder_is_stopped_as_the_settings_say(turn: GuardedTurn) -> None:
+    await require_sandbox()
+    services = services_for(turn, [shell_call("head -c 4000000 /dev/zero > big.bin; echo done")])
+    services.settings = Settings.from_mapping({"Guards": {"Sandbox": {"Enabled": True, "FilesMb": 2}}})
+    [result] = await results(turn, services, Sandbox())
+
+    assert "its files folder would hold more than 2 MB; delete files first" in result
 
 
 async def test_a_files_folder_with_files_of_the_host_is_refused(turn: GuardedTurn) -> None:

@@ -288,3 +288,37 @@ async def test_nothing_is_left_open_or_unreaped(folder: Path) -> None:
 
 def children() -> set[str]:
     return {pid for each in Path("/proc/self/task").glob("*/children") for pid in each.read_text().split()}
+
+
+FULL = replace(SandboxLimits(seconds=30), folder_bytes=4 * MEGABYTE)
+FILL = {
+    "one file": "head -c 20000000 /dev/zero > big.bin; echo done",
+    "many files": "for n in $(seq 1 40); do head -c 500000 /dev/zero > $n.bin; sleep 0.05; done; sleep 20",
+    "many empty files": "seq 1 3000 | xargs touch; sleep 20",
+    "a part that is too deep to be read": "D=$(printf %0200d 0); seq 30 | while read n; do mkdir $D; cd $D; done; sleep 9",
+}
+
+
+@pytest.mark.parametrize("command", FILL.values(), ids=FILL.keys())
+async def test_a_program_that_fills_its_folder_is_stopped(folder: Path, command: str) -> None:
+    result = await run(command, folder, limits=FULL)
+    assert "its files folder would hold more than 4 MB" in result.stopped
+    assert sum(each.stat().st_size for each in folder.iterdir()) < 12 * MEGABYTE
+
+
+async def test_what_earlier_programs_left_counts_and_a_full_folder_can_be_emptied(folder: Path) -> None:
+    (folder / "old.bin").write_bytes(bytes(5 * MEGABYTE))
+    refused = await run("exec head -c 10 /dev/zero > new.bin", folder, limits=FULL)
+    assert "its files folder would hold more than 4 MB" in refused.stopped
+    assert (await run("rm old.bin", folder, limits=FULL)).code == 0
+    assert (await run("echo new > new.bin; cat new.bin", folder, limits=FULL)).stdout == "new\n"
+
+
+async def test_the_folders_of_other_people_do_not_count(folder: Path) -> None:
+    others = folder / "others"
+    others.mkdir()
+    (others / "big.bin").write_bytes(bytes(5 * MEGABYTE))
+    policy = SandboxPolicy(folder, FULL, hidden=(others,))
+    sandbox = await require_sandbox()
+    result = await run_in_sandbox(sandbox, ["/bin/sh", "-c", "echo mine > mine; cat mine"], policy, ENVIRONMENT)
+    assert (result.stdout, result.stopped) == ("mine\n", "")

@@ -24,6 +24,11 @@ class SandboxSettings(SettingsSection):
     output_kb: WholeNumber = Field(
         default=10_240, ge=1, description="Output in KB after which a command is stopped, stdout and stderr together."
     )
+    files_mb: WholeNumber = Field(
+        default=1024,
+        ge=1,
+        description="Size in MB of a person's files folder, at which a command that writes to it is stopped.",
+    )
     network: Flag = Field(
         default=False,
         description="Whether commands use the network of the host, its loopback and private networks included.",
