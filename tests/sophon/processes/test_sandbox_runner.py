@@ -295,7 +295,7 @@ FILL = {
     "one file": "head -c 20000000 /dev/zero > big.bin; echo done",
     "many files": "for n in $(seq 1 40); do head -c 500000 /dev/zero > $n.bin; sleep 0.05; done; sleep 20",
     "many empty files": "seq 1 3000 | xargs touch; sleep 20",
-    "a part that is too deep to be read": "D=$(printf %0200d 0); seq 30 | while read n; do mkdir $D; cd $D; done; sleep 9",
+    "a part that is too deep": "D=$(printf %0200d 0); seq 30 | while read n; do mkdir $D; cd $D; done; sleep 9",
 }
 
 
