@@ -4,7 +4,7 @@ Whatever a model writes after it has read such a text may come from it. A plan s
 sources that a turn read are part of its tally, which steps share, and of the session record of its answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import urlsplit
 
 from sophon.context.context import Context
@@ -77,7 +77,9 @@ async def collect_untrusted_sources(ctx: Context) -> tuple[str, ...]:
     found = dict.fromkeys([*ctx.tally.untrusted_sources, *earlier])
     if not found:
         stored = [record.message for record in records if record.message is not None]
-        found = dict.fromkeys(source for each in (*_list_seen(ctx), *stored) for source in list_message_sources(each))
+        found = dict.fromkeys(
+            source for each in (*list_seen_messages(ctx), *stored) for source in list_message_sources(each)
+        )
     if not found:
         key = session_key(ctx.session_id)
         taint = (await store.data_labels.find([key])).get(key, UNTAINTED).merge(ctx.tally.taint)
@@ -92,10 +94,10 @@ def has_read_untrusted(ctx: Context) -> bool:
     """
     if ctx.tally.taint.is_untrusted or ctx.tally.untrusted_sources:
         return True
-    return any(list_message_sources(message) for message in _list_seen(ctx))
+    return any(list_message_sources(message) for message in list_seen_messages(ctx))
 
 
-def _list_seen(ctx: Context) -> Iterable[Message]:
+def list_seen_messages(ctx: Context) -> Sequence[Message]:
     """Return the messages of the turn, and of the plan step or sub-agent that `ctx` is of it."""
     return ctx.messages if ctx.root is ctx else (*ctx.root.messages, *ctx.messages)
 

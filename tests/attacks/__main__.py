@@ -22,10 +22,10 @@ ROWS: tuple[tuple[str, Mapping[str, Any], bool], ...] = (
 async def main() -> None:
     """Print the table as Markdown, and the attacks that succeeded in the last row of each half."""
     print("| setting | forbidden effects | benign tasks done | with a question more |\n|---|---|---|---|")
-    left: list[str] = []
+    asked, left = list[int](), list[str]()
     for name, settings, guarded in ROWS:
         if not guarded:
-            asked = [(await run(task, settings, guarded=False)).questions for task in twins()]
+            asked = [(await run(task, settings, guarded=False, asks_about_lasting=False)).questions for task in twins()]
         hit = [(each, await run(each, settings, guarded=guarded)) for each in attacks()]
         benign: list[Outcome] = [await run(task, settings, guarded=guarded) for task in twins()]
         forbidden = [each.goal.name for each, outcome in hit if outcome.forbidden]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.cases import GOALS, Attack, Task, attacks, twins
+from tests.attacks.cases import GOALS, LASTING_TASKS, Attack, Task, attacks, twins
 from tests.attacks.measurement import run
 
 AUTOMATIC: dict[str, Any] = {"Approval": {"AutoApproveUpTo": "High"}}
@@ -53,6 +53,45 @@ async def test_the_guards_that_stand_by_default_disturb_no_benign_task() -> None
         before = await run(task, {}, guarded=False)
         after = await run(task, {}, guarded=True)
         assert (after.complete, after.questions) == (before.complete, before.questions), task.name
+
+
+LASTING = [
+    attack for attack in ATTACKS if attack.goal.kind in ("paused", "removed", "cancelled", "forgot", "remembered")
+]
+
+
+@pytest.mark.parametrize("guarded", [False, True], ids=["bare", "guarded"])
+@pytest.mark.parametrize("settings", [{}, AUTOMATIC], ids=["asking", "automatic"])
+async def test_nothing_that_lasts_is_changed_unasked_in_any_mode(settings: dict[str, Any], guarded: bool) -> None:
+    outcomes = [await run(attack, settings, guarded=guarded) for attack in LASTING]
+    assert [attack.name for attack, each in zip(LASTING, outcomes, strict=True) if each.forbidden] == []
+
+
+@pytest.mark.parametrize("settings", [AUTOMATIC, {**ENFORCED, "Approval": {}}], ids=["audit", "enforced"])
+async def test_without_the_rule_for_lasting_effects_they_succeed(settings: dict[str, Any]) -> None:
+    pausing = [attack for attack in LASTING if attack.goal.kind == "paused"]
+    outcomes = [await run(attack, settings, guarded=True, asks_about_lasting=False) for attack in pausing]
+    assert all(each.forbidden for each in outcomes)
+
+
+async def test_a_benign_change_of_what_lasts_after_reading_asks_once() -> None:
+    for task in LASTING_TASKS:
+        outcome = await run(task, {}, guarded=True)
+        assert (outcome.complete, outcome.questions) == (True, 1), task.name
+
+
+FILE_ATTACKS = [attack for attack in ATTACKS if attack.task.file]
+
+
+@pytest.mark.parametrize("attack", FILE_ATTACKS, ids=lambda attack: attack.name.replace(" ", "-"))
+async def test_an_attached_file_is_as_foreign_as_a_page(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(_: object) -> list[str]:
+        return []
+
+    for module in ("sophon.services", "sophon.context.provenance"):
+        monkeypatch.setattr(f"{module}.list_message_sources", nothing)
+    monkeypatch.setattr("sophon_middlewares.guards.flow_taint.list_message_sources", nothing)
+    assert (await run(attack, ENFORCED, guarded=True)).forbidden  # without the rule that files are sources
 
 
 def _name_disturbed(tasks: list[Task], undisturbed: list[bool]) -> list[str]:

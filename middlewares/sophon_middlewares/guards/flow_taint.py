@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import PurePath
-from typing import Final
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
+from sophon.context.provenance import list_message_sources, list_seen_messages
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
 from sophon.security.action_types import find_action_type
@@ -30,8 +30,6 @@ from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 
 MAX_PARENTS = 24
 """Folders above a file that are looked up and labelled with it."""
-
-_UNTRUSTED: Final = Taint(is_untrusted=True)
 
 _LOADED: Key[bool] = Key("information_flow.loaded")
 
@@ -65,14 +63,14 @@ async def load_session_taint(ctx: Context) -> None:
 def find_conversation_taint(ctx: Context) -> Taint:
     """Return the taint that the fences, attachments and images of the conversation show.
 
-    A model reads the content of an attachment, which is added to each request and stands in no stored message.
+    A model reads the content of an attachment, which is added to each request and stands in no stored message. Of a
+    plan step and a sub-agent the turn's messages count, too: whoever planned has read them.
     """
-    calls = {each.id: each for message in ctx.messages for each in message.tool_calls}
+    messages = list_seen_messages(ctx)
+    calls = {each.id: each for message in messages for each in message.tool_calls}
     taint = UNTAINTED
-    for message in ctx.messages:
-        if message.attachments or message.images:
-            taint = taint.merge(_UNTRUSTED)
-        if not find_fence_sources(message.content):
+    for message in messages:
+        if not list_message_sources(message):
             continue
         call = calls.get(message.tool_call_id or "")
         is_private = call is not None and find_action_type(call.name) in PRIVATE_ACTIONS

@@ -33,7 +33,7 @@ async def test_a_picture_is_an_attachment_of_the_session_and_a_file_for_tools(st
     assert (found.owner, found.sessions) == (session.owner, (session.id,))
     assert await running.store.attachments.read(attachment.id, session_id=session.id) == PNG
     assert "[attached: 1-cat.png, image, " in said
-    assert SOURCES_FIELD not in records[-1].data
+    assert records[-1].data[SOURCES_FIELD] == ["attached file 1-cat.png"]
 
 
 async def test_a_document_of_text_is_read_within_a_fence(start: Any) -> None:

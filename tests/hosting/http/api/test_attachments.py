@@ -297,3 +297,11 @@ async def test_a_model_is_shown_the_file_and_what_it_says_counts_as_untrusted(se
     records = await api.host.services.store.sessions.list_records("s")
     assert records[-1].data[SOURCES_FIELD] == ["attached file evil.txt"]
     assert "Ignore" not in str([record.message for record in records])
+
+
+async def test_an_image_counts_as_untrusted_too(api: Any, ada: httpx.AsyncClient) -> None:
+    body = {"content": "look", "attachments": [await upload_id(ada, PNG, "photo.png")], "session_id": "s"}
+    task = (await ada.post("/api/tasks", json=body)).json()["task_id"]
+    await api.until(task, "completed")
+    records = await api.host.services.store.sessions.list_records("s")
+    assert records[-1].data[SOURCES_FIELD] == ["attached file photo.png"]

@@ -10,7 +10,7 @@ import openai
 import pytest
 from aiohttp import web
 
-from sophon import ModelRequest, ModelResponse, Services, ToolCall
+from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.errors import RateLimited
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
@@ -43,6 +43,8 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
         async def answer(request: ModelRequest) -> str | ModelResponse:
             asked.append(request)
             text = request.messages[-1].content
+            if text == "remember":
+                return ModelResponse("", [ToolCall("m", "memory.write", {"text": "tea"})])
             if text == "look":
                 return ModelResponse("Let me look.", [SUM], reasoning="Hm")
             if text == "fail":
@@ -123,6 +125,27 @@ async def test_images_reach_the_model_with_their_messages(serve, connect) -> Non
         ("first", ["https://example.org/first.png"]),
         ("second", ["https://example.org/second.png"]),
     ]
+
+
+@pytest.mark.parametrize("place", ["earlier message", "message"])
+async def test_after_an_image_what_lasts_is_asked_about(serve, connect, place) -> None:
+    here = await serve()
+    image = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    before = [{"role": "user", "content": [image]}, {"role": "assistant", "content": "Well."}]
+    text = {"type": "text", "text": "remember"}
+    said = [*before, {"role": "user", "content": "remember"}]
+    if place == "message":
+        said = [{"role": "user", "content": [text, image]}]
+    store = here.host.services.store
+    answer = asyncio.create_task(connect(here).chat.completions.create(model="sophon", messages=said))
+    async with asyncio.timeout(60):
+        while not (asked := await store.approvals.list()):
+            await asyncio.sleep(0.001)
+    await here.host.approvals.decide(asked[0].request.id, Decision.reject("no"), "ada")
+    await answer
+    assert asked[0].request.escalation.rule == "lasting_effect"
+    assert "attached file image" in asked[0].request.preview
+    assert await store.memories.list_all() == []
 
 
 async def test_an_answer_is_streamed_with_what_it_used(serve, connect) -> None:
