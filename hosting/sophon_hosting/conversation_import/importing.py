@@ -12,7 +12,8 @@ from sophon.security.taint import Taint
 from sophon.slotted_dataclass import new_list
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
-from sophon.stores.sessions.contract import NewSession
+from sophon.stores.sessions.contract import NewSession, SessionTotals
+from sophon.stores.sessions.copy_limits import find_excess
 from sophon.stores.sessions.provisional_title import provisional_title
 from sophon.stores.sessions.records import first_text_of_user
 from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
@@ -83,6 +84,7 @@ class ConversationImport:
         Each is taken from `conversations` in a thread, as one may come from a file.
         """
         report, stored, remaining = ImportReport(is_dry_run), set[str](), iter(conversations)
+        totals = await self._store.sessions.count(self._owner)
         while (each := await asyncio.to_thread(next, remaining, None)) is not None:
             if isinstance(each, Unreadable):
                 report.skipped.append(SkippedConversation(each.title, f"it cannot be read: {each.reason}"))
@@ -90,11 +92,13 @@ class ConversationImport:
             session = self._to_session(each)
             title = session.title or provisional_title(first_text_of_user(session.records))
             reason = "it is here already" if session.id in stored else await self._find_reason(each, session)
+            reason = reason or find_excess(totals, len(session.records))
             if reason is None and not is_dry_run:
                 await self._store.data_labels.write([LabelWrite(session_key(session.id), UNKNOWN_ORIGIN)])
                 reason = None if await self._store.sessions.add(session) else "it is here already"
             if reason is None:
                 stored.add(session.id)
+                totals = SessionTotals(totals.sessions + 1, totals.records + len(session.records))
                 report.imported.append((session.id, title))
             else:
                 report.skipped.append(SkippedConversation(title or each.source_id, reason))

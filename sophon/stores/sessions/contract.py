@@ -95,6 +95,14 @@ class SessionSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionTotals:
+    """Numbers of an owner's sessions, branches included, and of the records in them."""
+
+    sessions: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionBranch:
     """Where a new session branches off: it begins with the records of `session_id` up to `upto`, 0 for none."""
 
@@ -180,6 +188,10 @@ class SessionStore(Protocol):
 
     async def list(self, owner: str | None = None) -> list[SessionSummary]:
         """Return the sessions of one owner or of all, newest first; each branch is a session."""
+        ...
+
+    async def count(self, owner: str) -> SessionTotals:
+        """Return how many sessions an owner has, and how many records are in them."""
         ...
 
     async def list_family(self, session_id: str) -> Sequence[SessionSummary]:

@@ -21,6 +21,7 @@ from sophon.stores.sessions.contract import (
     SessionPage,
     SessionRecord,
     SessionSummary,
+    SessionTotals,
 )
 from sophon.stores.sessions.paging import decode_cursor, encode_cursor, matches_words, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
@@ -167,6 +168,11 @@ class InMemorySessionStore:
         found = [(name, each) for name, each in self._sessions.items() if owner is None or each.owner == owner]
         found.sort(key=lambda item: (item[1].updated_at, item[1].number), reverse=True)
         return [_summary(name, session) for name, session in found]
+
+    async def count(self, owner: str) -> SessionTotals:
+        """See `SessionStore.count`."""
+        found = [len(each.log) for each in self._sessions.values() if each.owner == owner]
+        return SessionTotals(len(found), sum(found))
 
     async def list_page(
         self,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select, update
 
 from sophon.clock import Clock
 from sophon.stores.attachments.sql import change_session_attachments_owner
@@ -17,7 +17,15 @@ from sophon.stores.message_search.sql_index import (
     remove_messages,
 )
 from sophon.stores.run_fence import RunFence
-from sophon.stores.sessions.contract import History, NewSession, SessionKind, SessionPage, SessionRecord, SessionSummary
+from sophon.stores.sessions.contract import (
+    History,
+    NewSession,
+    SessionKind,
+    SessionPage,
+    SessionRecord,
+    SessionSummary,
+    SessionTotals,
+)
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
@@ -105,6 +113,13 @@ class SqlSessionStore:
         wanted = query if owner is None else query.where(sessions.c.owner == owner)
         return await self._database.read(
             lambda connection: [summary_from_row(row) for row in connection.execute(wanted)]
+        )
+
+    async def count(self, owner: str) -> SessionTotals:
+        """See `SessionStore.count`."""
+        query = select(func.count(), func.coalesce(func.sum(sessions.c.last_seq), 0)).where(sessions.c.owner == owner)
+        return await self._database.read(
+            lambda connection: SessionTotals(*(int(each) for each in connection.execute(query).one()))
         )
 
     async def list_page(

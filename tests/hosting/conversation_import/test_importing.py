@@ -17,6 +17,7 @@ from sophon.stores.data_labels.contract import session_key
 from sophon.stores.factory import store_from_url
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import NewSession, SessionRecord
+from sophon.stores.sessions.copy_limits import MAX_SESSIONS
 from sophon_hosting.conversation_import.conversation import Unreadable
 from sophon_hosting.conversation_import.export_file import read_export
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN, ConversationImport
@@ -89,6 +90,17 @@ async def test_a_conversation_that_is_twice_in_a_file_is_stored_once(store: Stor
     for is_dry_run in (True, False):
         report = await ConversationImport(store, "ada", NOW).store(twice, is_dry_run=is_dry_run)
         assert (len(report.imported), len(report.skipped)) == (1, 1)
+
+
+async def test_an_import_ends_where_its_user_has_as_many_conversations_as_one_may_have():
+    store = InMemoryStore()
+    for number in range(MAX_SESSIONS - 1):
+        await store.sessions.add(NewSession(f"s{number}", "ada", "", [], NOW, NOW))
+    report = await ConversationImport(store, "ada", NOW).store(read_export(FILE))
+    assert (len(report.imported), len(report.skipped)) == (1, 1)
+    assert report.skipped[0].reason == "there are 10,000 conversations, branches included; delete some first"
+    assert (await store.sessions.count("ada")).sessions == MAX_SESSIONS
+    assert len((await ConversationImport(store, "bob", NOW).store(read_export(FILE))).imported) == 2
 
 
 async def test_a_trial_stores_nothing(store: Store):

@@ -10,6 +10,7 @@ from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.branches import BranchPoint, list_branch_points
 from sophon.stores.sessions.contract import SessionBranch, SessionRecord, SessionSummary
+from sophon.stores.sessions.copy_limits import check_room_for_copy
 from sophon_hosting.client_api.areas.sessions import SessionOperations
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.conversation_mode import by_session
@@ -17,6 +18,9 @@ from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, is_direct_c
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
+
+_AFTER_THE_LAST = 2**62
+"""A seq that no record reaches."""
 
 NO_BRANCHES = "a conversation off the record is not copied and has no branches: nothing of it is stored"
 
@@ -57,6 +61,7 @@ class BranchOperations(SessionOperations):
             begun = await self.store.sessions.list_turn(source.id, run.id)
             if begun and (up_to_seq is None or up_to_seq >= begun[0].seq):
                 raise _unfinished(run.id)
+        await self._check_room(source, up_to_seq)
         copy = await self.sessions.choose_copy_id(new_session_id or self.new_session_id(), source.owner)
         await self.store.sessions.fork(source.id, copy, upto=up_to_seq)
         return self.sessions.to_client_session(await self.store.sessions.get(copy))
@@ -97,8 +102,16 @@ class BranchOperations(SessionOperations):
         await self._check_on_the_record(session_id)
         session = await self._find_own(session_id)
         first = (await self._find_turn(session, task_id))[0]
+        await self._check_room(session, first.seq - 1)
         files = () if first.message is None else first.message.attachments
         return SessionBranch(session.id, first.seq - 1), files
+
+    async def _check_room(self, source: SessionSummary, up_to_seq: int | None) -> None:
+        last = await self.store.sessions.list_records(source.id, before=_AFTER_THE_LAST, limit=1)
+        records = last[0].seq if last else 0
+        await check_room_for_copy(
+            self.store.sessions, source.owner, records if up_to_seq is None else min(up_to_seq, records)
+        )
 
     async def _find_own(self, session_id: str) -> SessionSummary:
         session = await self.sessions.find(session_id)

@@ -4,6 +4,8 @@ import httpx
 import pytest
 
 from sophon import ModelRequest
+from sophon.stores.sessions.contract import NewSession
+from sophon.stores.sessions.copy_limits import MAX_SESSIONS
 from sophon.testing import FunctionModel
 
 
@@ -286,3 +288,29 @@ async def test_the_files_of_a_message_stay_unless_others_are_named(api, ada) -> 
     assert (await ada.get(f"/api/attachments/{file}")).status_code == 200
     assert (await ada.delete("/api/sessions/s")).status_code == 200
     assert (await ada.get(f"/api/attachments/{file}")).status_code == 404
+
+
+async def fill(api, owner: str) -> None:
+    """Give somebody as many conversations as one may have, with those that they have."""
+    at, sessions = api.host.services.clock.now(), api.host.services.store.sessions
+    for number in range(MAX_SESSIONS - (await sessions.count(owner)).sessions):
+        await sessions.add(NewSession(f"{owner}-{number}", owner, "", [], at, at))
+
+
+async def test_who_has_as_many_conversations_as_one_may_have_copies_none(api, ada, bob) -> None:
+    task = await ask(api, ada, "one")
+    await ask(api, bob, "one", "of-bob")
+    await fill(api, "ada")
+    asked = [
+        await ada.post("/api/sessions/s/fork", json={}),
+        await ada.post("/api/sessions/s/messages", json={"content": "uno", "replaces": task["task_id"]}),
+        await ada.post(f"/api/sessions/s/tasks/{task['task_id']}/regenerate", json={}),
+    ]
+    for each in asked:
+        assert each.status_code == 400, each.text
+        assert "there are 10,000 conversations, branches included; delete some first" in each.text
+    assert (await api.host.services.store.sessions.count("ada")).sessions == MAX_SESSIONS
+    assert (await bob.post("/api/sessions/of-bob/fork", json={})).status_code == 201
+    await ask(api, ada, "two")  # a conversation goes on
+    assert (await ada.delete("/api/sessions/ada-0")).status_code in (200, 204)
+    assert (await ada.post("/api/sessions/s/fork", json={})).status_code == 201

@@ -8,7 +8,7 @@ import pytest
 from sophon.errors import InputError, NotFound
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.stores.contract import Store
-from sophon.stores.sessions.contract import Compaction, SessionRecord
+from sophon.stores.sessions.contract import Compaction, SessionRecord, SessionTotals
 from sophon.testing import VirtualClock
 
 
@@ -247,3 +247,15 @@ async def test_the_reasoning_of_a_message_is_kept(store: Store) -> None:
     message = Message("assistant", "Four.", reasoning=Reasoning("2 + 2", "p/m"))
     await store.sessions.append("s", [SessionRecord("message", "r", message)])
     assert (await store.sessions.load_history("s")).messages == [message]
+
+
+async def test_the_sessions_and_records_of_an_owner_are_counted_with_branches(store: Store):
+    assert await store.sessions.count("ada") == SessionTotals(0, 0)
+    for name, owner in (("s", "ada"), ("t", "ada"), ("u", "bob")):
+        await store.sessions.get_or_create(name, owner)
+        await store.sessions.append(name, [said("one"), said("two", "assistant")])
+    await store.sessions.fork("s", "copy", upto=1)
+    await store.sessions.fork("s", "branch", branch=True)
+    assert await store.sessions.count("ada") == SessionTotals(4, 7)
+    await store.sessions.delete("t")
+    assert await store.sessions.count("ada") == SessionTotals(3, 5)
