@@ -273,6 +273,12 @@ test("a client that joins after a tool call and missed the status shows what the
   assert.equal(describeActivity(after(RUNNING, STARTED, ENDED, chunk(1, "It is 42", 0))), "writing");
 });
 
+test("a model that has written nothing for a minute is what the turn waits for", () => {
+  const silent = event("agent_status", { status: "thinking", detail: "own/slow has written nothing for 60 s" });
+  assert.equal(describeActivity(after(RUNNING, silent)), "thinking: own/slow has written nothing for 60 s");
+  assert.equal(describeActivity(after(RUNNING, silent, chunk(1, "Tea", 0))), "writing");
+});
+
 test("while one of two calls runs, a tool is running", () => {
   const other = event("tool_call_started", { ...CALL, call_id: "d", tool: "read" });
   assert.match(describeActivity(after(RUNNING, STARTED, other, ENDED)), /^running /);

@@ -698,6 +698,7 @@ const catalogue: Catalogue = {
   "the circuit breaker is open": "der Schutzschalter ist offen",
   "the model of the conversation": "das Modell der Unterhaltung",
   "thinking": "denkt nach",
+  "thinking: {detail}": "denkt nach: {detail}",
   "timed out": "Zeit überschritten",
   "to {chat}": "an {chat}",
   "tokens": "Tokens",

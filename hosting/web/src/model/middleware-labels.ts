@@ -108,6 +108,7 @@ export function describeActivity(turn: Turn): string {
     case "waiting_approval":
       return t("continuing");
     default:
-      return turn.answer === "" ? t("thinking") : t("writing");
+      if (turn.answer !== "") return t("writing");
+      return turn.detail ? t("thinking: {detail}", { detail: turn.detail }) : t("thinking");
   }
 }
