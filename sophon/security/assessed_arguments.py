@@ -3,23 +3,32 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 PATH_ARGUMENTS: Final = ("path", "source", "destination", "dir", "file", "target")
+
+SHELL_ARGUMENTS: Final = ("command", "cmd", "commands", "shell_command", "bash")
+"""Names of the arguments that hold a command of a shell, or a list of its words; `commands` is a list of commands."""
+
+CODE_ARGUMENTS: Final = ("code", "script")
+"""Names of the arguments that hold code, of a shell or another language."""
 
 RECIPIENT_ARGUMENTS: Final = ("to", "cc", "bcc", "recipient", "recipients")
 """Looked at only in calls of tools that send mail."""
 
-_ASSESSED: Final = frozenset({"command", "code", "url", *PATH_ARGUMENTS})
+_ASSESSED: Final = frozenset({*SHELL_ARGUMENTS, *CODE_ARGUMENTS, "url", *PATH_ARGUMENTS})
 
 _SENDS_MAIL: Final = re.compile(r"(?:^|[._-])(?:send[._-]?)?(?:g?mail|e-?mail)(?:$|[._-])", re.IGNORECASE)
 
 MAX_KNOWN_TOOLS: Final = 4096
 
 
-def has_assessed_arguments(tool_name: str, arguments: Mapping[str, Any]) -> bool:
+def has_assessed_arguments(tool_name: str, arguments: object) -> bool:
     """Return whether `assess_risk` looks at any argument of the call; if not, it finds nothing."""
-    return not _ASSESSED.isdisjoint(arguments) or sends_mail(tool_name)
+    if not isinstance(arguments, Mapping):
+        return True
+    names: Mapping[object, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON
+    return not _ASSESSED.isdisjoint(names) or sends_mail(tool_name)
 
 
 @lru_cache(maxsize=MAX_KNOWN_TOOLS)

@@ -6,14 +6,23 @@ It raises the risk of a call above that of its tool, never lowers it; LOW means 
 import ipaddress
 import posixpath
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sophon.risk import Risk
-from sophon.security.assessed_arguments import PATH_ARGUMENTS, RECIPIENT_ARGUMENTS, sends_mail
-from sophon.security.commands.nested_scripts import find_all_commands
+from sophon.security.assessed_arguments import (
+    CODE_ARGUMENTS,
+    PATH_ARGUMENTS,
+    RECIPIENT_ARGUMENTS,
+    SHELL_ARGUMENTS,
+    sends_mail,
+)
+from sophon.security.commands.command_forms import find_command_forms
+from sophon.security.file_access import read_command_text
+from sophon.security.heuristics.payload_texts import TooManyValues, find_texts
 from sophon.security.linear_patterns import LinearPattern, compile_linear, make_encodable
 
 MAX_CHARACTERS: Final = 1_000_000
@@ -58,6 +67,13 @@ _PYTHON_MEDIUM: Final = (
     r"\bimportlib\b|\b__import__\s*\(",
 )
 
+_INLINE_HIGH: Final = (
+    *_PYTHON_HIGH,
+    r"\b(?:system|popen|shell_exec|passthru|proc_open|child_process|execSync|spawnSync|qx)\b|`|\bexec\b",
+    r"\b(?:os|pty|subprocess)\s*\.\s*(?:spawn\w*|run|call|check_output|Popen)\b",
+)
+"""Patterns of code that a command passes to an interpreter: there it starts programs that no shell shows."""
+
 _SYSTEM_FOLDERS: Final = frozenset({"etc", "bin", "usr", "lib", "lib64", "sbin", "boot"})
 
 _DATA_FOLDER: Final = "/data/"
@@ -70,19 +86,25 @@ _MAIL_ADDRESS: Final = re.compile(r"[^\s<>,;\"']+@[^\s<>,;\"']+")
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".corp", ".intranet", ".localhost")
 
 
-def assess_risk(tool_name: str, arguments: Mapping[str, Any], *, known_recipients: Iterable[str] = ()) -> Risk:
+def assess_risk(tool_name: str, arguments: object, *, known_recipients: Iterable[str] = ()) -> Risk:
     """Return LOW, MEDIUM or HIGH by what a call's arguments would do; never raises.
 
-    Looked at are `command` (shell), `code` (Python), `method` with `url`, the paths of files, and the recipients of
-    a mail (HIGH if one of them is not among `known_recipients`), whatever the tool is called.
+    Looked at are commands of a shell (`command`, `cmd`), code (`code`, `script`), `method` with `url`, the paths of
+    files, and the recipients of a mail (HIGH if one of them is not among `known_recipients`), whatever the tool is
+    called. A command is judged as the shell would expand it; one that may run any program is HIGH. Arguments that are
+    no mapping are judged as commands and code.
     """
-    found = [
-        *(_assess_shell(text) for text in _texts(arguments, "command")),
-        *(_assess_patterns(text, _PYTHON_HIGH, _PYTHON_MEDIUM) for text in _texts(arguments, "code")),
-        *(_assess_path(tool_name, path) for name in PATH_ARGUMENTS for path in _texts(arguments, name)),
-        *(_assess_request(arguments, url) for url in _texts(arguments, "url")),
-        _assess_recipients(tool_name, arguments, known_recipients),
-    ]
+    named = _to_mapping(arguments)
+    try:
+        found = [
+            *(_assess_shell(text) for text in _find_commands(named)),
+            *(_assess_code(text) for name in CODE_ARGUMENTS for text in _texts(named, name)),
+            *(_assess_path(tool_name, path) for name in PATH_ARGUMENTS for path in _texts(named, name)),
+            *(_assess_request(named, url) for url in _texts(named, "url")),
+            _assess_recipients(tool_name, named, known_recipients),
+        ]
+    except TooManyValues:
+        return Risk.HIGH
     return max(found, default=Risk.LOW)
 
 
@@ -91,26 +113,64 @@ def find_mail_addresses(text: str) -> list[str]:
     return [address.strip("()[]{}.:!?'`") for address in _MAIL_ADDRESS.findall(text)]
 
 
-def _texts(arguments: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield the texts of an argument; a list of words, such as an argv, is joined."""
+def _to_mapping(arguments: object) -> Mapping[Any, Any]:
+    if isinstance(arguments, Mapping):
+        return arguments  # pyright: ignore[reportUnknownVariableType] - JSON
+    return {"command": arguments, "code": arguments}
+
+
+def _find_commands(arguments: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield the commands: each as it is, and the whole of a program and its arguments in several."""
+    for name in SHELL_ARGUMENTS:
+        if name in arguments:
+            yield from _texts(arguments, name, quotes=name != "commands")
+    if "args" in arguments or "arguments" in arguments or "argv" in arguments:
+        yield make_encodable(read_command_text(arguments))
+
+
+def _texts(arguments: Mapping[Any, Any], name: str, *, quotes: bool = False) -> Iterator[str]:
+    """Yield the texts of an argument, those in lists and objects too.
+
+    A list of words, such as an argv, is joined; with `quotes` so that a shell reads the same words, and its texts are
+    no commands of their own. Raises TooManyValues.
+    """
     value: object = arguments.get(name)
-    if isinstance(value, str):
-        yield make_encodable(value)
-    elif isinstance(value, list | tuple):
-        words: list[object] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
-        yield make_encodable(" ".join(word for word in words if isinstance(word, str)))
+    words: list[str] = []
+    if isinstance(value, list | tuple):
+        items: list[object] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
+        words = [word for word in items if isinstance(word, str)]
+        yield make_encodable(shlex.join(words) if quotes else " ".join(words))
+        if quotes and len(words) == len(items):
+            return
+    for text in find_texts(arguments.get(name)):
+        if text not in words or not quotes:
+            yield make_encodable(text)
 
 
 def _assess_shell(text: str) -> Risk:
     """Assess a command as it is written, and as the shell understands it: `r''m -r -f` is `rm -r -f`."""
     risk = _assess_patterns(text, _SHELL_HIGH, _SHELL_MEDIUM)
+    if risk is Risk.HIGH or find_command_forms(text).is_hidden:
+        return Risk.HIGH
+    return max(risk, _assess_forms(text))
+
+
+def _assess_code(text: str) -> Risk:
+    """Assess code as Python, and as a script of a shell, which it may be."""
+    risk = _assess_patterns(text, _PYTHON_HIGH, _PYTHON_MEDIUM)
     if risk is Risk.HIGH:
         return risk
-    for command in find_all_commands(text).commands:
-        words = " ".join(word.text for word in command.words)
-        redirections = " ".join(f"{each.operator} {each.target.text}" for each in command.redirections)
-        risk = max(risk, _assess_patterns(f"{words} {redirections}", _SHELL_HIGH, _SHELL_MEDIUM))
-    return risk
+    forms = find_command_forms(text)
+    if forms.is_hidden and forms.is_readable and ("$" in text or "`" in text):
+        return Risk.HIGH
+    return max(risk, _assess_forms(text))
+
+
+def _assess_forms(text: str) -> Risk:
+    forms = find_command_forms(text)
+    assessed = (_assess_patterns(each, _SHELL_HIGH, _SHELL_MEDIUM) for each in forms.texts)
+    inline = (_assess_patterns(each, _INLINE_HIGH, _PYTHON_MEDIUM) for each in forms.code)
+    return max((*assessed, *inline), default=Risk.LOW)
 
 
 def _assess_patterns(text: str, high: tuple[str, ...], medium: tuple[str, ...]) -> Risk:
@@ -133,8 +193,9 @@ def _assess_path(tool_name: str, path: str) -> Risk:
     return Risk.MEDIUM if outside and _WRITES.search(tool_name) else Risk.LOW
 
 
-def _assess_request(arguments: Mapping[str, Any], url: str) -> Risk:
-    method = str(arguments.get("method") or "GET").strip().upper()
+def _assess_request(arguments: Mapping[Any, Any], url: str) -> Risk:
+    given = arguments.get("method")
+    method = given.strip().upper() if isinstance(given, str) else "GET"
     if method == "DELETE" or (method in ("PUT", "PATCH") and _is_internal(url)):
         return Risk.MEDIUM
     return Risk.LOW
@@ -154,7 +215,7 @@ def _is_internal(url: str) -> bool:
         return "." not in host or host.rstrip(".").endswith(_INTERNAL_SUFFIXES)
 
 
-def _assess_recipients(tool_name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> Risk:
+def _assess_recipients(tool_name: str, arguments: Mapping[Any, Any], known: Iterable[str]) -> Risk:
     if not sends_mail(tool_name):
         return Risk.LOW
     addresses = {

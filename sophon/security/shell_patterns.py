@@ -36,6 +36,12 @@ def expand_pattern(path: str) -> Iterator[str]:
             yield from islice(_match([os.sep], PurePath(each).parts[1:], budget), MAX_NAMES)
 
 
+def matches_pattern(path: str, pattern: str) -> bool:
+    """Return whether a pattern may stand for a path, part by part, on whatever file system."""
+    parts, patterns = path.split("/"), pattern.replace("$HOME", "~").replace("${HOME}", "~").split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
+
+
 def _expand_braces(path: str) -> list[str]:
     pending, done = [path], list[str]()
     while pending and len(pending) + len(done) <= _MAX_ALTERNATIVES:

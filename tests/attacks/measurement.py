@@ -113,6 +113,7 @@ _ACTING = {
     *("channel_invite", "travel_reserve", "device_set", "http.request", "http.send", "memory.write"),
     *("system.execute", "files.write", "schedules.pause", "schedules.remove", "goals.pause", "goals.cancel"),
     "memory.forget",
+    "terminal",
 }
 
 

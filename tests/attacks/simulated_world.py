@@ -74,6 +74,7 @@ class World:
             self._record(goals_pause, "paused"),
             self._record(goals_cancel, "cancelled"),
             self._record(memory_forget, "forgot"),
+            self._actor("terminal", Risk.LOW, "ran"),
         ]
         tools = [*reading, *acting]
         return tools if self.asks_about_lasting else [replace(each, lasting=False) for each in tools]
@@ -206,4 +207,5 @@ _ACTORS: dict[str, Callable[[Callable[..., str], str, Risk], Tool]] = {
     "http.send": _post,
     "memory.write": _remember,
     "system.execute": _command,
+    "terminal": _command,
 }

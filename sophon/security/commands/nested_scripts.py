@@ -4,14 +4,17 @@ A shell gets a script by `-c`, by `eval`, or on its standard input: from a here-
 `echo`, `printf` or `cat` write into a pipe.
 """
 
-import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
 from sophon.lazy_dataclass import dataclass
-from sophon.security.commands.syntax import SimpleCommand, SyntaxProblem, Word, find_commands
+from sophon.security.commands.evaluation.script_arguments import SHELLS, after_option, reads_input
+from sophon.security.commands.evaluation.script_evaluation import evaluate_script, may_hide
+from sophon.security.commands.evaluation.variables import Variables
+from sophon.security.commands.programs import find_program
+from sophon.security.commands.syntax import SimpleCommand, SyntaxProblem, find_commands
 
 MAX_NESTING: Final = 5
 """Scripts in scripts (`bash -c '...'`) that are read."""
@@ -19,79 +22,76 @@ MAX_NESTING: Final = 5
 MAX_SCRIPTS: Final = 100
 """Scripts in one command that are read."""
 
+MAX_ROUNDS: Final = 5
+"""Times that a script is evaluated, as long as that shows further values of its variables."""
+
 
 @dataclass(frozen=True, slots=True)
 class Commands:
     """All commands of a script, in their order, nested ones behind the command that runs them.
 
+    A command whose words the shell computes is followed by those that it may become. `code` are the scripts of other
+    interpreters than shells.
+
     `is_complete` is False if a script cannot be read, or only a person knows what it is. `is_readable` is False if the
-    command itself cannot be parsed.
+    command itself cannot be parsed. `is_hidden` is True if it may run any program: the name of one, or what a shell
+    gets, is computed in a way that cannot be followed.
     """
 
     commands: tuple[SimpleCommand, ...]
     is_complete: bool
     is_readable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """The program that a command runs, without the path and without `sudo`, `env` and the like in front of it.
-
-    `is_sure` is False if an option in front of it may have a value that was taken for the program.
-    """
-
-    name: str
-    arguments: tuple[Word, ...]
-    is_sure: bool = True
+    is_hidden: bool = False
+    code: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
 def find_all_commands(script: str) -> Commands:
     """Return the commands of a script and of the scripts in it. Never raises."""
-    collector = _Collector()
-    collector.read(script, 0)
-    return Commands(tuple(collector.commands), collector.is_complete, collector.is_readable)
-
-
-def find_program(command: SimpleCommand) -> Program | None:
-    """Return the program of a command; None if it has none, or the shell computes its name."""
-    is_sure = True
-    while (name := command.name) is not None:
-        program = posixpath.basename(name)
-        if program not in _WRAPPERS:
-            return Program(program, command.arguments, is_sure)
-        rest = list(command.arguments)
-        while rest and (rest[0].text.startswith("-") or _ASSIGNMENT.match(rest[0].text)):
-            del rest[0]
-        if program == "timeout" and rest:
-            del rest[0]
-        is_wrapped_plainly = len(rest) >= len(command.arguments) - (program == "timeout")
-        # An option may have a value, which then is not the program; the input of `xargs` has more arguments.
-        is_sure = is_sure and is_wrapped_plainly and program not in ("xargs", "parallel")
-        command = SimpleCommand(tuple(rest))
-    return None
+    variables = Variables()
+    collector, size = _Collector(variables), -1
+    for _ in range(MAX_ROUNDS):
+        if variables.size == size:
+            break
+        collector, size = _Collector(variables), variables.size
+        collector.read(script, 0)
+    else:
+        collector.is_hidden = True
+    return Commands(
+        tuple(collector.commands),
+        collector.is_complete,
+        collector.is_readable,
+        collector.is_hidden,
+        tuple(collector.code),
+    )
 
 
 class _Collector:
     """Collects the commands of one script."""
 
-    def __init__(self) -> None:
+    def __init__(self, variables: Variables) -> None:
         self.commands: list[SimpleCommand] = []
+        self.code: dict[str, None] = {}
         self.is_complete = self.is_readable = True
-        self._seen: set[str] = set()
+        self.is_hidden = False
+        self._variables = variables
+        self._seen: dict[str, bool] = {}
 
-    def read(self, script: str, depth: int) -> None:
-        if script in self._seen:
+    def read(self, script: str, depth: int, *, is_sure: bool = True) -> None:
+        """Read a script. `is_sure`: a shell runs it; if not, it may only be one."""
+        if script in self._seen and self._seen[script] >= is_sure:
             return
         if depth > MAX_NESTING or len(self._seen) >= MAX_SCRIPTS:
             self.is_complete = False
+            self.is_hidden = self.is_hidden or is_sure
             return
-        self._seen.add(script)
+        self._seen[script] = is_sure
+        if "\\\n" in script:  # the grammar divides a word that goes on in the next line
+            self.read(script.replace("\\\n", ""), depth, is_sure=is_sure)
         try:
             commands = find_commands(script)
         except (SyntaxProblem, RecursionError):
-            self.is_complete = False
-            self.is_readable = self.is_readable and depth > 0
+            self._read_pieces(script, depth, is_sure=is_sure)
             return
         for command in commands:
             self.commands.append(command)
@@ -99,31 +99,48 @@ class _Collector:
         if any(_reads_script(command) for command in commands):
             self.is_complete = False  # more may come from elsewhere
             for text in _list_possible_inputs(commands):
-                self.read(text, depth + 1)
+                self.read(text, depth + 1, is_sure=False)
+        if may_hide(script):
+            self._evaluate(script, commands, depth, is_sure=is_sure)
+
+    def _read_pieces(self, script: str, depth: int, *, is_sure: bool) -> None:
+        """Read what can be read of a script that cannot be parsed."""
+        self.is_complete = False
+        self.is_readable = self.is_readable and depth > 0
+        self.is_hidden = self.is_hidden or (is_sure and _COMPOSED.search(script) is not None)
+        if (spread := _LEADING_BRACES.sub(lambda match: match[1].replace(",", " "), script)) != script:
+            self.read(spread, depth, is_sure=is_sure)  # the grammar takes them for a block
+        lines = script.splitlines()
+        for line in lines if len(lines) > 1 else ():  # those in front of an error run
+            self.read(line, depth, is_sure=is_sure)
+
+    def _evaluate(self, script: str, commands: list[SimpleCommand], depth: int, *, is_sure: bool) -> None:
+        """Add the commands that those of a script become, and the scripts that they pass on."""
+        effects = evaluate_script(script, self._variables)
+        written = {tuple(word.text for word in command.words) for command in commands}
+        self.commands += (each for each in effects.commands if tuple(word.text for word in each.words) not in written)
+        self.code.update(dict.fromkeys(effects.code))
+        self.is_hidden = self.is_hidden or (is_sure and effects.is_hidden)
+        for text in effects.scripts:
+            self.read(text, depth + 1)
 
     def _read_arguments(self, command: SimpleCommand, depth: int) -> None:
         program = find_program(command)
         if program is None or (program.name != "eval" and program.name not in SHELLS):
             return
-        scripts = program.arguments if program.name == "eval" else _after_option(program.arguments, "c")
+        scripts = program.arguments if program.name == "eval" else after_option(program.arguments, "c")
         if not scripts or any(word.is_dynamic for word in scripts):
             self.is_complete = False
         if scripts:
             # A computed script is read as it is written: its literal part may already say what it does.
-            self.read(" ".join(word.text for word in scripts) if program.name == "eval" else scripts[0].text, depth + 1)
+            text = " ".join(word.text for word in scripts) if program.name == "eval" else scripts[0].text
+            self.read(text, depth + 1, is_sure=False)
 
 
 def _reads_script(command: SimpleCommand) -> bool:
     """Return whether a command runs what is on its standard input."""
     program = find_program(command)
-    if program is None:
-        return False
-    if program.name in ("source", "."):
-        return any(word.text in _STANDARD_INPUTS for word in program.arguments)
-    if program.name not in SHELLS or _after_option(program.arguments, "c"):
-        return False
-    words = [word.text for word in program.arguments if not word.text.startswith("-")]
-    return not words or words[0] in _STANDARD_INPUTS or bool(_after_option(program.arguments, "s", is_last=True))
+    return program is not None and program.name in {*SHELLS, "source", "."} and reads_input(program)
 
 
 def _list_possible_inputs(commands: Iterable[SimpleCommand]) -> Iterator[str]:
@@ -137,26 +154,8 @@ def _list_possible_inputs(commands: Iterable[SimpleCommand]) -> Iterator[str]:
                 yield text.replace("\\n", "\n")
 
 
-def _after_option(arguments: tuple[Word, ...], letter: str, *, is_last: bool = False) -> tuple[Word, ...]:
-    """Return the words behind an option that may be joined with others, such as `-lc`.
+_LEADING_BRACES: Final = re.compile(r"(?<![^\s;|&(])\{([^\s{}]*,[^\s{}]*)\}")
+"""Braces at the beginning of a word: `{ls,-l}` is `ls -l`."""
 
-    With `is_last` the option itself, too.
-    """
-    for index, word in enumerate(arguments):
-        if re.fullmatch(r"-[A-Za-z]+", word.text) and letter in word.text:
-            return arguments[index if is_last else index + 1 :]
-    return ()
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-SHELLS: Final = _words("sh bash dash zsh ksh ash")
-
-_WRAPPERS: Final = _words(
-    "sudo doas env nice nohup time timeout stdbuf setsid ionice command builtin exec xargs parallel chroot unshare "
-    "strace watch busybox"
-)
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
-_STANDARD_INPUTS: Final = _words("- /dev/stdin /dev/fd/0 /proc/self/fd/0")
+_COMPOSED: Final = re.compile(r"[$`\\|;&<>]|''|\"\"")
+"""Marks of a text that is more than one plain command."""

@@ -28,10 +28,14 @@ _DYNAMIC: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Word of a command. `text` is its value without quotes; with `is_dynamic` the shell computes parts of it."""
+    """Word of a command. `text` is its value without quotes; with `is_dynamic` the shell computes parts of it.
+
+    With `is_hidden` it may be the name of any program.
+    """
 
     text: str
     is_dynamic: bool = False
+    is_hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,9 @@ def read_command(
     assignments: list[str] = []
     for child in node.children:
         if child.type == "variable_assignment":
-            assignments.append(_text(child))
+            assignments.append(node_text(child))
         elif child.type == "command_name":
-            words.append(read_word(child.children[0]) if child.children else Word(_text(child), is_dynamic=True))
+            words.append(read_word(child.children[0]) if child.children else Word(node_text(child), is_dynamic=True))
         elif child.type in ("herestring_redirect", "file_redirect", "heredoc_redirect"):
             redirections = (*redirections, *_read_redirection(child))
             inputs = (*inputs, *_read_input(child))
@@ -116,28 +120,28 @@ def read_command(
 def read_word(node: Node) -> Word:
     """Return the value of a word without its quotes and escapes."""
     if node.type in ("word", "number", "variable_name", "file_descriptor", "test_operator"):
-        text = _text(node)
-        return Word(_unescape(text), is_dynamic=text.startswith("~") or any(mark in text for mark in "*?[{"))
+        text = node_text(node)
+        return Word(remove_escapes(text), is_dynamic=text.startswith("~") or any(mark in text for mark in "*?[{"))
     if node.type == "raw_string":
-        return Word(_text(node)[1:-1])
+        return Word(node_text(node)[1:-1])
     if node.type == "string":
         return _read_string(node)
     if node.type == "concatenation":
         parts = [read_word(child) for child in node.children]
         text = "".join(part.text for part in parts)
-        is_brace = any(child.type == "word" and _text(child) in ("{", "}") for child in node.children)
+        is_brace = any(child.type == "word" and node_text(child) in ("{", "}") for child in node.children)
         return Word(text, is_dynamic=is_brace or any(part.is_dynamic for part in parts))
-    return Word(_text(node), is_dynamic=True)
+    return Word(node_text(node), is_dynamic=True)
 
 
 def _read_string(node: Node) -> Word:
-    text = _text(node)[1:-1]
+    text = node_text(node)[1:-1]
     if any(child.type in _DYNAMIC for child in node.children) or "$" in text or "`" in text:
         return Word(text, is_dynamic=True)
-    return Word(_unescape(text, only='"\\$`\n'))
+    return Word(remove_escapes(text, only='"\\$`\n'))
 
 
-def _unescape(text: str, only: str | None = None) -> str:
+def remove_escapes(text: str, only: str | None = None) -> str:
     """Return the text without its backslashes; in double quotes only those in front of certain characters vanish."""
     if "\\" not in text:
         return text
@@ -174,9 +178,11 @@ def _walk(
         yield read_command(node, redirections, inputs)
     elif node.type in ("declaration_command", "unset_command", "test_command"):
         name = node.children[0] if node.children else node
-        yield SimpleCommand((Word(_text(name)), *(read_word(each) for each in node.named_children)), (), redirections)
+        yield SimpleCommand(
+            (Word(node_text(name)), *(read_word(each) for each in node.named_children)), (), redirections
+        )
     elif node.type == "variable_assignment" and (node.parent is None or node.parent.type != "command"):
-        yield SimpleCommand((), (_text(node),), redirections)
+        yield SimpleCommand((), (node_text(node),), redirections)
     for child in node.children:
         yield from _walk(child, inner, depth + 1, inner_inputs)
 
@@ -197,11 +203,11 @@ def _read_input(node: Node) -> Iterator[Word]:
     if node.type == "herestring_redirect":
         yield from (read_word(child) for child in node.named_children)
     elif node.type == "heredoc_redirect":
-        start = next((_text(child) for child in node.children if child.type == "heredoc_start"), "")
+        start = next((node_text(child) for child in node.children if child.type == "heredoc_start"), "")
         is_raw = any(mark in start for mark in "'\"\\")
         for child in node.children:
             if child.type == "heredoc_body":
-                text = _text(child)
+                text = node_text(child)
                 yield Word(text, is_dynamic=not is_raw and any(mark in text for mark in "$`\\"))
 
 
@@ -212,8 +218,10 @@ _SOURCE: ContextVar[bytes] = ContextVar("script")
 """The script that was parsed last, in UTF-8."""
 
 
-def _text(node: Node) -> str:
-    return _SOURCE.get()[node.start_byte : node.end_byte].decode(errors="replace")
+def node_text(node: Node, start: int | None = None, end: int | None = None) -> str:
+    """Return the text of a node of the script that was parsed last, or that between two offsets in bytes."""
+    first, last = node.start_byte if start is None else start, node.end_byte if end is None else end
+    return _SOURCE.get()[first:last].decode(errors="replace")
 
 
 @cache

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from sophon.security.action_types import find_paths
-from sophon.security.commands.nested_scripts import find_all_commands
+from sophon.security.assessed_arguments import CODE_ARGUMENTS, SHELL_ARGUMENTS
+from sophon.security.commands.command_forms import find_command_forms
 
 MAX_VALUES: Final = 20_000
 """Number of values in the arguments that are read; more of them are a finding by themselves."""
 
-COMMAND_ARGUMENTS: Final = ("command", "cmd", "script", "code")
+COMMAND_ARGUMENTS: Final = (*SHELL_ARGUMENTS, *CODE_ARGUMENTS)
 """Names of the arguments that hold a command or code."""
 
 _COMMAND_ARGUMENT_SET: Final = frozenset(COMMAND_ARGUMENTS)
@@ -53,14 +54,20 @@ def find_command_texts(action_type: str, payload: Mapping[str, Any]) -> Iterator
                 yield value
 
 
+HIDDEN_PROGRAM: Final = "\ue000"
+"""Form of a command that may run any program, for a rule to match."""
+
+
 def parse_command(text: str) -> Iterator[str]:
-    """Yield the simple commands as the shell understands them: `r''m -r -f` is `rm -r -f`. Yields nothing for what
-    cannot be parsed.
+    """Yield the simple commands as the shell understands them, and the code that other interpreters get.
+
+    Yields HIDDEN_PROGRAM for a command that may run any program.
     """
-    for command in find_all_commands(text).commands:
-        words = " ".join(word.text for word in command.words)
-        redirections = " ".join(f"{each.operator} {each.target.text}" for each in command.redirections)
-        yield f"{words} {redirections}".strip()
+    forms = find_command_forms(text)
+    yield from forms.texts
+    yield from forms.code
+    if forms.is_hidden and forms.is_readable and any(mark in text for mark in "$`|*?["):
+        yield HIDDEN_PROGRAM
 
 
 def find_path_texts(payload: Mapping[str, Any]) -> Iterator[str]:

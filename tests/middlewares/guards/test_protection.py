@@ -222,7 +222,8 @@ UNPACKING = [
     ("git restore .", "escalate"),
     ("ln -s . here && echo evil > here/SOUL.md", "block"),
     ("ln -s ../.. up", "escalate"),
-    ("bash <<A <<B\nls\nA\nrm SOUL.md\nB\n", "escalate"),
+    ("bash <<A <<B\nls\nA\nrm SOUL.md\nB\n", "block"),  # it cannot be parsed; a line of it can
+    ("bash <<A <<B\nls\nA\nrm x\nB\n", "escalate"),
 ]
 
 

@@ -44,6 +44,7 @@ RULES: Final = (
         r"\b(?:python[0-9.]*|perl|ruby|node|php)\s+-[cer]\b.*(?:b64decode|base64|fromhex|unhexlify|pack\s*\(|"
         r"fromCharCode|atob|decode64)",
     ),
+    _command("hidden_program", "high", r"^\x{E000}$"),  # payload_texts.HIDDEN_PROGRAM
     _command("field_separator", "high", r"\$\{?IFS\b"),
     _command("escaped_quoting", "medium", r"\$'[^']*\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|[0-7]{3})"),
     _command("joined_variables", "medium", r"\w=\S{1,12}(?:;|\s)\s*\w+=\S{1,12}[;\s].*\$\{?\w+\}?\$\{?\w"),

@@ -120,6 +120,10 @@ CASES: dict[str, tuple[list[str], list[str]]] = {
         ["python3 -c 'exec(__import__(\"base64\").b64decode(x))'", "node -e 'eval(atob(x))'"],
         ["python3 -c 'print(1)'", "node app.js base64"],
     ),
+    "obfuscation.hidden_program": (
+        ["$(cat list) -r x", "base64 -d list | sh", "/bin/r? x", 'eval "$(cat list)"'],
+        ["ls $(cat list)", "cat list | sh", "$HOME/bin/tool x", "x=ls; $x -l"],
+    ),
     "obfuscation.field_separator": (["cat${IFS}/x", "rm$IFS-r"], ["echo $IDS", "IFSX=1"]),
     "obfuscation.escaped_quoting": ([r"$'\x72\x6d' a"], [r"$'\n'", "echo 'x'"]),
     "obfuscation.joined_variables": (["a=r; b=m; $a$b -f x"], ["a=1; b=2; echo $a", "echo $HOME"]),

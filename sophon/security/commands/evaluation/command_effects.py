@@ -1,0 +1,208 @@
+"""Effects of commands: the scripts, variables and files that one command makes, and what it may write."""
+
+import posixpath
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Texts, concatenate, is_unresolved
+from sophon.security.commands.evaluation.script_arguments import (
+    INTERPRETERS,
+    SHELLS,
+    ScriptText,
+    find_script_words,
+    find_scripts,
+    get_interpreter,
+    reads_input,
+)
+from sophon.security.commands.evaluation.text_programs import run_text_program
+from sophon.security.commands.evaluation.variables import Variables
+from sophon.security.commands.evaluation.xargs import build_xargs_commands, find_xargs
+from sophon.security.commands.program_targets import WRITE_TARGETS
+from sophon.security.commands.programs import Program, find_program, hides_program
+from sophon.security.commands.syntax import SimpleCommand, Word
+
+
+class CommandEffects:
+    """Collects the effects of the commands of one script, in the order in which they are noted.
+
+    `scripts` are the texts that shells get, `code` those of other interpreters. `is_hidden`: which program would run,
+    or what an interpreter would get, cannot be told.
+    """
+
+    def __init__(self, variables: Variables) -> None:
+        self.variables = variables
+        self.commands: dict[SimpleCommand, None] = {}
+        self.scripts: dict[str, None] = {}
+        self.code: dict[str, None] = {}
+        self.files: dict[str, Texts] = {}
+        self.functions: set[str] = set()
+        self._copies: dict[str, str] = {}
+        self.is_hidden = False
+
+    def note(self, command: SimpleCommand, stdin: Texts) -> Texts:
+        """Note one command with its words expanded, and return what it may write."""
+        if not command.words:
+            return NOTHING
+        self.commands[command] = None
+        self.is_hidden = self.is_hidden or hides_program(command)
+        self._note_environment(command)
+        self._note_scripts(command, stdin)
+        program = find_program(command)
+        if program is not None:
+            self._note_assignments(program, stdin)
+        if (words := find_xargs(command)) is not None:
+            if len(words) == 1 and not words[0].text.endswith("parallel"):
+                return stdin
+            for each in build_xargs_commands(words, stdin):
+                self.note(each, NOTHING)
+            return None
+        return None if program is None else self._find_output(program, stdin)
+
+    def _find_output(self, program: Program, stdin: Texts) -> Texts:
+        """Return what a program may write, and note the files that it writes."""
+        arguments = program.arguments
+        self._note_written_files(program, stdin)
+        if any(is_unknown(each) and posixpath.normpath(each.text) not in self.files for each in arguments):
+            return None
+        if is_unresolved(stdin):
+            return stdin if program.name in ("cat", "tee") else None
+        if program.name in _READERS:
+            named = [posixpath.normpath(each.text) for each in arguments if not _OPTION.match(each.text)]
+            known = [each for each in named if each in self.files]
+            if known and program.name in ("cat", "tac"):
+                return concatenate([self.files[each] for each in known])
+            if known:
+                stdin = self.files[known[0]]
+                arguments = tuple(each for each in arguments if posixpath.normpath(each.text) != known[0])
+            elif program.name in _COPIES and (stdin == FILE or (named and program.name in ("cat", "head", "tail"))):
+                return FILE
+        if not stdin:
+            if program.name not in _WRITERS:
+                return None
+            stdin = NOTHING
+        texts = [run_text_program(program.name, [each.text for each in arguments], text) for text in stdin or ()]
+        return None if None in texts else tuple(text for text in dict.fromkeys(texts) if text is not None)
+
+    def _note_written_files(self, program: Program, stdin: Texts) -> None:
+        if program.name == "tee":
+            for each in program.arguments:
+                self.note_file(each.text, stdin)
+        elif program.name in _DOWNLOADS:
+            for each in WRITE_TARGETS[program.name](program.arguments):
+                names = [each.text] if each.text != "." else [word.text for word in program.arguments]
+                for name in names:  # without a name it is the last part of the URL
+                    self.note_file(name if each.text != "." else posixpath.basename(name), None)
+
+    def _note_scripts(self, command: SimpleCommand, stdin: Texts) -> None:
+        """Note the scripts that a command passes to a shell or another interpreter."""
+        for script in find_scripts(command):
+            if script.is_unknown:
+                self.is_hidden = True
+            self._note_script(script)
+        program = find_program(command)
+        if program is None:
+            return
+        interpreter = get_interpreter(program.name)
+        if interpreter not in SHELLS and interpreter not in INTERPRETERS and program.name not in _SOURCES:
+            self._note_file_script("sh", command.words[0].text)
+        elif reads_input(program):
+            self.is_hidden = self.is_hidden or stdin is None
+            for text in stdin or ():
+                self._note_script(ScriptText(interpreter, text))
+        else:
+            for word in program.arguments:
+                self._note_file_script(interpreter, word.text)
+
+    def _note_environment(self, command: SimpleCommand) -> None:
+        """Note the variables that `env` sets, the arguments of a script, and a program under another name."""
+        words = command.words
+        if posixpath.basename(words[0].text) == "env":
+            self.assign_words(words)
+        for index, word in enumerate(words):
+            if get_interpreter(word.text) in SHELLS:
+                arguments = [each.text for each in find_script_words(words[index + 1 :], "c")[1:]]
+                self.variables.add("0", tuple(arguments[:1]) or ("sh",))
+                self.variables.add_arguments(tuple(arguments[1:]))
+        original = self._copies.get(posixpath.normpath(words[0].text))
+        if original is not None:
+            self.note(SimpleCommand((Word(original), *words[1:])), NOTHING)
+        elif words[0].text in _COPIERS:
+            plain = [each.text for each in words[1:] if not each.text.startswith("-")]
+            if len(plain) == 2 and posixpath.dirname(plain[0]) in _PROGRAM_FOLDERS:
+                self._copies[posixpath.normpath(plain[1])] = posixpath.basename(plain[0])
+
+    def _read_fields(self, texts: Texts, index: int, *, is_last: bool) -> Texts:
+        """Return what `read` puts into the variable at an index."""
+        if not texts or is_unresolved(texts):
+            return None
+        rows = [self.variables.split(line) for text in texts for line in text.splitlines()]
+        return tuple(" ".join(row[index : None if is_last else index + 1]) for row in rows)
+
+    def _note_file_script(self, interpreter: str, name: str) -> None:
+        """Note the script in a file that this command has written itself."""
+        texts = self.files.get(posixpath.normpath(name), FILE)
+        if texts is None:
+            self.is_hidden = True
+        for text in texts or ():
+            self._note_script(ScriptText(interpreter, text))
+
+    def _note_script(self, script: ScriptText) -> None:
+        (self.code if script.interpreter in INTERPRETERS else self.scripts)[script.text] = None
+
+    def _note_assignments(self, program: Program, stdin: Texts) -> None:
+        """Note what builtins assign, and the arguments of functions."""
+        words = [each.text for each in program.arguments]
+        if program.name in self.functions:
+            self.variables.add_arguments(tuple(words))
+        elif program.name == "set" and "--" in words:
+            self.variables.add_arguments(tuple(words[words.index("--") + 1 :]))
+        elif program.name == "shift":
+            self.variables.is_shifted = True
+        elif program.name in ("declare", "typeset", "local", "export", "readonly"):
+            self.assign_words(program.arguments)
+        elif program.name == "printf" and words[:1] == ["-v"] and len(words) > 2:
+            output = None if any(map(is_unknown, program.arguments)) else run_text_program("printf", words[2:], "")
+            self.variables.add(words[1], None if output is None else (output,))
+        elif program.name in ("read", "mapfile", "readarray", "getopts"):
+            names = [each for each in words if re.fullmatch(r"[A-Za-z_]\w*", each)] or ["REPLY", "MAPFILE"]
+            for index, name in enumerate(names):
+                self.variables.add(name, self._read_fields(stdin, index, is_last=index == len(names) - 1))
+        elif program.name == "alias":
+            for word in program.arguments:
+                name, _, text = word.text.partition("=")
+                self.functions.add(name)
+                self._note_script(ScriptText("sh", f'{text} "$@"'))
+
+    def note_file(self, name: str, output: Texts, *, appends: bool = False) -> None:
+        """Note what a file has from now on."""
+        name = posixpath.normpath(name)
+        before = self.files.get(name, NOTHING if not appends else None) if appends else NOTHING
+        self.files[name] = concatenate([before, output])
+
+    def assign_words(self, fields: Iterable[Word]) -> None:
+        """Assign what `declare` gets as words, such as `declare "x=rm"`."""
+        for field in fields:
+            if match := _ASSIGNMENT.match(field.text):
+                self.variables.add(match[1], None if is_unknown(field) else (match[2],))
+
+
+def is_unknown(word: Word) -> bool:
+    """Return whether the shell computes a word, more than its home folder."""
+    return word.is_dynamic and (not word.text.startswith("~") or _COMPUTED.search(word.text) is not None)
+
+
+_OPTION: Final = re.compile(r"-|\+?\d+$")
+_COMPUTED: Final = re.compile(r"[$`*?\[]")
+_SOURCES: Final = frozenset({"source", "."})
+_READERS: Final = frozenset({"cat", "tac", "head", "tail", "sed", "rev", "base64", "base32", "xxd", "cut", "grep"})
+_COPIES: Final = frozenset({"cat", "tee", "head", "tail", "sed", "grep"})
+"""Programs whose output is that of a file if their input is: nothing in it is decoded."""
+
+_WRITERS: Final = frozenset({"echo", "printf", "which", "command", "basename"})
+"""Programs whose output is known without their input."""
+
+_COPIERS: Final = frozenset({"cp", "ln", "mv", "install"})
+_PROGRAM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"})
+_DOWNLOADS: Final = frozenset({"curl", "wget", "dd"})
+_ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)

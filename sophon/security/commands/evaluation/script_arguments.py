@@ -1,0 +1,129 @@
+"""Scripts in the arguments of a command: `sh -c`, `eval`, `find -exec sh -c`, `ssh HOST`, `python -c` and the like."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sophon.lazy_dataclass import dataclass
+from sophon.security.commands.programs import Program, skip_wrappers
+from sophon.security.commands.syntax import SimpleCommand, Word
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptText:
+    """A script and what runs it; with `is_unknown` a part of it that may be any command is computed."""
+
+    interpreter: str
+    text: str
+    is_unknown: bool = False
+
+
+def find_scripts(command: SimpleCommand) -> Iterator[ScriptText]:
+    """Yield the scripts that a command passes to interpreters as arguments."""
+    words = command.words
+    for index, word in enumerate(words):
+        name = get_interpreter(word.text)
+        if name in SHELLS or name in INTERPRETERS:
+            option = "c" if name in SHELLS or name == "python" else "er"
+            yield from (_to_script(name, [each]) for each in find_script_words(words[index + 1 :], option)[:1])
+        elif word.text in _EXECUTES:
+            end = next((at for at, each in enumerate(words) if at > index and each.text in (";", "+")), len(words))
+            yield ScriptText("sh", _quote(words[index + 1 : end]))
+    words = skip_wrappers(words, until=_RUNS_ARGUMENTS)
+    if words and not words[0].is_dynamic:
+        yield from _find_in_program(posixpath.basename(words[0].text), words[1:])
+
+
+def _find_in_program(name: str, arguments: Sequence[Word]) -> Iterator[ScriptText]:
+    if name == "eval":
+        yield _to_script("sh", arguments)
+    elif name in ("trap", *_AWKS):
+        plain = [each for each in arguments if not each.text.startswith("-")]
+        yield from (_to_script(get_interpreter(name) if name != "trap" else "sh", [each]) for each in plain[:1])
+    elif name in _RUNS_ARGUMENTS:
+        yield _to_script("sh", _skip_options(name, arguments))
+    elif name in ("su", "script", "flock", "runuser"):
+        yield from (_to_script("sh", [each]) for each in after_option(arguments, "c")[:1])
+
+
+def reads_input(program: Program) -> bool:
+    """Return whether a shell or another interpreter runs what is on its standard input."""
+    if program.name in ("source", "."):
+        return any(word.text in _STANDARD_INPUTS for word in program.arguments)
+    option = "cmrefp" if get_interpreter(program.name) in INTERPRETERS else "c"
+    if any(after_option(program.arguments, each) for each in option):
+        return False
+    words = [word.text for word in program.arguments if not word.text.startswith("-") or word.text == "-"]
+    if any(word.text in ("--version", "-V", "--help", "-h") for word in program.arguments):
+        return False
+    return not words or words[0] in _STANDARD_INPUTS or bool(after_option(program.arguments, "s", is_last=True))
+
+
+def get_interpreter(name: str) -> str:
+    """Return the name of an interpreter without its path and version."""
+    base = posixpath.basename(name)
+    return "awk" if base in _AWKS else re.sub(r"[\d.]+$", "", base)
+
+
+def after_option(arguments: Sequence[Word], letter: str, *, is_last: bool = False) -> tuple[Word, ...]:
+    """Return the words behind an option that may be joined with others, such as `-lc`; one of the letters names it.
+
+    With `is_last` the option itself, too.
+    """
+    for index, word in enumerate(arguments):
+        if re.fullmatch(r"-[A-Za-z]+", word.text) and set(letter) & set(word.text):
+            return tuple(arguments[index if is_last else index + 1 :])
+        if word.text in ("--eval", "--print") and "e" in letter:
+            return tuple(arguments[index + 1 :])
+    return ()
+
+
+def find_script_words(arguments: Sequence[Word], letter: str) -> tuple[Word, ...]:
+    """Return the script behind an option such as `-c`, and what it gets as `$0`, `$1` and so on."""
+    words = after_option(arguments, letter)
+    while words and words[0].text.startswith(("-", "+")) and not words[0].is_dynamic:
+        words = words[1:]
+    return words
+
+
+def _to_script(interpreter: str, words: Sequence[Word]) -> ScriptText:
+    text = " ".join(word.text for word in words)
+    is_dynamic = any(word.is_dynamic for word in words)
+    return ScriptText(interpreter, text, is_dynamic and bool(_SUBSTITUTION.search(_PLAIN_SUBSTITUTION.sub("", text))))
+
+
+def _skip_options(name: str, arguments: Sequence[Word]) -> Sequence[Word]:
+    """Return the words of the command that `ssh HOST` or `watch` runs."""
+    words = list(arguments)
+    while words and words[0].text.startswith("-"):
+        option = words.pop(0).text
+        if words and option in ("-i", "-p", "-l", "-o", "-F", "-J", "-n", "-S"):
+            words.pop(0)
+    return words[1:] if name == "ssh" else words
+
+
+def _quote(words: Sequence[Word]) -> str:
+    return " ".join(
+        word.text if word.is_dynamic or re.fullmatch(r"[\w./~{}@%+=:,-]+", word.text) else _in_quotes(word.text)
+        for word in words
+    )
+
+
+def _in_quotes(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"))
+INTERPRETERS: Final = frozenset(
+    ("python", "perl", "ruby", "node", "nodejs", "php", "awk", "lua", "osascript", "pwsh", "powershell")
+)
+_AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
+_RUNS_ARGUMENTS: Final = frozenset({"ssh", "watch"})
+_EXECUTES: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_STANDARD_INPUTS: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+_SUBSTITUTION: Final = re.compile(r"\$\(|`")
+_PLAIN_SUBSTITUTION: Final = re.compile(
+    r"\$\((?:pwd|nproc|whoami|hostname|uname|date|git|id|basename|dirname|which|getconf)\b[^$`|;&()<>]*\)"
+)
+"""Substitutions whose output is no command."""

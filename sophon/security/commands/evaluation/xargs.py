@@ -1,0 +1,60 @@
+"""Commands that `xargs` and `parallel` make of their input."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from sophon.security.commands.evaluation.possible_texts import MAX_ALTERNATIVES, Texts, is_unresolved
+from sophon.security.commands.programs import skip_wrappers
+from sophon.security.commands.syntax import SimpleCommand, Word
+
+
+def find_xargs(command: SimpleCommand) -> tuple[Word, ...] | None:
+    """Return the words from `xargs` or `parallel` on, without `sudo` and the like in front of it; None without it."""
+    words = skip_wrappers(command.words, until=_NAMES)
+    return words if words and posixpath.basename(words[0].text) in _NAMES else None
+
+
+def build_xargs_commands(words: Sequence[Word], stdin: Texts) -> Iterator[SimpleCommand]:
+    """Yield the commands. Where the input is not known, it may be any word."""
+    rest, mark = list(words[1:]), ""
+    while rest and rest[0].text.startswith("-"):
+        option = rest.pop(0).text
+        if found := re.fullmatch(r"-I(.*)|--replace=(.+)|-i(.*)", option):
+            mark = found[1] or found[2] or found[3] or (rest.pop(0).text if option == "-I" and rest else "{}")
+        elif option in _WITH_VALUE and rest:
+            rest.pop(0)
+    if posixpath.basename(words[0].text) == "parallel":
+        texts = [each.text for each in rest]
+        if ":::" in texts:
+            stdin, rest = ("\n".join(texts[texts.index(":::") + 1 :]),), rest[: texts.index(":::")]
+        mark, rest = mark or "{}", rest or [Word("sh"), Word("-c"), Word("{}")]
+    if not rest:
+        return
+    for row in _list_rows(stdin, has_mark=bool(mark)):
+        if mark:
+            yield SimpleCommand(tuple(_fill(word, mark, row) for word in rest))
+        else:
+            more = [_ANYTHING] if row is None else [Word(each) for each in row.replace("\0", " ").split()]
+            yield SimpleCommand((*rest, *more))
+
+
+def _list_rows(stdin: Texts, *, has_mark: bool) -> list[str | None]:
+    if not stdin or is_unresolved(stdin):
+        return [None]
+    rows: list[str | None] = [line for text in stdin for line in (text.splitlines() if has_mark else [text])]
+    return rows if len(rows) <= MAX_ALTERNATIVES else [*rows[:MAX_ALTERNATIVES], None]
+
+
+def _fill(word: Word, mark: str, row: str | None) -> Word:
+    if mark not in word.text:
+        return word
+    if row is None:
+        return Word(word.text.replace(mark, "$INPUT"), True, mark in word.text.rpartition("/")[2])
+    return Word(word.text.replace(mark, row), word.is_dynamic)
+
+
+_NAMES: Final = frozenset({"xargs", "parallel"})
+_WITH_VALUE: Final = frozenset({"-n", "-L", "-P", "-d", "-s", "-a", "-E", "-j"})
+_ANYTHING: Final = Word('"$INPUT"', is_dynamic=True, is_hidden=True)
