@@ -69,8 +69,8 @@ _PYTHON_MEDIUM: Final = (
 
 _INLINE_HIGH: Final = (
     *_PYTHON_HIGH,
-    r"\b(?:system|popen|shell_exec|passthru|proc_open|child_process|execSync|spawnSync|qx)\b|`|\bexec\b",
-    r"\b(?:os|pty|subprocess)\s*\.\s*(?:spawn\w*|run|call|check_output|Popen)\b",
+    r"\b(?:system|popen|shell_exec|passthru|proc_open|child_process|execSync|spawn\w*|subprocess|qx)\b|`|\bexec\b",
+    r"\bos\s*\.\s*execute\b",
 )
 """Patterns of code that a command passes to an interpreter: there it starts programs that no shell shows."""
 

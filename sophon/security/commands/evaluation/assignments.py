@@ -2,6 +2,7 @@
 
 import re
 from itertools import islice, product
+from typing import Final
 
 from tree_sitter import Node
 
@@ -32,6 +33,9 @@ class AssignmentReader:
         else:
             assigned = NOTHING if value.type in ("=", "+=") else self._expander.read_value(value)
             self._variables.add(key, assigned, appends=appends)
+            if key in _SCRIPTS:
+                self._effects.is_hidden = self._effects.is_hidden or assigned is None
+                self._effects.scripts.update(dict.fromkeys(assigned or ()))
         return NOTHING
 
     def read_declaration(self, node: Node) -> Texts:
@@ -58,3 +62,7 @@ class AssignmentReader:
             for fields in self._expander.expand(value):
                 for field in fields:
                     self._variables.add(node_text(name), None if is_unknown(field) else (field.text,))
+
+
+_SCRIPTS: Final = frozenset({"BASH_ENV", "PROMPT_COMMAND", "PS4"})
+"""Variables whose value a shell runs."""

@@ -194,7 +194,7 @@ def is_unknown(word: Word) -> bool:
 
 _OPTION: Final = re.compile(r"-|\+?\d+$")
 _COMPUTED: Final = re.compile(r"[$`*?\[]")
-_SOURCES: Final = frozenset({"source", "."})
+_SOURCES: Final = frozenset({"source", ".", "at", "batch"})
 _READERS: Final = frozenset({"cat", "tac", "head", "tail", "sed", "rev", "base64", "base32", "xxd", "cut", "grep"})
 _COPIES: Final = frozenset({"cat", "tee", "head", "tail", "sed", "grep"})
 """Programs whose output is that of a file if their input is: nothing in it is decoded."""

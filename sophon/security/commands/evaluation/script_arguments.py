@@ -30,6 +30,8 @@ def find_scripts(command: SimpleCommand) -> Iterator[ScriptText]:
         elif word.text in _EXECUTES:
             end = next((at for at, each in enumerate(words) if at > index and each.text in (";", "+")), len(words))
             yield ScriptText("sh", _quote(words[index + 1 : end]))
+        elif word.text.startswith("-S") and posixpath.basename(words[0].text) == "env":
+            yield ScriptText("sh", " ".join(each.text for each in words[index:])[2:])
     words = skip_wrappers(words, until=_RUNS_ARGUMENTS)
     if words and not words[0].is_dynamic:
         yield from _find_in_program(posixpath.basename(words[0].text), words[1:])
@@ -43,6 +45,8 @@ def _find_in_program(name: str, arguments: Sequence[Word]) -> Iterator[ScriptTex
         yield from (_to_script(get_interpreter(name) if name != "trap" else "sh", [each]) for each in plain[:1])
     elif name in _RUNS_ARGUMENTS:
         yield _to_script("sh", _skip_options(name, arguments))
+    elif name in ("tmux", "screen"):
+        yield from (ScriptText("sh", each.text) for each in arguments[-1:])
     elif name in ("su", "script", "flock", "runuser"):
         yield from (_to_script("sh", [each]) for each in after_option(arguments, "c")[:1])
 
@@ -51,6 +55,8 @@ def reads_input(program: Program) -> bool:
     """Return whether a shell or another interpreter runs what is on its standard input."""
     if program.name in ("source", "."):
         return any(word.text in _STANDARD_INPUTS for word in program.arguments)
+    if program.name in ("at", "batch"):
+        return not after_option(program.arguments, "f")
     option = "cmrefp" if get_interpreter(program.name) in INTERPRETERS else "c"
     if any(after_option(program.arguments, each) for each in option):
         return False
