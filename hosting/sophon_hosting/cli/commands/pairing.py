@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sophon.clock import SystemClock
+from sophon.services import Services
 from sophon.stores.contract import Store
 from sophon_channels.contract import OutboundMessage
 from sophon_hosting.channels.factory import create_channels
@@ -14,7 +15,7 @@ from sophon_hosting.channels.pairing import PAIRED_MESSAGE, PairingRequest, Pair
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
-from sophon_hosting.cli.global_options import GlobalOptions
+from sophon_hosting.cli.remote.host_selection import wake_running_host
 from sophon_hosting.rendering.control_characters import to_single_line
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -45,12 +46,15 @@ def approve(
 ) -> None:
     """Approve a request: the user may write from now on."""
 
+    settings = load_cli_settings(ctx.obj)
+
     async def work(store: Store) -> PairingRequest:
         request = await PairingService(store, SystemClock()).approve(code)
-        await _add_confirmation(ctx.obj, store, request)
+        await _add_confirmation(create_services(ctx.obj, settings), store, request)
         return request
 
     request = run_with_store(ctx.obj, work)
+    wake_running_host(ctx.obj, settings)
     write_lines([f"{_user_text(request)} is paired and may write"])
 
 
@@ -83,9 +87,8 @@ async def _list_requests(store: Store) -> list[PairingRequest]:
     return await PairingService(store, SystemClock()).list_requests()
 
 
-async def _add_confirmation(options: GlobalOptions, store: Store, request: PairingRequest) -> None:
+async def _add_confirmation(services: Services, store: Store, request: PairingRequest) -> None:
     """Add the confirmation to the outbox; a running host, or the next one, sends it to the user."""
-    services = create_services(options, load_cli_settings(options))
     for each in create_channels(services, os.environ):
         if each.channel.name == request.channel and request.chat:
             name = f"paired:{request.channel}:{request.person_id}:{request.code}"

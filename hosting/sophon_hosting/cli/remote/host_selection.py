@@ -3,9 +3,10 @@
 import ipaddress
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from urllib.parse import urlsplit
 
-from sophon.errors import InputError
+from sophon.errors import InputError, SophonError
 from sophon.principals import LOCAL_USER
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
@@ -49,6 +50,16 @@ def find_running_host(options: GlobalOptions, settings: Settings, url: str | Non
     if url is None:
         _check_instance(options, settings, address, instance)
     return address
+
+
+def wake_running_host(options: GlobalOptions, settings: Settings) -> None:
+    """Have the running host of the settings, if any, send at once what this command has stored in the outbox.
+
+    One that cannot be asked, because it runs elsewhere or this command has no operator's token, finds it by itself.
+    """
+    with suppress(SophonError):
+        address = find_running_host(options, settings)
+        HttpHostClient(address, find_access_token(settings, address)).wake_outbox()
 
 
 def default_session_id(url: str, token: str | None, session_id: str) -> str:

@@ -179,6 +179,10 @@ class HttpHostClient:
         """Start a detached channel at once; return False if it does not wait for that in the process that answers."""
         return bool(self._request("POST", f"/api/channels/{_path_segment(name)}/attach")["attached"])
 
+    def wake_outbox(self) -> None:
+        """Have the host send at once what another process has stored in the outbox."""
+        self._request("POST", "/api/outbox/wake")
+
     def control_queue(self, action: str) -> JsonRow:
         """`pause`, `resume` or `drain` the queue, and return its status."""
         return self._request("POST", f"/api/queue/{action}")

@@ -1,4 +1,4 @@
-"""`/api/channels`: the configured channels and their health."""
+"""`/api/channels` and `/api/outbox`: the configured channels with their health, and what they have to send."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +26,18 @@ def channel_routes(channels: Sequence[Channel], attach: Callable[[str], bool] | 
             raise NotFound("channel", name, [])
         return json_response({"name": name, "attached": attach(name)})
 
-    return [web.get("/api/channels", list_channels), web.post("/api/channels/{name}/attach", attach_channel)]
+    async def wake_outbox(request: web.Request) -> web.Response:
+        """Send at once what another process, such as a command, has stored in the outbox."""
+        authorized = get_authorized_host(request)
+        authorized.require_operator()
+        authorized.host.wake_outbox()
+        return json_response({"ok": True})
+
+    return [
+        web.get("/api/channels", list_channels),
+        web.post("/api/channels/{name}/attach", attach_channel),
+        web.post("/api/outbox/wake", wake_outbox),
+    ]
 
 
 def _channel_to_json(channel: Channel, *, operator: bool) -> dict[str, Any]:
