@@ -144,6 +144,25 @@ async def test_an_approval_that_does_not_count_any_more_is_asked_again(
     assert world.wrecked + world.paid in (["all"], ["Bob"])
 
 
+async def test_a_question_that_is_asked_again_is_stored_with_its_event(world) -> None:
+    receipt, void = await decided_while_stopped(world, "Wreck all", "was-boss")
+    get, announced = world.store.approvals.get, {}
+
+    async def get_and_look(approval_id: str) -> object:
+        record = await get(approval_id)
+        if approval_id not in announced:
+            events = await world.store.events.list_after(record.request.session_id, 0)
+            asked = [event.data["approval_id"] for event in events if event.name == "approval_requested"]
+            announced[approval_id] = approval_id in asked
+        return record
+
+    world.store.approvals.get = get_and_look
+    await start(world)
+    again = (await world.suspended_again(receipt, starts=2)).waiting_for[0]
+    assert again != void
+    assert announced[again]
+
+
 async def test_a_rejection_counts_whoever_gave_it(world) -> None:
     first = await start(world)
     receipt = await world.send(first, "Wreck all")
