@@ -115,9 +115,10 @@ class ChatState:
         """Return whether the person's pairing code was approved, under any of the ids known for the person."""
         for each in sorted({person.id} | person.known_ids):
             note = await self._get(PERSON_KIND, each)
+            if note is None or not note.value.get("paired"):
+                continue
             # A number under which another person is known is that person's pairing.
-            is_own = each == person.id or await self._get(LINK_KIND, each) is None
-            if note is not None and note.value.get("paired") and is_own:
+            if each == person.id or await self._get(LINK_KIND, each) is None:
                 return True
         return False
 

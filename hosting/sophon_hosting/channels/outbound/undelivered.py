@@ -113,13 +113,13 @@ class UndeliveredAnswers:
         """Tell a chat in which a person has just written what was not delivered; in a direct chat what was theirs."""
         recipient = recipient_in_chat(self._channel.name, location, person)
         for key in await self._note_keys(recipient, location):
-            await self._send_kept(key, recipient, location)
-            await self._announce(key, location.key, recipient)
+            if (note := await self._get(key)) is not None:
+                await self._send_kept(note, recipient, location)
+                await self._announce(key, location.key, recipient)
 
-    async def _send_kept(self, key: str, recipient: str, location: ChatLocation) -> None:
+    async def _send_kept(self, note: ChannelStateEntry, recipient: str, location: ChatLocation) -> None:
         """Put the answers back into the outbox that waited for the window to open."""
-        note = await self._get(key)
-        if note is None or not note.value.get("kept"):
+        if not note.value.get("kept"):
             return
         with suppress(IllegalTransition, NotFound):  # it was sent, mostly
             await self._store.outbox.withdraw(_reopening_id(str(note.value["token"])), "the person has written")
