@@ -161,7 +161,7 @@ class StoreApprovalGate:
             pass
         event = build_request_event(again)
         event.session_id, event.run_id, event.task_id = again.session_id, again.run_id, task_id_from_request(again)
-        self._events.emit(event)  # before the request, which is stored with what is pending: neither is without the other
+        self._events.emit(event)  # before the request, which is stored together with what is pending
         record = await store.approvals.get_or_create(again, self._clock.now())
         log.warning(
             "approval %s (%s): %s by %s does not count any more, asked again as %s",
