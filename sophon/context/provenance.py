@@ -104,8 +104,8 @@ def list_seen_messages(ctx: Context) -> Sequence[Message]:
 
 def list_message_sources(message: Message) -> list[str]:
     """Return the sources of the untrusted texts in a message: its fences, files and images."""
-    files = [f"{ATTACHED_FILE} {each.name or 'image'}" for each in (*message.attachments, *message.images)]
-    return [*find_fence_sources(message.content), *files]
+    names = [*(file.name for file in message.attachments), *(image.name for image in message.images)]
+    return [*find_fence_sources(message.content), *(f"{ATTACHED_FILE} {name or 'image'}" for name in names)]
 
 
 def is_call_of_client(ctx: Context, sources: Iterable[str]) -> bool:

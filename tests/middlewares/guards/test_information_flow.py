@@ -90,7 +90,8 @@ class Host:
             events=self.events,
             settings=self.settings,
         )
-        ctx = services.turn(text, **{"session_id": "s", "principal": "local", **turn})
+        options: dict[str, Any] = {"session_id": "s", "principal": "local", **turn}
+        ctx = services.turn(text, **options)
         await self.chain().run(ctx)
         self.ctx = ctx
         return [message.content for message in ctx.messages if message.role == "tool"]
