@@ -55,6 +55,8 @@ async def answered(graph: GraphApi, store: str, folder: Path) -> list[float]:
     await site.start(address)
     try:
         async with httpx.AsyncClient(base_url=address.url, trust_env=False, timeout=30) as client:
+            while (await client.get("/api/channels")).json()["items"][0]["state"] != "running":
+                pass  # until then a webhook is answered with 503, and delivered again
             return [await _post(client, number) for number in range(POSTS)][120:]
     finally:
         gate.set()
@@ -64,11 +66,10 @@ async def answered(graph: GraphApi, store: str, folder: Path) -> list[float]:
 async def _post(client: httpx.AsyncClient, number: int) -> float:
     content = json.dumps(body(message(id=f"wamid.{number}", timestamp="4102444800"))).encode()
     began = time.perf_counter()
-    while True:
-        headers = {"X-Hub-Signature-256": sign_body(content, SECRET)}
-        response = await client.post("/webhooks/whatsapp", content=content, headers=headers)
-        if response.status_code == 200:
-            return time.perf_counter() - began
+    headers = {"X-Hub-Signature-256": sign_body(content, SECRET)}
+    response = await client.post("/webhooks/whatsapp", content=content, headers=headers)
+    response.raise_for_status()
+    return time.perf_counter() - began
 
 
 def _whatsapp(graph: GraphApi) -> dict[str, Any]:

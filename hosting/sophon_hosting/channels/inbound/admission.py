@@ -5,6 +5,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sophon.lazy_dataclass import dataclass
 from sophon.operator_policy import OperatorPolicy
@@ -91,9 +92,12 @@ class AdmissionControl:
 
     async def decide_access(self, person: Person, location: ChatLocation, *, mentioned: bool) -> AccessDecision:
         """Return what the policy says of an identified person."""
-        paired = await self._chat_state.is_paired(person)
         chats = await self._chat_state.chat_ids(location.chat) if location.kind == "group" else [location.chat]
-        return self._policy.decide_access(person, location, is_mention=mentioned, is_paired=paired, chat_ids=chats)
+        decide = partial(self._policy.decide_access, person, location, is_mention=mentioned, chat_ids=chats)
+        decision = decide(is_paired=False)
+        if decision == "pair":  # only then does it matter, so that others cost no reads
+            decision = decide(is_paired=await self._chat_state.is_paired(person))
+        return decision
 
     async def _admit_sender(self, messages: Sequence[InboundMessage]) -> dict[str, Admission]:
         """Return the admission of each message of one number, or one person, by the message's id."""

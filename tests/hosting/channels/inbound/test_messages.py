@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import (
@@ -20,7 +21,9 @@ from sophon_channels.contract import (
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, DEFAULT_PERSON, SyntheticChannel
+from sophon_hosting.channels.chat_state import PERSON_KIND
 from sophon_hosting.channels.inbound.attachments import describe_media_type
+from sophon_hosting.channels.outbound.undelivered import STATE_KIND
 from sophon_hosting.host import RunRequest
 from sophon_hosting.run_authorship import own_text_of_run
 from sophon_hosting.runs.turn_factory import build_turn
@@ -329,3 +332,19 @@ async def _breath() -> None:
 async def _never(entry: object, before_request: BeforeRequest) -> None:
     await before_request()
     await asyncio.Event().wait()
+
+
+async def test_of_who_may_write_by_the_settings_no_pairing_is_read_and_of_nobody_a_notice_twice(start) -> None:
+    store = InMemoryStore()
+    get, kinds = store.channel_state.get, []
+
+    async def get_and_note(channel: str, account: str, kind: str, key: str):
+        kinds.append(kind)
+        return await get(channel, account, kind, key)
+
+    store.channel_state.get = get_and_note
+    running = await start(store=store)
+    await running.channel.deliver_message("hello")
+    await running.channel.wait_for_text("You said: hello")
+    assert kinds.count(PERSON_KIND) == 1  # for the name
+    assert kinds.count(STATE_KIND) == 1
