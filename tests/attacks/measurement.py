@@ -64,7 +64,7 @@ class ObeyingModel:
 
 def _read_files(message: Message) -> str:
     """Return a message with what a model reads in its files and pictures."""
-    files = [each.data for each in (*message.documents, *message.images)]
+    files = [*(each.data for each in message.documents), *(each.data for each in message.images)]
     return "\n".join([message.content, *(base64.b64decode(each).decode("latin-1") for each in files)])
 
 

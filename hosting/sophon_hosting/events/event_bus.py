@@ -303,9 +303,10 @@ class EventBus:
         """
         result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         first = FirstCommit(build_events, write, is_stored, result, self._build_row)
-        self._get_or_create_sequencer(session_id).first_commits.append(first)
 
         async def commit() -> R:
+            # Without a pause before it is acquired: an idle sequencer is deleted.
+            self._get_or_create_sequencer(session_id).first_commits.append(first)
             async with self._acquire_sequencer(session_id) as sequencer:
                 if first in sequencer.first_commits:
                     await sequencer.commit_first()
