@@ -187,7 +187,7 @@ class HostServer:
         connection_limits = ConnectionLimits.from_settings(hub, read_file_limit())
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
-        self.post_turn = PostTurnRunner(services, self.host.event_bus)
+        self.post_turn = PostTurnRunner(services, self.host.event_bus, self.host.pipelines)
         self.goals = create_goal_engine(self.host)
         self._app = make_app(
             self.host,

@@ -74,7 +74,7 @@ class WorkerServer:
         if loaded is not None:
             live = LiveSettings([services], loaded)
             self.shared_settings = share_settings(live, services, self.membership, host.fanout)
-        self.post_turn = PostTurnRunner(services, host.event_bus)
+        self.post_turn = PostTurnRunner(services, host.event_bus, host.pipelines)
         self.mcp = host.mcp = create_mcp_supervisor(services, environment)
         self.scheduler = create_scheduler(host, self.channels.configured)
         self.heartbeat = create_heartbeat(host)

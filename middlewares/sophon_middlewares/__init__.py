@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.guards.integrity import Integrity
     from sophon_middlewares.guards.intent_gate import IntentGate
     from sophon_middlewares.guards.off_the_record import OffTheRecord
+    from sophon_middlewares.guards.personal_data import MaskPersonalData
     from sophon_middlewares.guards.protection import Protection
     from sophon_middlewares.guards.rate_limit import RateLimit
     from sophon_middlewares.guards.redaction import Redaction
@@ -67,6 +68,7 @@ _HOMES = {
     "IntentGate": "sophon_middlewares.guards.intent_gate",
     "Learning": "sophon_middlewares.learners.learning",
     "LlmInvoker": "sophon_middlewares.inner.llm_invoker",
+    "MaskPersonalData": "sophon_middlewares.guards.personal_data",
     "OffTheRecord": "sophon_middlewares.guards.off_the_record",
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
     "Planning": "sophon_middlewares.outer.planning",
@@ -113,6 +115,7 @@ __all__ = [
     "IntentGate",
     "Learning",
     "LlmInvoker",
+    "MaskPersonalData",
     "OffTheRecord",
     "ParallelExecution",
     "Planning",

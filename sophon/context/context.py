@@ -96,6 +96,8 @@ class Context(TurnState):
     pipeline: TurnRunner | None = None
     call_layers: list[CallLayer] = field(default_factory=new_list)
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
+    model_hooks: list[CallLayer] = field(default_factory=new_list)
+    """Layers around every model call of every purpose, inside of the call layers; of plan steps and sub-agents, too."""
     request_overheads: list[Callable[[ModelRequest], str]] = field(default_factory=new_list)
     """Functions that return the text which call layers will add to a request, for whoever must fit the request."""
     tool_checks: "tuple[ToolCheck, ...]" = ()
@@ -217,6 +219,7 @@ class Context(TurnState):
             request,
             route,
             layers=self.call_layers,
+            hooks=self.model_hooks,
             meter=self.meter,
             emit=self.emit if self.has_listeners else None,
             cancellation=self.cancellation,
@@ -274,6 +277,14 @@ class Context(TurnState):
         """
         return _PushedLayer(self, layer, overhead)
 
+    def model_hook(self, hook: CallLayer) -> AbstractContextManager[None]:
+        """Push a layer around every model call of every purpose, and remove it at the end of the block.
+
+        It sees requests as the model gets them, behind all call layers, and responses as the model gives them. Plan
+        steps and sub-agents that begin within the block have it, too.
+        """
+        return _PushedHook(self, hook)
+
     def tool_check(self, check: ToolCheck) -> AbstractContextManager[None]:
         """Add a check of each tool call immediately before it runs, and remove it at the end of the block."""
         return _AddedCheck(self, check)
@@ -326,8 +337,8 @@ class Context(TurnState):
         """Return a child turn for a plan step or a sub-agent, with the run id `parent/step`.
 
         It has its own messages, tools, counters and response and no call layers; it shares principal, data owner,
-        tally, meter and event listeners, and it neither records nor streams. `text` selects its tools and decides
-        whether the step is planned in turn; `prompt` is what its model reads, by default the same text.
+        tally, meter, model hooks and event listeners, and it neither records nor streams. `text` selects its tools and
+        decides whether the step is planned in turn; `prompt` is what its model reads, by default the same text.
         `instructions`, its system prompt, and `model` are by default those of this turn.
         """
         if instructions is not None:
@@ -358,6 +369,7 @@ class Context(TurnState):
             has_listeners=self.has_listeners,
             cancellation=self.cancellation,
             meter=self.meter,
+            model_hooks=self.model_hooks.copy(),
             stop_check=self.stop_check,
             recorder=self.recorder,
             parent=self,
@@ -373,7 +385,7 @@ class Context(TurnState):
         child = Context.from_state(self.services, {**state, **whose})
         child.stopwatch, child.tool_limiter = self.stopwatch, self.tool_limiter
         child.tally, child.meter, child.cancellation = self.tally, self.meter, self.cancellation
-        child.stop_check = self.stop_check
+        child.stop_check, child.model_hooks = self.stop_check, self.model_hooks.copy()
         child.recorder, child.has_listeners = self.recorder, self.has_listeners
         child.parent = self
         child.excluded_providers = dict(self.excluded_providers)
@@ -423,6 +435,19 @@ class _PushedLayer:
         self._ctx.call_layers.remove(self._layer)
         if self._overhead is not None:
             self._ctx.request_overheads.remove(self._overhead)
+
+
+class _PushedHook:
+    __slots__ = ("_ctx", "_hook")
+
+    def __init__(self, ctx: Context, hook: CallLayer) -> None:
+        self._ctx, self._hook = ctx, hook
+
+    def __enter__(self) -> None:
+        self._ctx.model_hooks.append(self._hook)
+
+    def __exit__(self, *error: object) -> None:
+        self._ctx.model_hooks.remove(self._hook)
 
 
 class _AddedCheck:

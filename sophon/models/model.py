@@ -18,7 +18,7 @@ Purpose: TypeAlias = Literal[
     "reply", "step", "plan", "vote", "compaction", "title", "memory", "simulation", "evaluation", "embedding"
 ]
 """Why a model call is made. Only `reply` streams to the user; `reply` and `step` pass through the call layers; all
-purposes are billed and traced."""
+purposes pass through the model hooks, and are billed and traced."""
 
 LAYERED_PURPOSES: frozenset[Purpose] = frozenset({"reply", "step"})
 """The purposes that pass through the call layers."""
@@ -212,7 +212,8 @@ Call: TypeAlias = Callable[[ModelRequest], Awaitable[ModelResponse]]
 """The rest of the model call, as seen by a call layer: the inner layers, retries and the model."""
 
 CallLayer: TypeAlias = Callable[[ModelRequest, Call], Awaitable[ModelResponse]]
-"""A wrapper around every `reply` and `step` call. It runs once per candidate, which it finds in `request.model`.
+"""A wrapper around every `reply` and `step` call, or, as a model hook, around every call of every purpose. It runs
+once per candidate, which it finds in `request.model`.
 
 One with an attribute `without_function_calling_only` that is true is left out for models with function calling.
 """

@@ -52,7 +52,8 @@ class GoalEngine:
         services = host.services
         self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
         self._event_bus, self._leadership = host.event_bus, host.leadership
-        self._work = GoalWork(host, GoalPlanner(services, review=self._settings.review), self.wake)
+        planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
+        self._work = GoalWork(host, planner, self.wake)
         self._wake_up = asyncio.Event()
         self._ended: set[str] = set()
         """Goals that may be over and have steps that run, or no report yet."""

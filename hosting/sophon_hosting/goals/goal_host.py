@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import SophonError
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
@@ -21,6 +22,8 @@ class GoalHost(Protocol):
 
     services: Services
     event_bus: EventBus
+    pipelines: PipelineRegistry
+    """The chains of the turns, whose model hooks hold for the planning of goals, too."""
 
     @property
     def leadership(self) -> Leadership:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from sophon.chain.pipeline import Next, Pipeline
+from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.errors import BudgetExceeded, ModelError, PlanError
 from sophon.extensions import Key
@@ -26,6 +27,7 @@ from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import filter_permitted
+from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.run_audience import audience_of_run
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
@@ -78,8 +80,8 @@ class GoalPlanning:
 class GoalPlanner:
     """Plans goals through the services of a host: with the limits, the routing and the permissions of their owners."""
 
-    def __init__(self, services: Services, *, review: bool) -> None:
-        self._services = services
+    def __init__(self, services: Services, *, review: bool, pipelines: PipelineRegistry | None = None) -> None:
+        self._services, self._pipelines = services, pipelines
         self._chain = Pipeline.compose(Budget(), CapabilityRouting(), GoalPlanning(review=review))
 
     async def plan(self, goal: Goal) -> PlanResult:
@@ -96,7 +98,8 @@ class GoalPlanner:
         ctx.put(_GOAL, goal)
         ctx.put(GOAL_AUTONOMY, goal.autonomy)
         try:
-            response = await self._chain.run(ctx)
+            chain = self._chain if self._pipelines is None else add_model_hooks(self._chain, self._pipelines)
+            response = await chain.run(ctx)
         except (BudgetExceeded, ModelError) as error:
             is_refused = isinstance(error, BudgetExceeded)
             return self._count(ctx, PlanResult((), str(error), is_refused=is_refused, may_retry=not is_refused))

@@ -6,6 +6,7 @@ from collections import deque
 from contextlib import suppress
 
 from sophon.chain.pipeline import Pipeline
+from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.errors import NotFound, StoreUnavailable
 from sophon.events import SessionTitled
 from sophon.failure_log import log_failure
@@ -16,6 +17,7 @@ from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
@@ -54,8 +56,10 @@ class PostTurnRunner:
     Jobs that are pending at shutdown are lost.
     """
 
-    def __init__(self, services: Services, event_bus: EventBus) -> None:
+    def __init__(self, services: Services, event_bus: EventBus, pipelines: PipelineRegistry | None = None) -> None:
         self._services, self._event_bus = services, event_bus
+        self._pipelines = pipelines
+        """The chains of the host's turns, whose model hooks hold here, too."""
         self._title_chain = Pipeline.compose(Budget(), CapabilityRouting(), TitleGeneration())
         self._memory_chain = Pipeline.compose(Budget(), CapabilityRouting(), MemoryExtraction())
         self._pending_task_ids: deque[str] = deque()
@@ -178,4 +182,4 @@ class PostTurnRunner:
             data_owner=audience.data_owner,
             run_id=run.id,
         )
-        return await chain.run(ctx)
+        return await (chain if self._pipelines is None else add_model_hooks(chain, self._pipelines)).run(ctx)

@@ -1,13 +1,14 @@
 """Call layer of guard Redaction: secrets in what a model is sent, and in what it writes."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import Message
-from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
+from sophon.models.model import LAYERED_PURPOSES, Call, ModelRequest, ModelResponse, OnText
 from sophon.security import KNOWN_SECRETS, redact
 from sophon.security.stream_redactor import StreamRedactor
 from sophon_middlewares.guards.redacted_texts import RedactedTexts
@@ -37,10 +38,12 @@ class _RedactedTurn:
         ctx.redactor = messages.results
         # Outermost: a layer that reads tool calls from the text must read it as it is.
         ctx.call_layers.insert(0, self._layer)
+        ctx.model_hooks.append(self._layer.redact_other_request)
 
     def __exit__(self, *error: object) -> None:
         self._ctx.redactor = None
         self._ctx.call_layers.remove(self._layer)
+        self._ctx.model_hooks.remove(self._layer.redact_other_request)
 
 
 class RedactionLayer:
@@ -55,8 +58,7 @@ class RedactionLayer:
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
         """Make the call, and return its response redacted."""
-        text = _Listener(request.on_text) if request.on_text is not None else None
-        reasoning = _Listener(request.on_reasoning) if request.on_reasoning is not None else None
+        text, reasoning = rewrite_stream(request, StreamRedactor)
         messages = await self._prepare(request.messages)
         if text is not None or messages is not request.messages:
             request = request.copy_with(messages=messages, on_text=text, on_reasoning=reasoning)
@@ -66,37 +68,70 @@ class RedactionLayer:
                 listener.finish()
         return redact_response(response)
 
+    async def redact_other_request(self, request: ModelRequest, call: Call) -> ModelResponse:
+        """Make a call that no call layer acts on with a redacted request.
+
+        Its response stays as it is: a plan has the arguments of later tool calls.
+        """
+        if request.purpose not in LAYERED_PURPOSES:
+            messages = await self._prepare(request.messages)
+            if messages is not request.messages:
+                request = request.copy_with(messages=messages)
+        return await call(request)
+
     async def _prepare(self, messages: list[Message]) -> list[Message]:
         if self._messages.count_new_characters(messages) > MAX_INLINE_CHARACTERS:
             return await self._ctx.services.clock.run_in_thread(lambda: self._messages.redact(messages))
         return self._messages.redact(messages)
 
 
-class _Listener:
-    """Passes streamed text on as soon as no later text can make it part of a secret."""
+class StreamRewriter(Protocol):
+    """Protocol of what changes a streamed text, and holds back what later text may still change."""
 
-    __slots__ = ("_on_text", "_redactor")
+    def feed(self, text: str, /) -> str:
+        """Return what can be passed on of the text so far."""
+        ...
 
-    def __init__(self, on_text: OnText) -> None:
-        self._on_text, self._redactor = on_text, StreamRedactor()
+    def flush(self) -> str:
+        """Return the rest at the end of the text."""
+        ...
+
+
+class RewritingListener:
+    """Listener that passes streamed text on as a rewriter changes it."""
+
+    __slots__ = ("_create", "_on_text", "_rewriter")
+
+    def __init__(self, on_text: OnText, create: Callable[[], StreamRewriter]) -> None:
+        self._on_text, self._create, self._rewriter = on_text, create, create()
 
     def __call__(self, text: str) -> None:
-        self._show(self._redactor.feed(text))
+        self._show(self._rewriter.feed(text))
 
     def restart(self) -> None:
         """Begin anew: what was held back belongs to an attempt that failed."""
-        self._redactor = StreamRedactor()
+        self._rewriter = self._create()
         restart = getattr(self._on_text, "restart", None)
         if restart is not None:
             restart()
 
     def finish(self) -> None:
-        """Pass on the rest, redacted."""
-        self._show(self._redactor.flush())
+        """Pass on the rest."""
+        self._show(self._rewriter.flush())
 
     def _show(self, text: str) -> None:
         if text:
             self._on_text(text)
+
+
+def rewrite_stream(
+    request: ModelRequest, create: Callable[[], StreamRewriter]
+) -> tuple[RewritingListener | None, RewritingListener | None]:
+    """Return listeners that rewrite text and reasoning for those of the request; None where it has none."""
+    text, reasoning = (
+        None if each is None else RewritingListener(each, create) for each in (request.on_text, request.on_reasoning)
+    )
+    return text, reasoning
 
 
 def redact_response(response: ModelResponse) -> ModelResponse:

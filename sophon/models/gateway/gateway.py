@@ -83,6 +83,7 @@ class ModelGateway:
         candidates: Sequence[Candidate],
         *,
         layers: Sequence[CallLayer] = (),
+        hooks: Sequence[CallLayer] = (),
         meter: Meter | None = None,
         emit: Emit | None = None,
         check: Callable[[], None] | None = None,
@@ -90,6 +91,8 @@ class ModelGateway:
         rate_limit_waits: int | None = None,
     ) -> ModelResponse:
         """Return the response of the first candidate that answers; the gateway may modify `request`.
+
+        `layers` act on calls of the purposes `reply` and `step`, `hooks` inside of them on every call.
 
         `check` is called before every attempt and every chunk and may raise to stop the call. No attempt starts once
         `cancellation` (the turn's) is requested; without a request, a model's CancelledError is a failed attempt.
@@ -103,8 +106,7 @@ class ModelGateway:
         if request.on_text is not None:
             latch = OutputLatch(request.on_text)
             request = request.copy_with(on_text=latch)
-        if request.purpose not in LAYERED_PURPOSES:
-            layers = ()
+        wrappers = (*layers, *hooks) if request.purpose in LAYERED_PURPOSES else hooks
         cancellation = cancellation or Cancellation()
         loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
@@ -116,7 +118,7 @@ class ModelGateway:
             loop = RetryLoop(candidate, following, self._context, meter, emit, check, latch, cancellation, records)
             loop.rate_limit_waits = rate_limit_waits
             info = candidate.info
-            call = _wrap_in_layers(loop, layers, info)
+            call = _wrap_in_layers(loop, wrappers, info)
             if position:
                 request = request.copy_with(model=info, key=None)
             else:

@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from sophon import ModelRequest, Services
+from sophon import ModelRequest, Pipeline, Services
 from sophon.errors import RateLimited
 from sophon.events import MemoryLearned, ModelAttempt, SessionTitled, TaskCompleted
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_middlewares import MaskPersonalData
 from sophon_middlewares.chains import twelve
 
 Answer = Callable[[ModelRequest], Awaitable[str]]
@@ -284,3 +285,24 @@ async def test_a_title_may_wait_for_a_longer_conversation(make, settings: dict) 
         await here.say()
         await here.idle(number)
         assert await here.title() == ("About greetings" if number == exchanges else "")
+
+
+async def test_titles_and_memories_are_masked_as_the_turns_of_the_host_are() -> None:
+    async def answer(request: ModelRequest) -> str:
+        return "[]" if request.purpose == "memory" else f"Mail to {request.messages[-1].content.split()[-1]}"
+
+    model = FunctionModel(answer)
+    services = Services(models=model, settings={"Memory": {"Learn": True}})
+    record, *others = twelve(services)
+    host = Host(services, Pipeline.compose(record, MaskPersonalData(), *others))
+    jobs = PostTurnRunner(services, host.event_bus, host.pipelines)
+    async with host:
+        jobs.start()
+        await host.accept(RunRequest("I like mail to ada@example.com", "s", "ada"))
+        async with asyncio.timeout(30):
+            while not jobs.statistics().done:
+                await asyncio.sleep(0)
+        await jobs.stop()
+    assert {each.purpose for each in model.requests} == {"reply", "memory", "title"}
+    assert not any("ada@example.com" in message.content for each in model.requests for message in each.messages)
+    assert (await services.store.sessions.get("s")).title == "Mail to ada@example.com"

@@ -1,5 +1,6 @@
 """Redaction: no secret leaves a turn, and no marker is written over one."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -314,3 +315,30 @@ async def test_a_chain_whose_document_redacts_does_so_in_a_program_too(name: str
     for guard in ("Redaction", "ReplyRedaction"):
         assert [get_middleware_name(each) for each in chain].count(guard) == 1
         assert f" {guard} " in chain.explain()
+
+
+async def test_votes_and_plans_are_asked_without_the_secrets_of_the_settings_and_of_results() -> None:
+    before = KNOWN_SECRETS.snapshot()
+    KNOWN_SECRETS.add("correct-horse-battery")
+
+    async def answer(request: ModelRequest) -> str:
+        plan = {"goal": "g", "steps": [{"id": "a", "description": f"use {SECRET}"}, {"id": "b", "description": "end"}]}
+        return {"vote": "yes", "plan": json.dumps(plan)}.get(request.purpose, "done")
+
+    model = FunctionModel(answer)
+    services = Services(models=model, settings={"Planning": {"Mode": "LlmDecides", "MaxDepth": 1}})
+    ctx = services.turn("log in with correct-horse-battery")
+    ctx.messages[:0] = [
+        ChatMessage("user", "look"),
+        ChatMessage("assistant", "", [ToolCall("c", "look", {})]),
+        ChatMessage("tool", ENV_FILE, tool_call_id="c"),
+        ChatMessage("assistant", "I looked"),
+    ]
+    await add_guards(twelve(services), services.settings.guards).run(ctx)
+    KNOWN_SECRETS.restore(before)
+
+    asked = [(each.purpose, "".join(message.content for message in each.messages)) for each in model.requests]
+    assert [purpose for purpose, _ in asked] == ["vote", "plan", "step", "step", "reply"]
+    assert not any("correct-horse-battery" in text for _, text in asked)
+    assert not any(SECRET in text for _, text in asked[:2])
+    assert any(f"use {SECRET}" in text for _, text in asked[2:]), "a plan keeps the arguments of later calls"

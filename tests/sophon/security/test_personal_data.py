@@ -1,0 +1,159 @@
+"""Personal data in texts: what is recognised, what is not, and placeholders that come back as they were."""
+
+import json
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sophon.security.personal_data import ALL_KINDS, compile_names, find_names, find_personal_data
+from sophon.security.placeholders import Placeholders, StreamRestorer
+
+NAMES = ("Ada Lovelace", "Zoë", "李雷")
+VALUES = {
+    "ada@example.com": "EMAIL",
+    "ada.b+c@mail.example.co.uk": "EMAIL",
+    "ada@xn--bcher-kva.example": "EMAIL",
+    "ada%40example.com": "EMAIL",
+    "+43 664 1234567": "PHONE",
+    "+43 (0) 664/123 45 67": "PHONE",
+    "0043 664 1234567": "PHONE",
+    "0664/1234567": "PHONE",
+    "06641234567": "PHONE",
+    "(555) 123-4567": "PHONE",
+    "555-123-4567": "PHONE",
+    "AT61 1904 3002 3457 3201": "IBAN",
+    "DE89370400440532013000": "IBAN",
+    "gb82 west 1234 5698 7654 32": "IBAN",
+    "4111 1111 1111 1111": "CARD",
+    "378282246310005": "CARD",
+    "5555-5555-5555-4444": "CARD",
+    "192.168.1.17": "IP",
+    "2001:db8::8a2e:370:7334": "IP",
+    "Ada Lovelace": "NAME",
+    "ADA  lovelace": "NAME",
+    "Zoe\u0308": "NAME",
+    "Zo\\u00eb": "NAME",
+    "李雷": "NAME",
+}
+ORDINARY = (
+    "on 2024-01-15 at 12:30:45, 01-02-2024 and 09/11/2001",
+    "order 1234567890123456, 4111 1111 1111 1112, in 1,234,567.89 of 100 000 000",
+    "DE89370400440532013001 is no account, version 1.2.3 and 300.1.1.1",
+    "std::vector<int>, a[::2], x[1:2:3], @decorator, pkg@1.2.3, a @ b",
+    "Adagio, Zoes, Ada alone, f47ac10b-58cc-4372-a567-0e02b2c3d479",
+    "1700000000000 and 0x0411111111111111 and #4111",
+)
+
+
+def placeholders() -> Placeholders:
+    return Placeholders(ALL_KINDS, compile_names(NAMES))
+
+
+def find(text: str) -> list[tuple[str, str]]:
+    spans = [*find_personal_data(text), *find_names(text, compile_names(NAMES))]
+    return [(text[each.start : each.end], each.label) for each in spans]
+
+
+AROUND = [("", ""), ("x ", " y"), ("(", ")."), ('"', '",'), ("我叫", "吗"), ("\\n", "\\n"), ("\\u003c", "\\u003e")]
+
+
+@pytest.mark.parametrize(("before", "after"), AROUND)
+@pytest.mark.parametrize("value", VALUES)
+def test_each_kind_is_found_whole(value: str, before: str, after: str) -> None:
+    assert find(f"{before}{value}{after}") == [(value, VALUES[value])]
+
+
+@pytest.mark.parametrize("following", ["from", "12/27", "2024", "and"])
+@pytest.mark.parametrize("value", ["AT61 1904 3002 3457 3201", "4111 1111 1111 1111"])
+def test_what_follows_a_number_belongs_not_to_it(value: str, following: str) -> None:
+    assert find(f"pay {value} {following} now") == [(value, VALUES[value])]
+
+
+def test_a_number_behind_another_one_is_found() -> None:
+    assert ("4111 1111 1111 1111", "CARD") in find("2024 4111 1111 1111 1111")
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_stays(text: str) -> None:
+    assert placeholders().mask(text) == text
+
+
+def test_the_same_value_has_the_same_placeholder() -> None:
+    known = placeholders()
+    assert known.mask("from a@x.org to b@x.org, cc a@x.org") == "from [EMAIL_1] to [EMAIL_2], cc [EMAIL_1]"
+    assert known.mask("b@x.org at 10.0.0.1") == "[EMAIL_2] at [IP_1]"
+    assert known.restore_json({"to": ["[EMAIL_2]"], "n": 1, "[IP_1]": None}) == {
+        "to": ["b@x.org"], "n": 1, "10.0.0.1": None,
+    }  # fmt: skip
+
+
+def test_a_text_that_looks_like_a_placeholder_stays_itself() -> None:
+    known = placeholders()
+    text = "a@x.org is not [EMAIL_1]"
+    assert known.mask(text) == "[EMAIL_1] is not [TEXT_1]"
+    assert known.restore(known.mask(text)) == text
+    assert known.restore("[EMAIL_7]") == "[EMAIL_7]"
+
+
+PIECES = st.one_of(
+    st.sampled_from([*VALUES, *ORDINARY, "[EMAIL_1]", "[TEXT_1]", "[", "]", "_1", "EMAIL", " ", "\n", "\\n"]),
+    st.text(max_size=8),
+    st.emails(),
+)
+TEXTS = st.lists(PIECES, max_size=10).map("".join)
+
+
+@given(TEXTS, st.lists(st.integers(0, 300), max_size=8))
+def test_each_text_comes_back_wherever_the_stream_is_cut(text: str, cuts: list[int]) -> None:
+    known = placeholders()
+    masked = known.mask(text)
+    assert known.restore(masked) == text
+    restorer = StreamRestorer(known)
+    places = sorted({0, len(masked), *(cut for cut in cuts if cut < len(masked))})
+    pieces = [masked[begin:end] for begin, end in pairwise(places)]
+    assert "".join([*map(restorer.feed, pieces), restorer.flush()]) == text
+
+
+@given(TEXTS)
+def test_no_value_is_left_in_a_masked_text(text: str) -> None:
+    known = placeholders()
+    masked = known.mask(text)
+    assert find(masked) == []
+    assert known.mask_json(json.loads(json.dumps({"a": [text]})))["a"] == [masked]
+
+
+HOSTILE = [
+    "a.",
+    "a@",
+    "a@a.",
+    "1 ",
+    "+1 ",
+    "AT61 ",
+    "at61 1904 ",
+    "4111 ",
+    "1.1.",
+    "a:",
+    "::",
+    "[",
+    "(0",
+    "\\n",
+    "Ada ",
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_the_time_is_linear(unit: str) -> None:
+    small, large = (measure(unit * (size // len(unit))) for size in (4_000, 32_000))
+    assert large < 8 * 4 * max(small, 0.002)
+
+
+def measure(text: str) -> float:
+    spent: list[float] = []
+    for _ in range(2):
+        began = time.process_time()
+        placeholders().mask(text)
+        spent.append(time.process_time() - began)
+    return min(spent)
