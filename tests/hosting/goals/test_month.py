@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sophon import ModelRequest, ModelResponse, Services
+from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
 from sophon.stores.in_memory_store import InMemoryStore
@@ -14,6 +15,7 @@ from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.goals.engine import GoalEngine
 from sophon_hosting.leadership.contract import SoleLeadership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
+from sophon_middlewares.chains import twelve
 from tests.hosting.goals.conftest import plan, step
 
 DAYS = 30
@@ -26,6 +28,7 @@ class InstantHost:
         self.services = services
         self.event_bus = EventBus(services.store.events, services.clock, services.events, services.store.sessions)
         self.leadership = SoleLeadership()
+        self.pipelines = PipelineRegistry(twelve(services))
         self.accepted: list[str] = []
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
