@@ -11,10 +11,20 @@ from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock
 from sophon.errors import CompositionError, SettingsError
+from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.circuit_breaker import CircuitBreaker
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
+from sophon.setting_references import (
+    find_mcp_tool_names,
+    find_unknown_budgets,
+    find_unknown_disabled,
+    find_unknown_evaluator,
+    find_unknown_limited,
+    find_unknown_permitted,
+    find_unknown_ruled,
+)
 from sophon.settings import FailoverSettings, RoutingSettings, Settings
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
     from sophon.skills.custom_tools import CustomToolStore
+    from sophon.vault import CredentialVault
 
 T = TypeVar("T")
 
@@ -45,6 +56,19 @@ LATER_TOOLS = (
     *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
 )
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
+
+
+@dataclass(slots=True)
+class ServiceParts:
+    """What services are assembled from; a None stands for the part's default, if it has one."""
+
+    providers: list[Provider]
+    tools: list[Tool]
+    store: Store | None = None
+    vault: "CredentialVault | None" = None
+    skills: "SkillCatalog | None" = None
+    embedder: "Embedder | None" = None
+    policies: "PolicyCache | None" = None
 
 
 def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
@@ -77,7 +101,7 @@ def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -
     providers: list[Provider] = []
     for position, model in enumerate(given, start=1):
         if not isinstance(model, Provider):
-            if not hasattr(model, "info"):
+            if isinstance(model, type) or not hasattr(model, "info"):
                 raise CompositionError(f"{model!r:.60} is not a model: {MODEL_HINT}")
             name = model.info.provider
             model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
@@ -211,10 +235,26 @@ def create_router(
 def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
     """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
     from sophon.routing.boosters import import_boosters  # lazy, as above
-    from sophon.routing.named_models import find_unknown_models
+    from sophon.routing.named_models import find_unknown_models as find_unrouted_models
 
-    problems = find_unknown_models(settings.routing, providers)
+    problems = find_unrouted_models(settings.routing, providers)
     collect_problems(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
+    return problems
+
+
+def find_unknown_tools(settings: Settings, added: Sequence[Tool]) -> list[str]:
+    """Return a problem for each tool in the settings that is neither `added`, nor built in, nor registered later."""
+    names = [*LATER_TOOLS, *find_mcp_tool_names(settings), *(tool.name for tool in added)]
+    checks = (find_unknown_disabled, find_unknown_limited, find_unknown_ruled, find_unknown_permitted)
+    return [problem for check in checks for problem in check(settings, names)]
+
+
+def find_unknown_models(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
+    """Return a problem for each provider and model that the settings name and that is not there."""
+    problems = find_unknown_budgets(settings, [provider.id for provider in providers])
+    problems += find_unknown_evaluator(settings, providers)
+    if settings.routing.names_models or settings.routing.boosters:
+        problems += find_routing_problems(settings, providers, folder)
     return problems
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
 from sophon.configured_parts import (
-    LATER_TOOLS,
+    ServiceParts,
     add_builtin_tools,
     collect_problems,
     configure_providers,
@@ -18,8 +18,9 @@ from sophon.configured_parts import (
     create_router,
     create_skill_catalog,
     create_store,
-    find_routing_problems,
     find_shield_problems,
+    find_unknown_models,
+    find_unknown_tools,
     load_shield_policy,
     to_providers,
 )
@@ -41,16 +42,8 @@ from sophon.models.model import Model
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
-from sophon.setting_references import (
-    find_mcp_tool_names,
-    find_taken_server_ids,
-    find_unknown_budgets,
-    find_unknown_disabled,
-    find_unknown_evaluator,
-    find_unknown_limited,
-    find_unknown_permitted,
-    find_unknown_ruled,
-)
+from sophon.service_arguments import check_service_arguments
+from sophon.setting_references import find_taken_server_ids
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
@@ -77,12 +70,13 @@ class Services:
 
     `Services()` reads no file and no environment: it uses the offline model, an in-memory store, the built-in tools,
     and a gate that rejects every approval. `tools` precede the built-in ones; a tool with the name of a built-in tool
-    replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`.
-    `instructions` is the system prompt of every turn, none by default. `policy` is that of Shield, by default the one
-    of `Guards.Shield.PolicyFile`. Without an `embedder` and `policies`, routing uses no earlier decisions. `skills` are
-    folders with instructions and tools, none by default.
+    replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`;
+    what it says about models, store, tools, skills, embedder and credentials is created, unless it is passed, and
+    never with the environment (`from_settings` uses it). `instructions` is the system prompt of every turn, none by
+    default. `policy` is that of Shield, by default the one of `Guards.Shield.PolicyFile`. Without an `embedder` and
+    `policies`, routing uses no earlier decisions. `skills` are folders with instructions and tools, none by default.
 
-    Raises SettingsError, CompositionError.
+    Raises SettingsError, CompositionError for an argument of the wrong kind.
     """
 
     def __init__(
@@ -104,21 +98,66 @@ class Services:
         embedder: "Embedder | None" = None,
         policies: "PolicyCache | None" = None,
     ) -> None:
-        self.settings = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
-        self.vault = vault or CredentialVault(self.settings.vault, {})
-        self.clock: Clock = clock or SystemClock()
-        providers = to_providers(models)
-        configure_providers(providers, self.settings)
-        failover = self.settings.failover
-        limits = GatewayOptions(
-            max_retries=failover.max_retries, max_reply_bytes=self.settings.agent_execution.max_reply_bytes
+        check_service_arguments(
+            models=models,
+            tools=tools,
+            store=store,
+            approvals=approvals,
+            events=events,
+            clock=clock,
+            settings=settings,
+            instructions=instructions,
+            policy=policy,
+            vault=vault,
+            skills=skills,
+            embedder=embedder,
+            policies=policies,
         )
-        self.gateway = ModelGateway(providers, clock=self.clock, options=limits)
-        self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(tools, self.settings)))
-        self.skills = skills
-        self.custom_tools = create_custom_tool_store(self.settings, folder or Path())
-        self.agents = create_agent_runtime(self.settings, folder or Path())
-        self.store: Store = store or InMemoryStore(clock=self.clock)
+        chosen = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
+        time, place = clock or SystemClock(), Path(folder or "")
+        parts = ServiceParts(to_providers(models), [*tools], store, vault, skills, embedder, policies)
+        if settings:
+            from sophon.program_parts import add_program_parts  # lazy: most programs have no settings
+
+            add_program_parts(parts, chosen, place, time, has_models=models is not None)
+        self._assemble(
+            parts,
+            chosen,
+            approvals=approvals,
+            events=events,
+            clock=time,
+            instructions=instructions,
+            folder=place,
+            turn_log=turn_log,
+            policy=policy,
+        )
+
+    def _assemble(
+        self,
+        parts: ServiceParts,
+        settings: Settings,
+        *,
+        clock: Clock,
+        folder: Path,
+        approvals: ApprovalGate | None = None,
+        events: EventSink | None = None,
+        instructions: str | None = None,
+        turn_log: TurnLog | None = None,
+        policy: "Policy | None" = None,
+    ) -> None:
+        self.settings = settings
+        self.vault = parts.vault or CredentialVault(settings.vault, {})
+        self.clock: Clock = clock
+        configure_providers(parts.providers, settings)
+        limits = GatewayOptions(
+            max_retries=settings.failover.max_retries, max_reply_bytes=settings.agent_execution.max_reply_bytes
+        )
+        self.gateway = ModelGateway(parts.providers, clock=clock, options=limits)
+        self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(parts.tools, settings)))
+        self.skills = parts.skills
+        self.custom_tools = create_custom_tool_store(settings, folder)
+        self.agents = create_agent_runtime(settings, folder)
+        self.store: Store = parts.store or InMemoryStore(clock=clock)
         self.approvals: ApprovalGate = approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
         """Set by a host, which knows its operators."""
@@ -127,11 +166,11 @@ class Services:
         self.set_event_sink(events or NullEventSink())
         self.turn_log: TurnLog = turn_log or SessionLog(self.store)
         self.instructions = instructions
-        self.folder = folder or Path()
+        self.folder = folder
         """Base directory of relative paths in the settings."""
         self._policy = policy
-        self.embedder = embedder
-        self.policies = policies
+        self.embedder = parts.embedder
+        self.policies = parts.policies
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
         self._memory_vectors: list[MemoryVectorCache] = []
@@ -195,7 +234,7 @@ class Services:
     @classmethod
     def from_settings(
         cls,
-        settings: Settings | None = None,
+        settings: Settings | Mapping[str, Any] | None = None,
         *,
         environment: Mapping[str, str] | None = None,
         folder: Path | None = None,
@@ -220,8 +259,11 @@ class Services:
         from sophon.settings import load_settings
         from sophon.stores.vectors.policies import create_policy_cache
 
+        check_service_arguments(tools=tools, store=store, approvals=approvals, events=events, clock=clock)
         variables = os.environ if environment is None else environment
-        place, time = folder or Path(), clock or SystemClock()
+        place, time = Path(folder or ""), clock or SystemClock()
+        if isinstance(settings, Mapping):
+            settings = Settings.from_mapping(settings)
         chosen = settings or load_settings(folder=place, environment=variables)
         collect_secrets(chosen, variables)  # before anything can fail with one in its message
         problems: list[str] = []
@@ -233,14 +275,9 @@ class Services:
         opened = store or collect_problems(lambda: create_store(chosen, variables, place, time), problems)
         added = [*tools, *(modules or ()), *(plugins or ())]
         if modules is not None and plugins is not None:
-            names = [*LATER_TOOLS, *find_mcp_tool_names(chosen), *(tool.name for tool in added)]
-            problems += find_unknown_disabled(chosen, names) + find_unknown_limited(chosen, names)
-            problems += find_unknown_ruled(chosen, names) + find_unknown_permitted(chosen, names)
+            problems += find_unknown_tools(chosen, added)
         if providers is not None:
-            problems += find_unknown_budgets(chosen, [provider.id for provider in providers])
-            problems += find_unknown_evaluator(chosen, providers)
-            if chosen.routing.names_models or chosen.routing.boosters:
-                problems += find_routing_problems(chosen, providers, place)
+            problems += find_unknown_models(chosen, providers, place)
         problems += find_shield_problems(chosen, place) + find_taken_server_ids(chosen, added)
         embedder = collect_problems(
             lambda: create_cached_embedder(
@@ -250,28 +287,34 @@ class Services:
         )
         if problems or opened is None or embedder is None:
             raise SettingsError(problems)
-        return cls(
-            models=providers,
-            tools=added,
-            store=opened,
+        policies = create_policy_cache(
+            opened.vectors,
+            embedder,
+            time,
+            chosen.learning,
+            chosen.routing.min_similarity,
+            refresh=chosen.routing.refresh,
+        )
+        vault, skills = CredentialVault(chosen.vault, variables), create_skill_catalog(chosen, place)
+        services = cls.__new__(cls)
+        services._assemble(
+            ServiceParts(providers or [], added, opened, vault, skills, embedder, policies),
+            chosen,
             approvals=approvals,
             events=events,
             clock=time,
-            settings=chosen,
             instructions=DEFAULT_INSTRUCTIONS,
             folder=place,
-            vault=CredentialVault(chosen.vault, variables),
-            skills=create_skill_catalog(chosen, place),
-            embedder=embedder,
-            policies=create_policy_cache(
-                opened.vectors,
-                embedder,
-                time,
-                chosen.learning,
-                chosen.routing.min_similarity,
-                refresh=chosen.routing.refresh,
-            ),
         )
+        return services
+
+    @classmethod
+    def for_inspection(cls, settings: Settings, *, folder: Path, tools: Sequence[Tool] = ()) -> Self:
+        """Create services that show chains, tools and rules of settings: offline model, in-memory store, no secrets."""
+        services = cls.__new__(cls)
+        parts = ServiceParts(to_providers(None), [*tools], vault=CredentialVault({}, {}))
+        services._assemble(parts, settings, clock=SystemClock(), folder=folder)
+        return services
 
     def turn(
         self,

@@ -188,10 +188,10 @@ def test_what_is_no_tool_or_no_model_is_refused_in_words(parts: dict[str, Any], 
 
 
 def test_a_tool_that_a_host_offers_stands_behind_the_others_and_in_the_place_of_none() -> None:
-    services = Services(tools=[own], settings={"Tools": {"Disabled": ["off"]}})
+    services = Services(tools=[own], settings={"Tools": {"Disabled": ["goals.list"]}})
     before = services.turn("hi")
     count = len(services.registry)
-    late, off, other = named("late"), named("off"), named("own")
+    late, off, other = named("late"), named("goals.list"), named("own")
     for each in (late, off, other, late):
         services.register_tool(each)
     assert services.registry.tools[count:] == (late,)

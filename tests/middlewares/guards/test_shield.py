@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from sophon import Decision, ToolCall, tool
+from sophon import Context, Decision, ToolCall, tool
 from sophon.errors import SettingsError
 from sophon.risk import Risk
 from sophon.security.heuristics import Finding
 from sophon.services import Services
+from sophon.settings import Settings
 from sophon.testing import VirtualClock
 from sophon_middlewares.guards.protection import Protection
 from sophon_middlewares.guards.shield import Shield
@@ -95,7 +96,10 @@ def settings(**shield: object) -> dict[str, Any]:
 
 
 async def run_with(turn: GuardedTurn, call: ToolCall, shield: Mapping[str, object]) -> str:
-    ctx = turn.build([call], tools=[publish], settings=settings(**shield))
+    return await run(turn, turn.build([call], tools=[publish], settings=settings(**shield)))
+
+
+async def run(turn: GuardedTurn, ctx: Context) -> str:
     await turn.chain(Shield()).run(ctx)
     return next(message.content for message in ctx.messages if message.role == "tool")
 
@@ -112,13 +116,16 @@ async def test_the_policy_of_a_file_replaces_the_shipped_one(turn: GuardedTurn) 
 async def test_a_policy_that_cannot_be_read_is_told_at_the_start_and_blocks(
     turn: GuardedTurn, content: str | None
 ) -> None:
-    if content is not None:
-        (turn.folder / "policy.yaml").write_text(content)
-    result = await run_with(turn, ToolCall("c1", "publish", {"text": "x"}), {"PolicyFile": "policy.yaml"})
+    file, call = turn.folder / "policy.yaml", ToolCall("c1", "publish", {"text": "x"})
+    file.write_text("deny: []")
+    ctx = turn.build([call], tools=[publish], settings=settings(PolicyFile="policy.yaml"))
+    file.unlink() if content is None else file.write_text(content)
+    result = await run(turn, ctx)
 
     assert result.startswith("blocked by Shield (guard_failed)")
-    with pytest.raises(SettingsError, match=r"Guards\.Shield\.PolicyFile: 'policy\.yaml'"):
-        Services.from_settings(turn.services.settings, folder=turn.folder, environment={})
+    for create in (Services.from_settings, lambda chosen, folder: Services(settings=chosen, folder=folder)):
+        with pytest.raises(SettingsError, match=r"Guards\.Shield\.PolicyFile: 'policy\.yaml'"):
+            create(turn.services.settings, folder=turn.folder)
 
 
 @pytest.fixture
@@ -167,6 +174,8 @@ async def test_a_classifier_that_is_late_blocks(turn: GuardedTurn, classifier: M
 
 
 def test_a_classifier_that_does_not_exist_is_told_at_the_start(turn: GuardedTurn) -> None:
-    services = Services(settings=settings(Classifier="no_such_module:rate"))
+    chosen = Settings.from_mapping(settings(Classifier="no_such_module:rate"))
     with pytest.raises(SettingsError, match=r"Guards\.Shield\.Classifier: there is no module"):
-        Services.from_settings(services.settings, folder=turn.folder, environment={})
+        Services.from_settings(chosen, folder=turn.folder, environment={})
+    with pytest.raises(SettingsError, match=r"Guards\.Shield\.Classifier: there is no module"):
+        Services(settings=chosen, folder=turn.folder)

@@ -7,7 +7,9 @@ import pytest
 
 from sophon import ModelRequest, Services, Usage
 from sophon.errors import BudgetExceeded
+from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
+from sophon.models.offline import OfflineModel
 from sophon.settings import BudgetSettings, Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.usage.contract import PayerLimits, PayerSpending, Period, ProviderLimits, Reservation, Spending
@@ -107,7 +109,9 @@ def metered(tokens: int, books: SlowUsage | None = None, **providers: dict[str, 
     store = InMemoryStore(clock=VirtualClock())
     store.usage = books or SlowUsage()
     budget = {"Turn": {"Tokens": tokens}, "Providers": providers}
-    return TurnMeter(Services(clock=VirtualClock(), store=store, settings={"Budget": budget}).turn("go"))
+    models = Provider("p", [OfflineModel()])
+    services = Services(models=models, clock=VirtualClock(), store=store, settings={"Budget": budget})
+    return TurnMeter(services.turn("go"))
 
 
 def request(max_tokens: int) -> ModelRequest:

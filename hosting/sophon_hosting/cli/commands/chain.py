@@ -26,7 +26,7 @@ def chain(
     """Show a chain as a table: order, zone, and what each middleware does on which call."""
     options: GlobalOptions = ctx.obj
     # Settings only: showing a chain needs no model, key or store.
-    services = Services(settings=load_cli_settings(options), folder=options.settings_folder)
+    services = Services.for_inspection(load_cli_settings(options), folder=options.settings_folder)
     pipeline = build_configured_chain(services) if name is None else _build_named(services, name)
     if as_json:
         write_json([_row(middleware) for middleware in pipeline])

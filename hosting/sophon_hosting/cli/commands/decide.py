@@ -31,9 +31,9 @@ def decide(
     """Show strategy, matching families of patterns, parameters, and the tool call that would answer the message."""
     options: GlobalOptions = ctx.obj
     settings = load_cli_settings(options)
-    services, rules = Services(settings=settings, folder=options.settings_folder), settings.decisions.rules
+    services = Services.for_inspection(settings, folder=options.settings_folder)
     register_schedule_tools(services)
-    registry = services.registry
+    registry, rules = services.registry, settings.decisions.rules
     if families:
         _write_families(settings, registry, as_json=as_json)
         return

@@ -116,7 +116,7 @@ def load_policy(file: Path) -> Policy:
 def _create_services(settings: Settings, folder: Path) -> Services:
     """Return services with the tools of the host; showing what is allowed needs no model, key or store."""
     tools = [*tools_from_modules(settings.tools.modules, folder=folder), *load_installed_tools()]
-    return Services(settings=settings, folder=folder, tools=tools)
+    return Services.for_inspection(settings, folder=folder, tools=tools)
 
 
 def _describe_access(access: Mapping[str, Any]) -> str:

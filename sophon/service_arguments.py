@@ -1,0 +1,68 @@
+"""Checks of the arguments of `Services`: a value of the wrong kind is refused with what to write instead."""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from sophon.errors import CompositionError
+from sophon.settings import Settings
+from sophon.tools.tool import Tool
+
+REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
+    "store": (
+        "sessions",
+        'an open or closed store, or leave it out and write settings={"Store": {"Url": "sqlite:///…"}}',
+    ),
+    "approvals": ("request", "an object with `async def request(self, request: ApprovalRequest) -> Decision`"),
+    "events": ("emit", "an object with `def emit(self, event: Event) -> None`"),
+    "clock": ("monotonic", "a clock, such as sophon.clock.SystemClock()"),
+    "policy": ("decide", "a policy, such as sophon.security.Policy.load(text)"),
+    "vault": ("credentials", "a sophon.vault.CredentialVault"),
+    "skills": (
+        "install",
+        'a catalogue of skills, or leave it out and write settings={"Skills": {"Directories": ["…"]}}',
+    ),
+    "embedder": ("embed", "an embedder, such as sophon.learning.hashing_embedder.HashingEmbedder()"),
+    "policies": ("take_pending", "a cache of policies"),
+}
+"""Argument -> attribute that every implementation has, and what to pass."""
+
+
+def check_service_arguments(**arguments: object) -> None:
+    """Raise CompositionError for the first argument that is not of the kind that its name says."""
+    for name, value in arguments.items():
+        if value is None and name != "tools":
+            continue
+        if isinstance(value, type):
+            raise CompositionError(f"{name}={value.__name__} is a class; give an instance: {name}={value.__name__}()")
+        if name in REQUIRED:
+            _check_part(name, value)
+        elif name == "tools":
+            _check_tools(value)
+        elif name == "settings" and not isinstance(value, Settings | Mapping):
+            raise CompositionError(f"settings={value!r:.60} is not a dict; sophon.settings.load_settings reads files")
+        elif name == "instructions" and not isinstance(value, str):
+            raise CompositionError(f"instructions={value!r:.60} is not a text")
+
+
+def _check_tools(value: object) -> None:
+    if isinstance(value, Tool):
+        raise CompositionError(f"tools is the tool {value.name!r}; write a list: tools=[...]")
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        name = getattr(value, "__name__", None) or f"{value!r:.60}"
+        raise CompositionError(
+            f"tools={name} is not a list of tools: write tools=[...], with @tool above each function"
+        )
+
+
+def _check_part(name: str, value: object) -> None:
+    attribute, remedy = REQUIRED[name]
+    found: object = getattr(value, attribute, None)
+    if found is None:
+        raise CompositionError(f"{name}={value!r:.60} is not of the right kind; write {remedy}")
+    if name == "approvals" and inspect.isroutine(found) and not inspect.iscoroutinefunction(inspect.unwrap(found)):
+        raise CompositionError(f"approvals={value!r:.60}: its method request is not async; write `async def request`")
+    if name == "events" and inspect.iscoroutinefunction(found):
+        raise CompositionError(
+            f"events={value!r:.60}: its method emit is async, and nobody awaits it; write `def emit`"
+        )

@@ -1,0 +1,180 @@
+"""Arguments of `Services` of the wrong kind, and settings that name parts: each acts or is refused at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from sophon import ApprovalRequest, Decision, Services, tool
+from sophon.errors import CompositionError, SettingsError
+from sophon.events import Event
+from sophon.settings import Settings
+from sophon.stores.in_memory_store import InMemoryStore
+from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
+from sophon_middlewares.chains import twelve
+
+
+@tool
+def hello() -> str:
+    """Say hello."""
+    return "hello"
+
+
+def plain() -> str:
+    return "x"
+
+
+class SyncGate:
+    def request(self, request: ApprovalRequest) -> Decision:
+        return Decision.reject()
+
+
+class AsyncSink:
+    async def emit(self, event: Event) -> None:
+        raise AssertionError
+
+
+def approve(request: ApprovalRequest) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"store": "sqlite:///x.db"}, r"store='sqlite:///x.db' .*settings=\{\"Store\": \{\"Url\""),
+        ({"store": InMemoryStore}, r"store=InMemoryStore is a class; .*store=InMemoryStore\(\)"),
+        ({"approvals": approve}, r"approvals=<function approve .*async def request"),
+        ({"approvals": SyncGate()}, r"request is not async; write `async def request`"),
+        ({"events": print}, r"events=<built-in function print> .*def emit"),
+        ({"events": AsyncSink()}, r"emit is async, and nobody awaits it"),
+        ({"events": EventRecorder}, r"events=EventRecorder is a class"),
+        ({"tools": plain}, r"tools=plain is not a list of tools: write tools=\[\.\.\.\], with @tool"),
+        ({"tools": hello}, r"tools is the tool 'hello'; write a list"),
+        ({"tools": "hello"}, r"tools='hello' is not a list of tools"),
+        ({"tools": None}, r"tools=None is not a list of tools"),
+        ({"models": FunctionModel}, r"FunctionModel.* is not a model|models=FunctionModel is a class"),
+        ({"settings": "appsettings.json"}, r"settings='appsettings.json' is not a dict"),
+        ({"instructions": ["Be brief."]}, r"instructions=\['Be brief.'\] is not a text"),
+        ({"clock": 5}, r"clock=5 is not of the right kind"),
+        ({"policy": "deny: []"}, r"policy='deny: \[\]' .*Policy.load"),
+        ({"skills": [Path("skills")]}, r"skills=.*Directories"),
+        ({"embedder": "openai"}, r"embedder='openai'"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused_with_what_to_write(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(CompositionError, match=problem):
+        Services(**arguments)
+
+
+def test_tools_may_be_any_iterable() -> None:
+    assert "hello" in Services(tools=(each for each in [hello])).registry  # type: ignore[arg-type] - not a Sequence
+
+
+OPENAI = {"Id": "mine", "Type": "openai", "Models": ["gpt-5-mini"], "Priority": 1}
+
+
+async def complete(request: web.Request) -> web.Response:
+    assert request.headers["Authorization"] == "Bearer literal-key"
+    message = {"role": "assistant", "content": "from the server"}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    usage = {"prompt_tokens": 1, "completion_tokens": 1}
+    return web.json_response(
+        {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": choices, "usage": usage}
+    )
+
+
+async def test_the_providers_of_the_settings_answer_and_not_the_offline_model() -> None:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", complete)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        settings = {"Providers": [{**OPENAI, "BaseUrl": url, "Keys": ["literal-key"]}]}
+        async with Services(settings=settings) as services:
+            response = await twelve(services).run(services.turn("hello"))
+    finally:
+        await runner.cleanup()
+
+    assert response.text == "from the server"
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"Providers": [{**OPENAI, "Keys": [{"$env": "MY_KEY"}]}]}, "Providers[0].Keys"),
+        ({"Providers": [OPENAI]}, "Providers[0].Keys"),
+        ({"Store": {"Url": {"$env": "MY_URL"}}}, "Store.Url"),
+        ({"Embeddings": {"Provider": "OpenAi", "Model": "m", "Key": {"$env": "MY_KEY"}}}, "Embeddings"),
+        ({"Vault": {"crm": {"Secret": {"$env": "CRM"}, "Hosts": ["crm.example"]}}}, "Vault.crm.Secret"),
+    ],
+)
+def test_a_secret_of_the_environment_is_refused_with_the_call_that_reads_it(
+    settings: dict[str, Any], problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MY_KEY", "OPENAI_API_KEY", "MY_URL", "CRM"):
+        monkeypatch.setenv(name, "memory://")
+    with pytest.raises(SettingsError) as caught:
+        Services(settings=settings)
+
+    assert caught.value.problems[0].startswith(problem)
+    assert "Services.from_settings(...)" in caught.value.problems[-1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"Tools": {"Modules": ["no_such_module_of_mine"]}}, "Tools.Modules[0]"),
+        ({"Tools": {"Disabled": ["calculater"]}}, "Tools.Disabled[0]: there is no tool 'calculater'"),
+        ({"Budget": {"Providers": {"opnai": {"DailyTokens": 1}}}}, "Budget.Providers.opnai"),
+        ({"Guards": {"Shield": {"Enabled": True, "PolicyFile": "missing.yaml"}}}, "Guards.Shield.PolicyFile"),
+        ({"Mcp": {"Servers": [{"Id": "crm", "Url": "https://crm.example/mcp"}]}}, "Mcp.Servers: only a host"),
+    ],
+)
+def test_a_setting_that_a_program_cannot_follow_is_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Services(settings=settings)
+    assert caught.value.problems[0].startswith(problem)
+
+
+async def test_the_store_of_the_settings_keeps_the_conversation(tmp_path: Path) -> None:
+    settings = {"Store": {"Url": "sqlite:///kept.db"}}
+    async with Services(settings=settings, folder=tmp_path) as services:
+        await twelve(services).run(services.turn("hello", session_id="s"))
+    async with Services(settings=settings, folder=tmp_path) as services:
+        assert [each.content for each in await services.history("s")][:1] == ["hello"]
+
+
+def test_modules_and_skills_of_the_settings_are_loaded(tmp_path: Path) -> None:
+    (tmp_path / "module_of_a_program.py").write_text(
+        "from sophon import tool\n@tool\ndef greet() -> str:\n    return 'x'\n"
+    )
+    (tmp_path / "skills").mkdir()
+    settings = {"Tools": {"Modules": ["module_of_a_program"]}, "Skills": {"Directories": ["skills"]}}
+    services = Services(settings=settings, folder=tmp_path)
+
+    assert "greet" in services.registry
+    assert services.skills is not None
+
+
+def test_a_policy_file_of_the_settings_has_the_embedder_that_it_needs() -> None:
+    services = Services(settings={"Routing": {"PolicyFile": "policies.jsonl"}})
+    assert services.embedder is not None
+    assert services.policies is not None
+
+
+def test_defaults_of_the_settings_create_nothing() -> None:
+    services = Services(settings=Settings.from_mapping({}))
+    assert isinstance(services.store, InMemoryStore)
+    assert (services.skills, services.embedder, services.policies) == (None, None, None)
+
+
+async def test_what_is_passed_replaces_what_the_settings_name() -> None:
+    store = InMemoryStore()
+    settings = {"Providers": [{**OPENAI, "Keys": [{"$env": "MY_KEY"}]}], "Store": {"Url": "sqlite:///x.db"}}
+    services = Services(models=ScriptedModel(["mine"]), store=store, settings=settings)
+
+    assert services.store is store
+    assert (await twelve(services).run(services.turn("hello"))).text == "mine"
