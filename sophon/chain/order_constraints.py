@@ -89,9 +89,13 @@ def check_middleware(middleware: object, position: int) -> None:
     if isinstance(middleware, type):
         raise CompositionError(f"{what}, is a class; give an instance: {middleware.__name__}()")
     if not callable(middleware):
-        raise CompositionError(f"{what} ({middleware!r}), is not callable with (ctx, next)")
+        hint = "; write compose(*middlewares)" if isinstance(middleware, list | tuple) else ""
+        raise CompositionError(f"{what} ({middleware!r:.60}), is not callable with (ctx, next){hint}")
     if not _takes_two(middleware):
-        raise CompositionError(f"{what}, is not callable with (ctx, next): its signature is {_signature(middleware)}")
+        signature = _signature(middleware)
+        raise CompositionError(
+            f"{what}, is not callable with (ctx, next): its signature is {signature}; if it makes a middleware, call it"
+        )
     if not _is_async(middleware):
         raise CompositionError(f"{what}, is not async: write `async def`")
     zone: object = getattr(middleware, "zone", None)

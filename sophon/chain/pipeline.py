@@ -10,9 +10,10 @@ from sophon.chain.order_constraints import (
     check_chain_order,
     check_middleware,
     get_middleware_name,
+    unwrap_partial,
 )
 from sophon.context import Context
-from sophon.errors import ChainError
+from sophon.errors import ChainError, CompositionError
 from sophon.messages import Response
 from sophon.models.turn_meter import CURRENT_METER
 
@@ -28,6 +29,10 @@ CONCURRENT_NEXT = (
     "returned; await one call after the other"
 )
 """Text of the ChainError of what cannot run twice at the same time in one turn: a model pass, and a tool call."""
+
+
+SHIPPED_PACKAGES = ("sophon", "sophon_middlewares", "sophon_hosting", "sophon_channels")
+"""Packages whose middlewares are not searched for a `next` that is not awaited: that takes a millisecond for each."""
 
 
 class Middleware(Protocol):
@@ -86,6 +91,8 @@ class Pipeline(Sequence[Middleware]):
         scope cancels the turn, also if a middleware swallows the cancellation; a CancelledError that a middleware
         raises although nobody cancelled becomes a ChainError.
         """
+        if not isinstance(ctx, Context):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
+            raise ChainError(f"{ctx!r:.60} is not a turn: write pipeline.run(services.turn({_to_argument(ctx)}))")
         ctx.pipeline = self
         is_continued = ctx.resumed or (ctx.response is not None and ctx.response.finish_reason == "suspended")
         if is_continued and not ctx.depth:
@@ -101,6 +108,7 @@ class Pipeline(Sequence[Middleware]):
         try:  # `cancellation.enforce` without a context manager, which costs more than a middleware
             await self._call(ctx)
         except (Exception, asyncio.CancelledError) as error:
+            ctx.failed_call = None  # its traceback holds the turn
             await ctx.cancellation.enforce_after(error, whole_turn=not ctx.depth)
             raise
         if not ctx.cancellation.is_end_recorded:
@@ -113,6 +121,12 @@ class Pipeline(Sequence[Middleware]):
     def explain(self) -> str:
         """Return the chain as a text table: order, name, zone and actions of each middleware."""
         return explain_chain(self._middlewares)
+
+    def explain_missing_response(self, ctx: Context) -> str:
+        """Return which middleware is at fault that a turn of this chain has ended without a response."""
+        from sophon.chain.missing_response import explain_missing_response  # lazy: chains that work never need it
+
+        return explain_missing_response(ctx, self._middlewares)
 
     def _fold(self, last: Next) -> Next:
         call = last
@@ -151,8 +165,22 @@ def _flatten(middlewares: Sequence[Middleware]) -> list[Middleware]:
             flat.extend(middleware)
         else:
             check_middleware(middleware, position)
+            _check_next_calls(middleware, position)
             flat.append(middleware)
     return flat
+
+
+def _check_next_calls(middleware: Middleware, position: int) -> None:
+    module = getattr(unwrap_partial(middleware), "__module__", None) or type(middleware).__module__
+    if module.partition(".")[0] in SHIPPED_PACKAGES:
+        return
+    from sophon.chain.next_calls import discards_next  # lazy: the chains that ship have nothing to check
+
+    if discards_next(middleware):
+        raise CompositionError(
+            f"argument {position} of compose, {get_middleware_name(middleware)}, calls next(ctx) and does not await "
+            f"it: write `await next(ctx)`"
+        )
 
 
 def _bind(middleware: Middleware, next: Next) -> Next:
@@ -216,3 +244,7 @@ async def _raise_end_of_chain(ctx: Context) -> None:
         f"the turn ran off the end of the chain after {ctx.current_middleware}: the last middleware must not call "
         f"next, or a terminal such as LlmInvoker() must follow it"
     )
+
+
+def _to_argument(value: object) -> str:
+    return repr(value)[:60] if isinstance(value, str) else "..."

@@ -57,6 +57,10 @@ class TurnRunner(Protocol):
         """Run the turn and return its response."""
         ...
 
+    def explain_missing_response(self, ctx: "Context", /) -> str:
+        """Return which middleware is at fault that a turn has ended without a response."""
+        ...
+
 
 ToolCheck: TypeAlias = Callable[["Context", ToolCall], Awaitable[str | None] | str | None]
 """Returns why the call must not run, as a message for the model, or None: at once, or when it is awaited. An exception
@@ -115,6 +119,8 @@ class Context(TurnState):
     """Whether a middleware records the end of the turn, and with it the usage that the store does not have yet."""
     current_middleware: str = "the beginning"
     """Name of the middleware that was entered last, for error messages."""
+    failed_call: Exception | None = None
+    """The exception of the last failed model call, so that a chain that swallows it can be told; None at the end."""
     streamed_chunks: list[str] = field(default_factory=new_list)
     """The streamed chunks of the current reply, until it is in the messages with tool calls."""
     is_stream_complete: bool = False
@@ -397,10 +403,10 @@ class Context(TurnState):
         Raises ChainError if no middleware has set a response.
         """
         if self.response is None:
-            raise ChainError(
-                f"the turn ended in {self.current_middleware} with no response: it returned without calling next "
-                f"and without setting ctx.response"
-            )
+            if self.pipeline is None:
+                raise ChainError(f"the turn ended in {self.current_middleware} with no response")
+            raise ChainError(self.pipeline.explain_missing_response(self))
+        self.failed_call = None
         response, usage = self.response, self.tally.usage
         if self.cancellation.is_end_recorded and response.usage is usage:
             return response  # concluded before its end was recorded
