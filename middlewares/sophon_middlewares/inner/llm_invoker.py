@@ -74,8 +74,7 @@ class LlmInvoker:
         if turn_state.is_asking:
             raise ChainError(CONCURRENT_NEXT)
         withdrawn = withdraw_reply(ctx)
-        if withdrawn is not None and turn_state.used_ids is not None:
-            turn_state.used_ids.difference_update(call.id for call in withdrawn.tool_calls)
+        _forget_ids(withdrawn, turn_state)
         _repair(ctx, turn_state)
         if turn_state.round == ctx.iteration:
             _withdraw_streamed(ctx, withdrawn)
@@ -115,6 +114,11 @@ def _emit_offer(ctx: Context, turn_state: _InvokerState) -> None:
     for tool in tools:
         by_group[tool.group] = by_group.get(tool.group, 0) + ctx.services.gateway.tokens.count_tool(tool)
     ctx.emit(ToolsOffered(names=[tool.name for tool in tools], tokens=sum(by_group.values()), by_group=by_group))
+
+
+def _forget_ids(withdrawn: Message | None, turn_state: _InvokerState) -> None:
+    if withdrawn is not None and turn_state.used_ids is not None:
+        turn_state.used_ids.difference_update(call.id for call in withdrawn.tool_calls)
 
 
 def _withdraw_streamed(ctx: Context, withdrawn: Message | None) -> None:
