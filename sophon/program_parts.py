@@ -44,8 +44,6 @@ def add_program_parts(parts: ServiceParts, settings: Settings, folder: Path, clo
         parts.skills = create_skill_catalog(settings, folder)
     if settings.embeddings.model_fields_set or settings.routing.policy_file is not None:
         _add_similarity(parts, settings, clock, problems)
-    if settings.mcp.servers:
-        problems.append("Mcp.Servers: only a host connects them; `sophon serve` runs one")
     if parts.vault is None:
         problems += [
             f"Vault.{name}.Secret: the {each.secret.source_description} is missing"

@@ -130,7 +130,6 @@ def test_a_secret_of_the_environment_is_refused_with_the_call_that_reads_it(
         ({"Tools": {"Disabled": ["calculater"]}}, "Tools.Disabled[0]: there is no tool 'calculater'"),
         ({"Budget": {"Providers": {"opnai": {"DailyTokens": 1}}}}, "Budget.Providers.opnai"),
         ({"Guards": {"Shield": {"Enabled": True, "PolicyFile": "missing.yaml"}}}, "Guards.Shield.PolicyFile"),
-        ({"Mcp": {"Servers": [{"Id": "crm", "Url": "https://crm.example/mcp"}]}}, "Mcp.Servers: only a host"),
     ],
 )
 def test_a_setting_that_a_program_cannot_follow_is_refused(settings: dict[str, Any], problem: str) -> None:
