@@ -1,0 +1,33 @@
+"""Plans of goals are asked through the model hooks of the host's chains."""
+
+from sophon import ModelRequest, Pipeline, Services
+from sophon.chain.pipeline_registry import PipelineRegistry
+from sophon.context import Context
+from sophon.messages import Message, Response
+from sophon.testing import FunctionModel
+from sophon_hosting.model_hooks import add_model_hooks
+from sophon_middlewares import LlmInvoker, MaskPersonalData
+from sophon_middlewares.chains import twelve
+
+ADDRESS = "ada@example.com"
+
+
+async def ask_for_plan(ctx: Context, next: object) -> None:
+    request = ctx.request([Message("user", f"plan a mail to {ADDRESS}")], purpose="plan")
+    ctx.response = Response((await ctx.complete(request)).text)
+
+
+async def test_a_chain_of_the_hosts_own_has_the_hooks_of_every_chain_of_its_turns() -> None:
+    async def answer(request: ModelRequest) -> str:
+        return request.messages[-1].content
+
+    model = FunctionModel(answer)
+    services = Services(models=model)
+    own, plain = Pipeline.compose(ask_for_plan), twelve(services)
+    masked = Pipeline.compose(MaskPersonalData(), LlmInvoker())
+
+    for pipelines in (PipelineRegistry(masked), PipelineRegistry(plain, {"chat": masked})):
+        chain = add_model_hooks(own, pipelines)
+        assert (await chain.run(services.turn("plan"))).text == f"plan a mail to {ADDRESS}"
+    assert [each.messages[-1].content for each in model.requests] == ["plan a mail to [EMAIL_1]"] * 2
+    assert add_model_hooks(own, PipelineRegistry(plain)) is own
