@@ -114,6 +114,5 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {change(key): _map_texts(each, change) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list):
-        items: list[Any] = value
-        return [_map_texts(each, change) for each in items]
+        return [_map_texts(each, change) for each in cast("Sequence[Any]", value)]
     return value
