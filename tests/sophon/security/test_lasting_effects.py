@@ -39,7 +39,7 @@ def test_each_tool_of_the_product_is_known_to_have_a_lasting_effect_or_none() ->
     assert {each.name for each in tools} - lasting == WITHOUT
 
 
-@pytest.mark.parametrize("name", ["memory.write", "memory.forget", *LASTING_ACTIONS])
+@pytest.mark.parametrize("name", ["memory.write", "memory.forget", *sorted(LASTING_ACTIONS)])
 def test_a_tool_that_declares_nothing_is_judged_by_its_action_type(name: str) -> None:
     assert has_lasting_effect(name, None)
     assert not has_lasting_effect(name, declared=False)
