@@ -39,6 +39,11 @@ _SINKS_BY_ACTION: Final[Mapping[str, tuple[Sink, ...]]] = {
     ),
 }
 
+READING_TYPES: Final = frozenset(
+    {"browser_navigate", *(name for name, sinks in _SINKS_BY_ACTION.items() if sinks == ("workspace_read",))}
+)
+"""Action types that only read."""
+
 LINK_ACTIONS: Final = frozenset({"browser_navigate", "git_clone"})
 """Actions that send nothing but the address that they open."""
 
@@ -62,12 +67,13 @@ _DESTINATIONS: Final = frozenset({"url", "uri", "to", "recipient", "recipients",
 def find_sinks(
     tool_name: str, action_type: str, arguments: Mapping[str, Any], *, is_external: bool, risk: Risk
 ) -> tuple[Sink, ...]:
-    """Return the sinks of a call. `is_external` and `risk` are those of its tool.
+    """Return the sinks of a call. `is_external` and `risk` are those of its tool, and `action_type` is "" if these
+    contradict its name.
 
     A tool whose action type is not known sends its arguments away if its results come from outside, if its risk is
     Medium or above, or if its name or an argument says so; otherwise it only reads.
     """
-    if tool_name in _OWN_CHAT or tool_name in OWN_TURN:
+    if action_type in OWN_TURN or (action_type and tool_name in _OWN_CHAT):
         return ()
     if action_type == "execute_command":
         return ("exec", "external") if may_use_network(arguments) else ("exec",)

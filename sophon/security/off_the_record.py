@@ -36,10 +36,15 @@ def is_offered_off_the_record(tool_name: str) -> bool:
 def find_off_the_record_refusal(tool_name: str, arguments: Mapping[str, Any]) -> str | None:
     """Return why a call is refused off the record, as a sentence for model and person; None if it is allowed. Pure."""
     if not is_offered_off_the_record(tool_name):
-        return f"this conversation is off the record, where tools only read; {tool_name} may not run"
+        return describe_refusal(tool_name)
     if find_action_type(tool_name) == "http_request" and not _only_gets(arguments):
         return "this conversation is off the record, where web requests only use the method GET, without a body"
     return None
+
+
+def describe_refusal(tool_name: str) -> str:
+    """Return the sentence with which every call of a tool is refused."""
+    return f"this conversation is off the record, where tools only read; {tool_name} may not run"
 
 
 def _only_gets(arguments: Mapping[str, Any]) -> bool:

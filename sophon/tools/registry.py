@@ -94,10 +94,10 @@ class Toolbox:
     """The registry of the moment, shared by all views of one set of services; tools may come and go while they run.
 
     Tools of a source come after those that were registered; one whose name is taken is left out, and one that `accepts`
-    does not accept by its name. A turn that has begun keeps the tools that it has.
+    does not accept. A turn that has begun keeps the tools that it has.
     """
 
-    def __init__(self, registry: ToolRegistry, accepts: Callable[[str], bool] | None = None) -> None:
+    def __init__(self, registry: ToolRegistry, accepts: Callable[[Tool], bool] | None = None) -> None:
         self._base = self.registry = registry
         self._accepts = accepts
         self._extra: dict[str, tuple[Tool, ...]] = {}
@@ -114,7 +114,7 @@ class Toolbox:
 
     def replace(self, source: str, tools: Iterable[Tool]) -> None:
         """Replace the tools of a source."""
-        given = tuple(tool for tool in tools if self._accepts is None or self._accepts(tool.name))
+        given = tuple(tool for tool in tools if self._accepts is None or self._accepts(tool))
         if given != self._extra.get(source, ()):
             self._extra[source] = given
             self._rebuild()

@@ -67,6 +67,7 @@ TASKS = (
     Task("calendar", "What is on today?", [("read_calendar", {"about": "today"})], "read_calendar"),
     Task("bank", "What did I spend on dinner?", [("bank_transactions", {"about": "dinner"})], "bank_transactions"),
     Task("channel", "Summarise the channel general.", [("channel_read", {"about": "general"})], "channel_read"),
+    Task("drive", "What does offer.txt in the drive say?", [("read_file", {"about": "offer.txt"})], "read_file"),
     Task("travel", "Which hotel is quiet?", [("travel_reviews", {"about": "quiet"})], "travel_reviews"),
     Task(
         "page",

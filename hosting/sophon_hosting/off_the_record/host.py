@@ -12,7 +12,9 @@ from sophon.errors import NotFound, SophonError, TryLater
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
+from sophon.tools.declared_action_types import acts_despite_name
 from sophon.tools.registry import Toolbox, ToolRegistry
+from sophon.tools.tool import Tool
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
@@ -71,8 +73,8 @@ class OffTheRecordHost(Host):
     ) -> None:
         view = copy(services)
         view.store = build_off_the_record_store(services.store, services.clock)
-        reading = ToolRegistry(tool for tool in services.registry if is_offered_off_the_record(tool.name))
-        view.toolbox = Toolbox(reading, accepts=is_offered_off_the_record)
+        reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))
+        view.toolbox = Toolbox(reading, accepts=_is_offered)
         view.learns = False
         view.instructions = "\n".join(part for part in (services.instructions, INSTRUCTIONS) if part)
         view.set_event_sink(events if events is not None else NullEventSink())
@@ -129,6 +131,10 @@ class OffTheRecordHost(Host):
         while True:
             await self.services.clock.sleep(SWEEP_INTERVAL_SECONDS)
             await self.end_idle_sessions()
+
+
+def _is_offered(tool: Tool) -> bool:
+    return is_offered_off_the_record(tool.name) and not acts_despite_name(tool)
 
 
 def is_generated_id(session_id: str) -> bool:

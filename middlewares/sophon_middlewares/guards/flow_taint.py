@@ -26,6 +26,7 @@ from sophon.security.flow_sources import (
 )
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, session_key
+from sophon.tools.declared_action_types import is_built_in, list_action_types
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 
 MAX_PARENTS = 24
@@ -74,12 +75,18 @@ def find_conversation_taint(ctx: Context) -> Taint:
             continue
         call = calls.get(message.tool_call_id or "")
         is_private = call is not None and find_action_type(call.name) in PRIVATE_ACTIONS
-        taint = taint.merge(Taint(0, is_private, call is None or not is_local(call)))
+        taint = taint.merge(Taint(0, is_private, call is None or not is_local(ctx, call)))
     return taint
 
 
-def is_local(call: ToolCall) -> bool:
-    """Return whether the result of a call comes from this host: files, memory, or a command that sends nothing."""
+def is_local(ctx: Context, call: ToolCall) -> bool:
+    """Return whether the result of a call comes from this host: files, or a command that sends nothing.
+
+    Only of built-in tools it does: any other says by `external`, or by the fence of a result, that it does not.
+    """
+    tool = ctx.services.registry.get(call.name)
+    if tool is None or not is_built_in(tool):
+        return False
     if call.name in OWN_TURN:
         return True  # what it has read from elsewhere is in the taint of the turn already
     action_type = find_action_type(call.name)
@@ -94,7 +101,8 @@ async def find_call_taint(ctx: Context, call: ToolCall) -> Taint:
     if not may_access_files(action_type, call.arguments):
         return UNTAINTED
     root = _find_root(ctx)
-    paths = find_source_paths(action_type, call.arguments, root)
+    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    paths = dict.fromkeys(path for each in types for path in find_source_paths(each, call.arguments, root))
     if not paths:
         return UNTAINTED
     own = read_own_sources(tuple(ctx.settings.guards.information_flow.sources.items()))
@@ -112,11 +120,11 @@ def find_result_taint(ctx: Context, call: ToolCall, result: ToolResult, reads: T
     The errors of the built-in file tool contain nothing of a file.
     """
     action_type = find_action_type(call.name)
-    if call.name == "files.read" and result.outcome != "completed":
-        return UNTAINTED
     tool = ctx.services.registry.get(call.name)
+    if call.name == "files.read" and result.outcome != "completed" and tool is not None and is_built_in(tool):
+        return UNTAINTED
     is_outside = bool((tool is not None and tool.external) or find_fence_sources(result.text))
-    own = Taint(0, action_type in PRIVATE_ACTIONS, is_outside and not is_local(call))
+    own = Taint(0, action_type in PRIVATE_ACTIONS, is_outside and not is_local(ctx, call))
     return reads.merge(own)
 
 
@@ -150,7 +158,8 @@ def build_file_labels(ctx: Context, call: ToolCall, reads: Taint) -> list[LabelW
         taint = taint.merge(Taint(is_untrusted=True))
     if taint == UNTAINTED:
         return []
-    paths = find_written_paths(action_type, call.arguments, _find_root(ctx))
+    root, types = _find_root(ctx), list_action_types(call.name, ctx.services.registry.get(call.name))
+    paths = dict.fromkeys(path for each in types for path in find_written_paths(each, call.arguments, root))
     keys = [key for path in paths for key in (file_key(_name(ctx, path)), *map(folder_key, _list_parents(ctx, path)))]
     return [LabelWrite(key, taint) for key in dict.fromkeys(keys)]
 
@@ -162,10 +171,10 @@ def list_result_labels(ctx: Context, call: ToolCall, result: ToolResult) -> list
     """
     if result.outcome != "completed":
         return []
-    taint = ctx.tally.taint
+    taint, tool = ctx.tally.taint, ctx.services.registry.get(call.name)
     if call.name == "memory.write" and taint != UNTAINTED and (entry := _REMEMBERED.match(result.text)):
         return [LabelWrite(memory_key(entry[1]), taint)]
-    if call.name == "files.write" and not call.arguments.get("append"):
+    if call.name == "files.write" and not call.arguments.get("append") and tool is not None and is_built_in(tool):
         paths = find_written_paths("write_file", call.arguments, _find_root(ctx))
         return [LabelWrite(file_key(_name(ctx, path)), taint, replaces=True) for path in paths]
     return []

@@ -11,6 +11,8 @@ from sophon.security.action_types import find_action_type
 from sophon.security.flow_sinks import LINK_ACTIONS, find_sinks
 from sophon.security.information_flow import Sink
 from sophon.security.seen_links import is_seen_link
+from sophon.tools.declared_action_types import find_trusted_action_type, is_built_in
+from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_middlewares.guards.flow_taint import is_local
 
@@ -24,6 +26,9 @@ _SINKS: Final[dict[str, tuple[Sink, ...]]] = {
 }
 
 
+_PAGE_ARGUMENTS: Final = frozenset({"url", "headers"})
+
+
 def find_open_sinks(ctx: Context, call: ToolCall, *, may_be_seen: bool) -> tuple[Sink, ...]:
     """Return where the arguments of a call go: by `Guards.InformationFlow.Sinks`, else by its action type.
 
@@ -33,17 +38,23 @@ def find_open_sinks(ctx: Context, call: ToolCall, *, may_be_seen: bool) -> tuple
     for glob, sink in own.items():
         if fnmatchcase(call.name, glob):
             return _SINKS[sink]
-    action_type = find_action_type(call.name)
-    if may_be_seen and action_type in LINK_ACTIONS and is_seen_link(call.arguments, list_seen_texts(ctx, call)):
-        return ("workspace_read",)
     tool = ctx.services.registry.get(call.name)
+    if may_be_seen and _opens_page(call, tool) and is_seen_link(call.arguments, list_seen_texts(ctx, call)):
+        return ("workspace_read",)
     return find_sinks(
         call.name,
-        action_type,
+        find_trusted_action_type(tool),
         call.arguments,
         is_external=tool is None or tool.external,
         risk=tool.risk if tool is not None else Risk.CRITICAL,
     )
+
+
+def _opens_page(call: ToolCall, tool: Tool | None) -> bool:
+    """Return whether a call does nothing but open its address: whatever else it has is sent there, too."""
+    if tool is None or find_action_type(call.name) not in LINK_ACTIONS:
+        return False
+    return is_built_in(tool) or (tool.risk < Risk.MEDIUM and call.arguments.keys() <= _PAGE_ARGUMENTS)
 
 
 def list_seen_texts(ctx: Context, call: ToolCall) -> Iterator[str]:
@@ -60,7 +71,7 @@ def list_seen_texts(ctx: Context, call: ToolCall) -> Iterator[str]:
     calls = {each.id: each for message in ctx.messages for each in message.tool_calls}
     for message in ctx.messages:
         asked = calls.get(message.tool_call_id or "")
-        if message.role != "tool" or asked is None or is_local(asked) or not find_fence_sources(message.content):
+        if message.role != "tool" or asked is None or is_local(ctx, asked) or not find_fence_sources(message.content):
             continue
         if url not in asked.canonical_arguments().decode("utf-8", "replace"):
             yield from _spellings(unfence_text(message.content))

@@ -3,7 +3,8 @@
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import ToolCall
-from sophon.security.off_the_record import find_off_the_record_refusal
+from sophon.security.off_the_record import describe_refusal, find_off_the_record_refusal
+from sophon.tools.declared_action_types import acts_despite_name
 from sophon_middlewares.guards.judgement import Judgement, judge_pending
 
 RULE = "off_the_record"
@@ -30,6 +31,10 @@ class OffTheRecord:
         await next(ctx)
 
 
-def _judge(_ctx: Context, call: ToolCall) -> Judgement | None:
-    refusal = find_off_the_record_refusal(call.name, call.arguments)
+def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
+    tool = ctx.services.registry.get(call.name)
+    if tool is not None and acts_despite_name(tool):
+        refusal: str | None = describe_refusal(call.name)
+    else:
+        refusal = find_off_the_record_refusal(call.name, call.arguments)
     return None if refusal is None else Judgement("block", RULE, refusal)

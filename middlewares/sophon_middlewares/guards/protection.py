@@ -21,6 +21,7 @@ from sophon.security.file_access import (
 )
 from sophon.security.protection import PROTECTED_NAMES, ProtectionLevel, level_within_root, protection_level
 from sophon.services import Services
+from sophon.tools.declared_action_types import list_action_types
 from sophon.tools.truncation import truncate
 from sophon_middlewares.guards.description import RuleTable
 from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
@@ -68,15 +69,18 @@ _LEVEL_TEXTS: Mapping[ProtectionLevel, str] = {
 
 def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
     action_type = find_action_type(call.name)
-    return _judge_files(ctx, call, action_type) if may_access_files(action_type, call.arguments) else None
+    if not may_access_files(action_type, call.arguments):
+        return None
+    return _judge_files(ctx, call, list_action_types(call.name, ctx.services.registry.get(call.name)))
 
 
 _CHECK: Final = check_edited_calls("Protection", _judge)
 
 
-async def _judge_files(ctx: Context, call: ToolCall, action_type: str) -> Judgement | None:
-    roots = _find_roots(ctx)
-    accesses = add_files_in_folders(find_file_accesses(action_type, call.arguments, roots[0]))
+async def _judge_files(ctx: Context, call: ToolCall, action_types: Sequence[str]) -> Judgement | None:
+    roots, action_type = _find_roots(ctx), action_types[0]
+    accesses = [access for each in action_types for access in find_file_accesses(each, call.arguments, roots[0])]
+    accesses = add_files_in_folders(accesses)
     if may_name_unlisted_files(action_type, call.arguments, roots[0]):
         read = partial(find_unlisted_accesses, action_type, call.arguments, roots[0])
         accesses = [*accesses, *await ctx.services.clock.run_in_thread(read)]

@@ -10,8 +10,8 @@ from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.messages import ToolCall, to_canonical_json
-from sophon.security.action_types import find_action_type
 from sophon.security.marker_writes import MarkerWrite, find_marker_writes, loses_secret, may_hold_marker
+from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
 from sophon_middlewares.guards.model_redaction import redact_turn
 
@@ -55,7 +55,9 @@ _CHECK: Final = check_edited_calls("Redaction", _judge)
 
 
 async def _judge_markers(ctx: Context, call: ToolCall) -> Judgement | None:
-    writes = find_marker_writes(find_action_type(call.name), call.arguments, str(resolve_files_root(ctx).absolute()))
+    folder = str(resolve_files_root(ctx).absolute())
+    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    writes = [write for each in types for write in find_marker_writes(each, call.arguments, folder)]
     return await ctx.services.clock.run_in_thread(lambda: judge_writes(writes)) if writes else None
 
 

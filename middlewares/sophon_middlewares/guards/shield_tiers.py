@@ -8,12 +8,13 @@ from sophon.context import Context
 from sophon.messages import ToolCall
 from sophon.plugins.import_paths import import_user_object
 from sophon.security.action_assessment import resolve_paths
-from sophon.security.action_types import find_action_type, has_path_arguments
+from sophon.security.action_types import has_path_arguments
 from sophon.security.heuristics import Finding, evaluate_heuristics
 from sophon.security.policy import Policy
 from sophon.security.shield.classifier import TIMEOUT_SECONDS, Classifier, find_stricter, read_classification
 from sophon.security.shield.tiers import EVALUATOR, Action, TierVerdict, apply_finding, apply_policy
 from sophon.security.shield.verdict_cache import VerdictCache
+from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Judgement
 from sophon_middlewares.guards.shield_evaluation import evaluate
 from sophon_middlewares.guards.shield_questions import ask_person
@@ -66,7 +67,9 @@ def build_action(ctx: Context, call: ToolCall) -> Action:
         resolved: Mapping[str, Any] = resolve_paths(arguments, str(resolve_files_root(ctx).absolute()))
     else:
         resolved = arguments
-    return Action(find_action_type(call.name), arguments, resolved, find_minimum_tier(ctx, call))
+    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    # What a tool declares may contradict its name: then no rule about the name allows the call alone.
+    return Action(types[0], arguments, resolved, max(find_minimum_tier(ctx, call), len(types) - 1))
 
 
 def find_minimum_tier(ctx: Context, call: ToolCall) -> int:

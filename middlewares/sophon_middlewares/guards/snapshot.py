@@ -12,10 +12,10 @@ from sophon.messages import ToolCall
 from sophon.principals import LOCAL_USER
 from sophon.risk import Risk
 from sophon.security import describe_error
-from sophon.security.action_types import find_action_type
 from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.targets import find_target_paths, find_written_accesses, may_write_file
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
+from sophon.tools.declared_action_types import list_action_types
 from sophon_middlewares.guards.judgement import Judgement, block_at_execution, judge_round
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
@@ -59,7 +59,8 @@ def _check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
 
 def _may_write(ctx: Context, call: ToolCall) -> bool:
     tool = ctx.services.registry.get(call.name)
-    return may_write_file(find_action_type(call.name), tool.risk if tool is not None else Risk.NONE, call.arguments)
+    risk = tool.risk if tool is not None else Risk.NONE
+    return any(may_write_file(each, risk, call.arguments) for each in list_action_types(call.name, tool))
 
 
 async def _judge_size(ctx: Context, call: ToolCall) -> Judgement | None:
@@ -95,7 +96,10 @@ async def _take(ctx: Context, call: ToolCall) -> str | None:
 
 async def _find_paths(ctx: Context, call: ToolCall) -> Sequence[str]:
     root = _find_root(ctx)
-    accesses, removes = find_written_accesses(find_action_type(call.name), call.arguments, str(root))
+    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    found = [find_written_accesses(each, call.arguments, str(root)) for each in types]
+    accesses = [access for written, _ in found for access in written]
+    removes = any(each for _, each in found)
     if not accesses:
         return ()
     excluded = str(SnapshotArchive(ctx.services.folder).folder.parent)
