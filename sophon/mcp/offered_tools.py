@@ -10,6 +10,7 @@ from sophon.mcp.server_tools import ServerTools
 from sophon.mcp.tool_definition import ToolDefinition
 from sophon.mcp.tool_pins import find_changed
 from sophon.mcp.tool_rows import describe_dropped, describe_reader, describe_tool
+from sophon.settings import McpServerSettings
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Tool
 
@@ -21,9 +22,14 @@ class OfferedTools:
     """
 
     def __init__(
-        self, server: str, factory: ServerTools, toolbox: Toolbox, accepted: AcceptedTools, disabled: Collection[str]
+        self,
+        settings: McpServerSettings,
+        factory: ServerTools,
+        toolbox: Toolbox,
+        accepted: AcceptedTools,
+        disabled: Collection[str],
     ) -> None:
-        self._server, self._factory, self._toolbox = server, factory, toolbox
+        self._settings, self._server, self._factory, self._toolbox = settings, settings.id, factory, toolbox
         self._accepted, self._disabled = accepted, disabled
         self._definitions: Mapping[str, ToolDefinition] = {}
         self._dropped: Mapping[str, str] = {}
@@ -64,7 +70,7 @@ class OfferedTools:
             await self._accepted.save(self._server, offered)
             accepted = offered
         changed = find_changed(accepted, offered)
-        rows = [describe_tool(self._server, each, self._disabled, changed) for each in self._definitions.values()]
+        rows = [describe_tool(self._settings, each, self._disabled, changed) for each in self._definitions.values()]
         self._tools = {row.name: self._keep(self._definitions[row.name]) for row in rows if row.state == "offered"}
         taken = {f"{self._server}.{name}" for name in self._definitions} | set(self._disabled)
         readers = [reader for reader in self._readers if reader.name not in taken]

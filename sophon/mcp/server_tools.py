@@ -1,6 +1,6 @@
 """Tools of the toolbox that a server's tools, resources and prompts become."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sophon.context import Context
@@ -43,13 +43,11 @@ PROMPT: Final[Mapping[str, Any]] = {
 class ServerTools:
     """Factory of the tools of one server; `question_seconds` is 0 if it may not ask people."""
 
-    def __init__(self, server: str, call_seconds: float, question_seconds: float, send: Send) -> None:
-        self._server, self._call_seconds, self._question_seconds, self._send = (
-            server,
-            call_seconds,
-            question_seconds,
-            send,
-        )
+    def __init__(
+        self, server: str, call_seconds: float, question_seconds: float, send: Send, read_only: Sequence[str] = ()
+    ) -> None:
+        self._server, self._call_seconds, self._question_seconds = server, call_seconds, question_seconds
+        self._send, self._read_only = send, read_only
 
     def create_tool(self, definition: ToolDefinition) -> Tool:
         """Return the tool of a definition."""
@@ -58,10 +56,11 @@ class ServerTools:
         def request(arguments: Mapping[str, Any]) -> Request:
             return lambda connection, call: connection.call_tool(definition.name, arguments, call)
 
-        return self._build(definition.name, description, definition, request, choose_risk(definition.annotations))
+        risk = choose_risk(definition.name, definition.annotations, self._read_only)
+        return self._build(definition.name, description, definition, request, risk)
 
     def create_readers(self, *, has_resources: bool, has_prompts: bool) -> list[Tool]:
-        """Return the tools that read what the server has; their risk is that of a tool about which nothing is known."""
+        """Return the tools that read what the server has; their risk is that of tools that only read."""
         server, tools = self._server, list[Tool]()
         if has_resources:
             tools += [

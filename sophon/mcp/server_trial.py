@@ -45,7 +45,7 @@ async def try_server(
         raise InputError(
             f"the MCP server {server.id} cannot be used: {describe_end(error, ''.join(last_words))}"
         ) from None
-    rows = [describe_tool(server.id, each, settings.tools.disabled, ()) for each in tools]
+    rows = [describe_tool(server, each, settings.tools.disabled, ()) for each in tools]
     rows += [describe_dropped(name, reason) for name, reason in dropped.items()]
     status = ServerStatus(
         server.id, "ready", "", tuple(rows), protocol=facts.protocol, software=escape_invisible(facts.software)

@@ -73,8 +73,9 @@ class SupervisedServer:
         self._wake = asyncio.Event()
         self._connection: ServerConnection | None = None
         self._last_words = ""
-        factory = ServerTools(settings.id, settings.timeout.total_seconds(), question_seconds, self._send)
-        self._tools = OfferedTools(settings.id, factory, toolbox, accepted, disabled)
+        seconds = settings.timeout.total_seconds()
+        factory = ServerTools(settings.id, seconds, question_seconds, self._send, settings.read_only)
+        self._tools = OfferedTools(settings, factory, toolbox, accepted, disabled)
         self.statistics: dict[str, CallStatistics] = {}
         """Calls of the tools, by their names at the server."""
         self._lock = asyncio.Lock()

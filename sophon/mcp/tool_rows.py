@@ -5,21 +5,23 @@ from collections.abc import Collection
 from sophon.mcp.server_status import ToolState, ToolStatus
 from sophon.mcp.tool_definition import ToolDefinition
 from sophon.mcp.tool_risk import choose_risk
+from sophon.risk import Risk
+from sophon.settings import McpServerSettings
 from sophon.tools.tool import Tool
 
 
 def describe_tool(
-    server: str, definition: ToolDefinition, disabled: Collection[str], changed: Collection[str]
+    server: McpServerSettings, definition: ToolDefinition, disabled: Collection[str], changed: Collection[str]
 ) -> ToolStatus:
     """Return the row of a tool that the server lists; `changed` are the names of those that nobody has accepted so."""
     state: ToolState = "changed" if definition.name in changed else "offered"
-    if f"{server}.{definition.name}" in disabled:
+    if f"{server.id}.{definition.name}" in disabled:
         state = "disabled"
-    fault = definition.find_fault(server)
+    fault = definition.find_fault(server.id)
     return ToolStatus(
         definition.name,
         state if fault is None else "unusable",
-        choose_risk(definition.annotations).label,
+        choose_risk(definition.name, definition.annotations, server.read_only).label,
         definition.description,
         definition.digest,
         fault or "",
@@ -29,7 +31,7 @@ def describe_tool(
 
 def describe_dropped(name: str, reason: str) -> ToolStatus:
     """Return the row of an entry of the list that is not valid."""
-    return ToolStatus(name, "unusable", choose_risk(None).label, "", "", reason)
+    return ToolStatus(name, "unusable", Risk.HIGH.label, "", "", reason)
 
 
 def describe_reader(server: str, reader: Tool) -> ToolStatus:

@@ -4,8 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.cases import GOALS, LASTING_TASKS, Attack, Task, attacks, twins
-from tests.attacks.measurement import run
+from sophon import Services, ToolCall
+from sophon.mcp.server_call import ServerCall
+from sophon.mcp.server_tools import Request, ServerTools
+from sophon.mcp.tool_definition import ToolDefinition
+from sophon.testing import ScriptedModel
+from sophon_middlewares.chains import twelve
+from sophon_middlewares.guards.insertion import add_guards
+from tests.attacks.cases import GOALS, LASTING_TASKS, TASKS, Attack, Task, attacks, twins
+from tests.attacks.measurement import Person, run
 
 AUTOMATIC: dict[str, Any] = {"Approval": {"AutoApproveUpTo": "High"}}
 ENFORCED: dict[str, Any] = {**AUTOMATIC, "Guards": {"InformationFlow": {"Mode": "Enforce"}}}
@@ -100,6 +107,25 @@ async def test_an_attached_file_is_as_foreign_as_a_page(attack: Attack, monkeypa
         monkeypatch.setattr(f"{module}.list_message_sources", nothing)
     monkeypatch.setattr("sophon_middlewares.guards.flow_taint.list_message_sources", nothing)
     assert (await run(attack, ENFORCED, guarded=True)).forbidden  # without the rule that files are sources
+
+
+@pytest.mark.parametrize("marks", [None, {"destructiveHint": False}], ids=["unmarked", "not destructive"])
+async def test_a_tool_of_an_mcp_server_that_is_not_known_to_only_read_asks(marks: dict[str, Any] | None) -> None:
+    paid: list[Request] = []
+
+    async def send(_name: str, request: Request, _call: ServerCall) -> str:
+        paid.append(request)
+        return "paid"
+
+    pay = ToolDefinition.from_json({"name": "pay", "inputSchema": {"type": "object"}, "annotations": marks})
+    person = Person(TASKS[0])
+    services = Services(
+        models=ScriptedModel([[ToolCall("a", "bank.pay", {"iban": "XX00MALLORY"})], "done"]),
+        tools=[ServerTools("bank", 60, 0, send).create_tool(pay)],
+        approvals=person,
+    )
+    await add_guards(twelve(services), services.settings.guards).run(services.turn(TASKS[0].text))
+    assert (person.questions, paid) == (1, [])
 
 
 def _name_disturbed(tasks: list[Task], undisturbed: list[bool]) -> list[str]:

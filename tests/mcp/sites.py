@@ -114,7 +114,8 @@ def bad(name: str = "bad", *arguments: str, **more: Any) -> dict[str, Any]:
 
 
 def featured(name: str = "srv", *arguments: str, **more: Any) -> dict[str, Any]:
-    return {"Id": name, "Command": sys.executable, "Args": ["-I", FEATURED, *arguments], **more}
+    """Return a server whose calls run without an approval: what its tests are about are its own questions."""
+    return {"Id": name, "Command": sys.executable, "Args": ["-I", FEATURED, *arguments], "ReadOnly": ["*"], **more}
 
 
 def call(tool: str, **arguments: Any) -> ToolCall:

@@ -91,10 +91,25 @@ def test_every_part_of_a_definition_is_pinned() -> None:
     assert find_changed(accepted, {"b": accepted["a"]}) == {"b"}
 
 
-def test_annotations_raise_the_risk_and_never_lower_it() -> None:
-    assert choose_risk(None) is choose_risk({"readOnlyHint": True, "destructiveHint": False}) is Risk.MEDIUM
-    assert choose_risk({"destructiveHint": True, "readOnlyHint": True}) is Risk.HIGH
-    assert choose_risk({"destructiveHint": "no"}) is Risk.HIGH
+@pytest.mark.parametrize(
+    ("marks", "listed", "risk"),
+    [
+        (None, (), Risk.HIGH),
+        ({}, (), Risk.HIGH),
+        ({"destructiveHint": False}, (), Risk.HIGH),
+        ({"readOnlyHint": False}, (), Risk.HIGH),
+        ({"readOnlyHint": "true"}, (), Risk.HIGH),
+        ({"readOnlyHint": True}, (), Risk.MEDIUM),
+        ({"readOnlyHint": True, "destructiveHint": True}, (), Risk.HIGH),
+        ({"destructiveHint": "no"}, ("*",), Risk.HIGH),
+        (None, ("get_*",), Risk.MEDIUM),
+        (None, ("list_*", "get"), Risk.HIGH),
+    ],
+)
+def test_a_tool_that_is_not_known_to_only_read_is_of_high_risk(
+    marks: dict[str, object] | None, listed: tuple[str, ...], risk: Risk
+) -> None:
+    assert choose_risk("get_page", marks, listed) is risk
 
 
 def define(**given: object) -> ToolDefinition:

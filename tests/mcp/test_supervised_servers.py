@@ -16,8 +16,9 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_the_tools_are_called_fenced_and_approved_by_their_risk() -> None:
-    async with running(bad()) as site:
+    async with running(bad(ReadOnly=["e*", "fail"])) as site:
         assert site.status().state == "ready"
+        assert {each.name for each in site.status().tools if each.risk == "medium"} == {"echo", "fail"}
         assert set(site.states().values()) == {"offered"}
         assert len(site.states()) == 9  # both pages
         tool = site.services.registry.find("bad.echo")
@@ -31,7 +32,7 @@ async def test_the_tools_are_called_fenced_and_approved_by_their_risk() -> None:
     assert "image, image/png, about 300 bytes" in results[2]
     assert "AAAA" not in results[2]
     assert "Connection closed" in results[3]
-    assert [(each.tool, each.risk.label) for each in site.gate.asked] == [("bad.die", "high")]
+    assert [(each.tool, each.risk.label) for each in site.gate.asked] == [("bad.picture", "high"), ("bad.die", "high")]
 
 
 async def test_a_server_that_hangs_floods_lies_or_dies_costs_only_its_own_tools(tmp_path: Path, caplog: Any) -> None:

@@ -25,6 +25,11 @@ class McpServerSettings(SettingsSection):
     )
     url: WebUrl | None = Field(default=None, description="URL of a server over streamable HTTP.")
     headers: dict[str, Secret] = Field(default={}, description="Headers of each request to Url, as Authorization.")
+    read_only: tuple[str, ...] = Field(
+        default=(),
+        description="Tools of which you know that they only read, by their names at the server, with `*`. A tool "
+        "that is neither listed here nor marked as read-only by its server is of high risk.",
+    )
     timeout: Duration = Field(
         default=timedelta(seconds=60),
         description="Time of one call of a tool, without the time in which people are asked.",

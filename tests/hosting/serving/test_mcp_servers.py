@@ -36,7 +36,7 @@ async def test_a_servers_question_reaches_the_user_of_the_turn_and_the_answer_it
         last = request.messages[-1]
         return f"Done: {last.content}" if last.role == "tool" else ModelResponse("", [ToolCall("c1", "srv.book", {})])
 
-    server = {"Id": "srv", "Command": sys.executable, "Args": ["-I", FEATURED]}
+    server = {"Id": "srv", "Command": sys.executable, "Args": ["-I", FEATURED], "ReadOnly": ["book"]}
     settings = {
         "Mcp": {"Servers": [server]},
         "Approval": {"Questions": True},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from sophon.errors import InputError, NotFound, SettingsError
+from sophon.risk import Risk
 from sophon.setting_references import find_taken_server_ids
 from sophon.settings import McpServerSettings, Settings
 from sophon.stores.contract import Store
@@ -40,6 +41,10 @@ EnvOption = Annotated[
 SandboxOption = Annotated[
     str | None, typer.Option("--sandbox", metavar="MODE", help="Sandbox of the program: Off, Offline or Network.")
 ]
+ReadOnlyOption = Annotated[
+    list[str] | None,
+    typer.Option("--read-only", metavar="TOOL", help="Tool of which you know that it only reads; `*` stands for any."),
+]
 RESTART_NOTE: Final = "A running host uses it after its next start."
 
 
@@ -51,6 +56,7 @@ def add(
     header: HeaderOption = None,
     env: EnvOption = None,
     sandbox: SandboxOption = None,
+    read_only: ReadOnlyOption = None,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,6 +66,7 @@ def add(
     """
     options: GlobalOptions = ctx.obj
     entry = build_entry(server, command or [], url, header or [], env or [], sandbox)
+    entry |= {"ReadOnly": read_only} if read_only else {}
     settings, chosen = _validate(options, entry)
     trial = run_with_store(options, lambda _: _try(chosen, settings, options))
     if not as_json:
@@ -157,6 +164,8 @@ def _show(trial: "ServerTrial") -> None:
     rows = [(f"{status.id}.{each.name}", each.risk, _first_line(each.description)) for each in status.tools]
     if rows:
         write_table(("tool", "risk", "description"), rows)
+    if any(each.risk == Risk.HIGH.label and not each.reason for each in status.tools):
+        write_notice("each call of a tool of high risk asks a person; name those that only read with --read-only")
     for each in status.tools:
         if each.reason:
             write_notice(f"{status.id}.{each.name}: {each.reason}")

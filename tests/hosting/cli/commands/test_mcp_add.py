@@ -54,6 +54,17 @@ def test_a_server_is_tried_shown_written_and_removed(sophon: Callable[..., Any],
     assert {each["state"] for each in row["tools"]} == {"offered"}
 
 
+def test_the_risk_of_a_tool_depends_on_who_says_that_it_only_reads(sophon: Callable[..., Any], file: Path) -> None:
+    options = ("--settings", str(file), "mcp", "add", "bad", "--yes", "--read-only", "echo", "--read-only", "l*")
+    added = sophon(*options, *PROGRAM)
+    assert added.code == 0, added.err
+    risks = dict(line.split()[:2] for line in added.out.splitlines() if line.startswith("bad."))
+    assert {name for name, risk in risks.items() if risk == "medium"} == {"bad.echo", "bad.lie", "bad.look"}
+    assert "name those that only read with --read-only" in added.err
+    [entry] = json.loads(file.read_text())["Sophon"]["Mcp"]["Servers"]
+    assert entry["ReadOnly"] == ["echo", "l*"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
