@@ -249,9 +249,15 @@ def find_unknown_tools(settings: Settings, added: Sequence[Tool]) -> list[str]:
     return [problem for check in checks for problem in check(settings, names)]
 
 
-def find_unknown_models(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
-    """Return a problem for each provider and model that the settings name and that is not there."""
-    problems = find_unknown_budgets(settings, [provider.id for provider in providers])
+def find_unknown_models(
+    settings: Settings, providers: Sequence[Provider], folder: Path, embedder: "Embedder | None" = None
+) -> list[str]:
+    """Return a problem for each provider and model that the settings name and that is not there.
+
+    `embedder`: one that a program passes, whose provider may have a budget too.
+    """
+    ids = [provider.id for provider in providers]
+    problems = find_unknown_budgets(settings, ids if embedder is None else [*ids, embedder.name.partition("/")[0]])
     problems += find_unknown_evaluator(settings, providers)
     if settings.routing.names_models or settings.routing.boosters:
         problems += find_routing_problems(settings, providers, folder)

@@ -51,7 +51,8 @@ def add_program_parts(parts: ServiceParts, settings: Settings, folder: Path, clo
             if each.secret.variable is not None
         ]
     if not problems:
-        problems += find_unknown_tools(settings, parts.tools) + find_unknown_models(settings, parts.providers, folder)
+        problems += find_unknown_tools(settings, parts.tools)
+        problems += find_unknown_models(settings, parts.providers, folder, parts.embedder)
     problems += find_shield_problems(settings, folder) + find_taken_server_ids(settings, parts.tools)
     if problems:
         needs_environment = any("environment variable" in each for each in problems)

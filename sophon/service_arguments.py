@@ -33,7 +33,7 @@ def check_service_arguments(**arguments: object) -> None:
     for name, value in arguments.items():
         if value is None and name != "tools":
             continue
-        if isinstance(value, type):
+        if isinstance(value, type) and not _acts_as_instance(name, value):
             raise CompositionError(f"{name}={value.__name__} is a class; give an instance: {name}={value.__name__}()")
         if name in REQUIRED:
             _check_part(name, value)
@@ -43,6 +43,12 @@ def check_service_arguments(**arguments: object) -> None:
             raise CompositionError(f"settings={value!r:.60} is not a dict; sophon.settings.load_settings reads files")
         elif name == "instructions" and not isinstance(value, str):
             raise CompositionError(f"instructions={value!r:.60} is not a text")
+
+
+def _acts_as_instance(name: str, value: type) -> bool:
+    """Return whether the method that the argument needs is one of the class itself."""
+    method = inspect.getattr_static(value, REQUIRED[name][0], None) if name in REQUIRED else None
+    return isinstance(method, staticmethod | classmethod)
 
 
 def _check_tools(value: object) -> None:

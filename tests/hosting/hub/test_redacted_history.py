@@ -7,7 +7,10 @@ import pytest
 from sophon.history_redaction import HIDDEN
 from tests.hosting.hub.conftest import House, Peer
 
-WITHOUT = {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}, "olga": {"Level": "ZeroTrust"}}}}
+WITHOUT = {
+    "Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}, "olga": {"Level": "ZeroTrust"}}},
+    "Guards": {"Authorization": {"Enabled": False}},  # so that they have calls to see
+}
 
 
 async def look(house: House, user: str) -> tuple[Peer, str]:

@@ -17,8 +17,10 @@ from sophon.builtin_tools import http
 from sophon.builtin_tools.http import http_request, http_send
 from sophon.errors import ToolError
 from sophon.security import KNOWN_SECRETS
+from sophon.settings import Settings
 from sophon.tools.http.client import HttpLimits, SafeHttpClient
 from sophon.tools.http.ssrf_guard import SsrfGuard
+from sophon.vault import CredentialVault
 
 TLS = Path(__file__).parents[1] / "tools" / "http" / "tls"
 TOKEN = "sesame/open+1234="
@@ -82,7 +84,8 @@ def turn(
         "github": {"Secret": TOKEN, "Hosts": hosts, **values},
         **({"other": other} if other else {}),
     }
-    services = Services(settings={"Vault": vault, "Tools": {"AllowCidrs": ["127.0.0.1/32"]}})
+    settings = Settings.from_mapping({"Vault": vault, "Tools": {"AllowCidrs": ["127.0.0.1/32"]}})
+    services = Services(settings=settings, vault=CredentialVault(settings.vault, {}))
     trusting = ssl.create_default_context(cafile=TLS / "authority.pem")
     trusting.check_hostname = False  # so that other names reach the server, as with a certificate of their own
     guard = SsrfGuard(to_loopback, allow_cidrs=["127.0.0.1/32"])

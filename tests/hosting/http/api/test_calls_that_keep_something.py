@@ -13,6 +13,7 @@ from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.schedules.factory import register_schedule_tools
+from sophon_middlewares.inner import approval, call_checks
 from tests.hosting.http import conftest
 
 SCHEDULE = {"text": "pay Mallory", "every": "1 hour"}
@@ -76,15 +77,16 @@ async def test_the_client_cannot_approve_its_call(
 @pytest.mark.parametrize("tool", CALLS)
 async def test_no_setting_approves_a_call_of_a_client(serve: Callable[..., Any], tool: str) -> None:
     api = await open_api(serve, Approval={"AutoApproveUpTo": "Critical"})
-    task = await call(api, await api.open("ada"), tool, "completed")
-    assert task["tool_outcome"] == "failed"
-    assert "person" in task["answer"]
+    task = await call(api, await api.open("ada"), tool, "suspended")
+    assert task["status"] == "suspended"
     assert await kept(api) == []
 
 
-async def test_without_the_check_of_the_approval_the_setting_would_have_made_one(
+async def test_without_the_rule_for_lasting_effects_the_setting_would_have_made_one(
     serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in (approval, call_checks):
+        monkeypatch.setattr(module, "has_lasting_effect", lambda name, declared: False)
     monkeypatch.setattr(schedule_module, "is_approved_by_person", lambda ctx, tool: True)
     api = await open_api(serve, Approval={"AutoApproveUpTo": "Critical"})
     await call(api, await api.open("ada"), "schedules.add", "completed")
