@@ -126,10 +126,12 @@ class Worker:
         self._active_runs.add(active_run)
         # The task created inside inherits the log context.
         with log_context(task_id=active_run.task_id, session_id=delivery.entry.session_id):
-            active_run.worker_task = asyncio.create_task(self._work(active_run, delivery))
-        await asyncio.wait({active_run.worker_task})
+            work = asyncio.create_task(self._work(active_run, delivery))
+        await asyncio.wait({work})
 
     async def _work(self, active_run: ActiveRun, delivery: Delivery) -> None:
+        # Not before: a task that is cancelled before its first step runs none, and the run would stay active for ever.
+        active_run.worker_task = asyncio.current_task()
         can_ack, is_counted = await self._try_turn(active_run)
         active_run.is_finalizing = True
         try:
@@ -185,6 +187,7 @@ class Worker:
 
     async def _run_turn(self, active_run: ActiveRun) -> None:
         try:
+            active_run.raise_if_cancelled()
             await self._start_turn(active_run)
         except asyncio.CancelledError:
             task = asyncio.current_task()

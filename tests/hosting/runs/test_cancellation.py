@@ -13,6 +13,7 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_middlewares.chains import twelve
 
 
@@ -32,6 +33,25 @@ async def test_a_queued_task_ends_without_having_begun(world, host: Host) -> Non
     assert [(record.kind, record.data) for record in records[:1]] == [("cancelled", {"text": "hello"})]
     assert await world.said("s") == ["next", "NEXT"]
     assert len(world.events.of(TaskCancelled)) == 1
+
+
+async def test_a_task_that_is_cancelled_in_the_moment_in_which_it_is_taken_ends(
+    world, host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    active_runs = host._active_runs
+    add = active_runs.add
+
+    def add_and_cancel(active_run: ActiveRun) -> None:
+        add(active_run)
+        asyncio.get_running_loop().call_soon(active_run.cancel)  # before the first step of the worker's task
+
+    with monkeypatch.context() as patch:
+        patch.setattr(active_runs, "add", add_and_cancel)
+        receipt = await world.send(host, "hello")
+        run = await world.ended(receipt)
+    assert run.status == "cancelled"
+    assert (await world.ended(await world.send(host, "next"))).status == "completed"
+    assert world.events.of(TaskCancelled) != []
 
 
 async def test_a_running_tool_is_stopped_and_nothing_starts_after_it(world, host: Host) -> None:
