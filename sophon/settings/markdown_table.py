@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from sophon.settings.json_schema import JsonSchemaObject, resolve_definition, settings_schema
 from sophon.settings.sources.json_files import ROOT_KEY
@@ -62,21 +63,22 @@ def _nested_sections(
             yield mark, inner
 
 
-def _describe_values(field: JsonSchemaObject) -> str:
+def _describe_values(field: JsonSchemaObject, ending: Literal["", "s"] = "") -> str:
+    """Return what values a field takes; with the ending `s` those of the items of a list."""
     if field.get("format") in _FORMATS:
-        return _FORMATS[field["format"]]
+        return f"{_FORMATS[field['format']]}{ending}"
     if "anyOf" in field:
         return _escape_cell(" or ".join(_describe_values(each) for each in field["anyOf"]))
     if "enum" in field:
-        return ", ".join(f"`{each}`" for each in field["enum"])
+        return f"{'any of ' if ending else ''}{', '.join(f'`{each}`' for each in field['enum'])}"
     if "prefixItems" in field:
         return "[" + ", ".join(_describe_values(each) for each in field["prefixItems"]) + "]"
     if field.get("type") == "array":
-        return f"list of {_describe_values(field['items'])}s"
+        return f"list of {_describe_values(field['items'], 's')}"
     if "$ref" in field or field.get("type") == "object":
-        return "mapping"
+        return f"mapping{ending}"
     bounds = [text.format(field[key]) for key, text in _BOUNDS.items() if key in field]
-    return " ".join([_TYPES[field["type"]], *bounds])
+    return " ".join([f"{_TYPES[field['type']]}{ending}", *bounds])
 
 
 def _escape_cell(text: str) -> str:

@@ -38,6 +38,32 @@ async def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path, monkeypatc
             await outcome
 
 
+def names_read(source: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def names_imported(source: str) -> set[str]:
+    found = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return {(each.asname or each.name).partition(".")[0] for node in found for each in node.names}
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_snippet_imports_is_used_before_it_is_imported_again(page: Path) -> None:
+    sources = [source for _, source in blocks(page)]
+    unused = []
+    for index, source in enumerate(sources):
+        for name in names_imported(source):
+            until = next((i for i in range(index + 1, len(sources)) if name in names_imported(sources[i])), len(sources))
+            if not any(name in names_read(each) for each in sources[index:until]):
+                unused.append(f"snippet {index + 1}: {name}")
+    assert unused == []
+
+
+async def test_the_snippet_that_masks_personal_data_runs_alone() -> None:
+    [source] = [each for _, each in blocks(ROOT / "docs" / "guards.md") if "MaskPersonalData" in each]
+    await eval(compile(source, "guards.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), {"__name__": "snippet"})
+
+
 async def test_the_tool_of_the_readme_is_used_and_not_only_defined(capsys: pytest.CaptureFixture[str]) -> None:
     source = blocks(ROOT / "README.md")[0][1].replace("asyncio.run(main())", "")
     names: dict[str, Any] = {"__name__": "snippet"}
