@@ -254,10 +254,14 @@ def find_unknown_models(
 ) -> list[str]:
     """Return a problem for each provider and model that the settings name and that is not there.
 
-    `embedder`: one that a program passes, whose provider may have a budget too.
+    `embedder`: one that a program passes; if it is metered, its provider may have a budget too.
     """
     ids = [provider.id for provider in providers]
-    problems = find_unknown_budgets(settings, ids if embedder is None else [*ids, embedder.name.partition("/")[0]])
+    if embedder is not None and settings.budget.providers:
+        from sophon.models.embeddings.metered_embedder import find_metered_provider  # lazy: few programs pass one
+
+        ids += filter(None, [find_metered_provider(embedder)])
+    problems = find_unknown_budgets(settings, ids)
     problems += find_unknown_evaluator(settings, providers)
     if settings.routing.names_models or settings.routing.boosters:
         problems += find_routing_problems(settings, providers, folder)

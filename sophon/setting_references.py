@@ -112,13 +112,15 @@ def _model_names(provider: Provider, model: Model) -> tuple[str, str, str]:
 
 
 def find_unknown_budgets(settings: Settings, created: Sequence[str]) -> list[str]:
-    """Return a problem for each provider in Budget.Providers that is neither `created` nor could be discovered.
+    """Return a problem for each provider in Budget.Providers that is neither `created`, nor that of the embedding
+    model, nor could be discovered.
 
     With Providers in the settings their own validation compares the ids.
     """
     if settings.providers:
         return []
     known = {EVERY_PROVIDER, OFFLINE, OLLAMA, *created, *(each.id for each in PROVIDER_DEFAULTS)}
+    known |= {*filter(None, [settings.embeddings.provider_id])}
     return [
         f"Budget.Providers.{name}: there is no provider with this Id{suggest_nearest(name, known)}"
         for name in settings.budget.providers

@@ -58,6 +58,11 @@ class CachingEmbedder:
             self._add(_digest(text), found)
         return found
 
+    @property
+    def info(self) -> object:
+        """`MeteredEmbedder.info` of the embedder, if it is metered."""
+        return getattr(self._embedder, "info", None)
+
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Texts that are not in the cache are embedded in one call."""
         keys = [_digest(text) for text in texts]

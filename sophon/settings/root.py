@@ -21,7 +21,7 @@ from sophon.settings.sections.host import (
     RetentionSettings,
     StoreSettings,
 )
-from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings
+from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings, find_embedding_provider_id
 from sophon.settings.sections.mcp import McpSettings
 from sophon.settings.sections.permissions import PermissionsSettings
 from sophon.settings.sections.providers import ProviderSettings
@@ -224,9 +224,11 @@ def _find_cross_section_conflicts(values: Mapping[str, Any]) -> Iterator[tuple[S
     yield from _find_duplicate_ids(("Providers",), providers)
     yield from _find_duplicate_ids(("Hub", "Users"), _collect_ids(_get_value(values.get("Hub"), "Users")))
     yield from _find_duplicate_ids(("Mcp", "Servers"), _collect_ids(_get_value(values.get("Mcp"), "Servers")))
-    limits = _get_value(values.get("Budget"), "Providers")
+    limits, embeddings = _get_value(values.get("Budget"), "Providers"), values.get("Embeddings")
+    embedding = find_embedding_provider_id(_get_value(embeddings, "Provider"), _get_value(embeddings, "Model"))
+    known = {EVERY_PROVIDER, embedding, *providers.values()}
     for key in limits if is_mapping(limits) and providers else ():
-        if key != EVERY_PROVIDER and key not in providers.values():
+        if key not in known:
             near_id = suggest_nearest(str(key), providers.values())
             yield ("Budget", "Providers", key), f"there is no provider with this Id{near_id}"
 

@@ -9,9 +9,14 @@ from aiohttp import web
 from sophon import ApprovalRequest, Decision, Services, tool
 from sophon.errors import CompositionError, SettingsError
 from sophon.events import Event
+from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning.hashing_embedder import HashingEmbedder
+from sophon.models.embeddings.failure_guard import FailureGuard
+from sophon.models.embeddings.metered_embedder import MeteredEmbedder
+from sophon.models.model import ModelInfo
 from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
-from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
+from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
 from sophon_middlewares.chains import twelve
 
 
@@ -136,6 +141,20 @@ def test_a_setting_that_a_program_cannot_follow_is_refused(settings: dict[str, A
     with pytest.raises(SettingsError) as caught:
         Services(settings=settings)
     assert caught.value.problems[0].startswith(problem)
+
+
+class Named(HashingEmbedder):
+    name = "remote/embed"
+
+
+def test_a_metered_embedder_may_have_a_budget_and_a_name_says_nothing() -> None:
+    budget = {"Budget": {"Providers": {"remote": {"DailyTokens": 1}}}}
+    metered = MeteredEmbedder(Named(8), ModelInfo("embed", "remote"))
+    wrapped = CachingEmbedder(FailureGuard(metered, VirtualClock().monotonic))
+    for embedder in (metered, wrapped):
+        assert Services(settings=budget, embedder=embedder).embedder is embedder
+    with pytest.raises(SettingsError, match=r"Budget\.Providers\.remote"):
+        Services(settings=budget, embedder=Named(8))  # nothing meters it, so the limit would limit nothing
 
 
 async def test_the_store_of_the_settings_keeps_the_conversation(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ def create_cached_embedder(
 
 def describe_model(settings: EmbeddingsSettings, default_prices: tuple[float, float] | None = None) -> ModelInfo | None:
     """Return the facts by which an embedding model is metered; None for one that runs in this process."""
-    if settings.provider in ("Hashing", "SentenceTransformers"):
+    provider = settings.provider_id
+    if provider is None:
         return None
     from sophon.models.catalog import lookup_model_info  # lazy: it reads the table of prices
     from sophon.models.providers.hosting import is_private_server
@@ -50,7 +51,6 @@ def describe_model(settings: EmbeddingsSettings, default_prices: tuple[float, fl
         prices = (settings.price, 0.0)
     elif prices is None and hosting == "hosted":
         prices = default_prices
-    provider = name.partition("/")[0] if kind == "litellm" else kind
     return replace(found, provider=provider, prices=prices, hosting=hosting)
 
 

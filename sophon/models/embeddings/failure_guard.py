@@ -34,6 +34,11 @@ class FailureGuard:
         """See `Embedder.dimensions`."""
         return self._embedder.dimensions
 
+    @property
+    def info(self) -> object:
+        """`MeteredEmbedder.info` of the embedder, if it is metered."""
+        return getattr(self._embedder, "info", None)
+
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Raises ModelError."""
         if self._paused_until is not None and self._monotonic() < self._paused_until:

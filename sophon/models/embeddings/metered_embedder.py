@@ -77,6 +77,12 @@ class MeteredEmbedder:
         return Usage(tokens, 0, info.cost_micros(tokens, 0), unpriced_tokens=tokens if info.is_cost_unknown else 0)
 
 
+def find_metered_provider(embedder: Embedder) -> str | None:
+    """Return the id by which the calls of an embedder are metered; None if they are not."""
+    info = getattr(embedder, "info", None)
+    return info.provider if isinstance(info, ModelInfo) else None
+
+
 def estimate_tokens(texts: Sequence[str]) -> int:
     """Return about how many tokens the texts have, at least one each."""
     return sum(len(text.encode("utf-8", "surrogatepass")) // BYTES_PER_TOKEN + 1 for text in texts)

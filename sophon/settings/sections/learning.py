@@ -14,6 +14,13 @@ EmbeddingProvider = Annotated[
 ScorerName = Annotated[Literal["Noop", "Fitness", "Heuristic"], CaseInsensitive()]
 
 
+def find_embedding_provider_id(provider: object, model: object) -> str | None:
+    """Return the id by which the calls of an embedding model are metered; None for one that runs in this process."""
+    if provider in ("Hashing", "SentenceTransformers", None):
+        return None
+    return str(model).partition("/")[0] if provider == "LiteLlm" else str(provider).lower()
+
+
 class EmbeddingsSettings(SettingsSection):
     """The embedder: what turns texts into vectors, so that similar ones are found."""
 
@@ -46,6 +53,11 @@ class EmbeddingsSettings(SettingsSection):
     cache_entries: WholeNumber = Field(
         default=2048, ge=1, le=100_000, description="Texts whose vectors are kept in memory."
     )
+
+    @property
+    def provider_id(self) -> str | None:
+        """The id by which its calls are metered; None for an embedder that runs in this process."""
+        return find_embedding_provider_id(self.provider, self.model)
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield a conflict if the provider needs a model and has none."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import SettingsError
+from sophon.setting_references import find_unknown_budgets
 from sophon.settings import ProviderBudgetSettings, Settings
 from sophon.settings.types.section import SettingsSection
 
@@ -192,6 +193,18 @@ def test_settings_that_do_not_go_together_are_refused(values: dict[str, Any], pa
     with pytest.raises(SettingsError) as caught:
         Settings.from_mapping(values)
     assert [line.partition(":")[0] for line in caught.value.problems] == [path]
+
+
+@pytest.mark.parametrize("providers", [[], [PROVIDER]])
+def test_the_provider_of_the_embeddings_may_have_a_budget_too(providers: list[dict[str, Any]]):
+    values = {
+        "Providers": providers,
+        "Embeddings": {"Provider": "LiteLlm", "Model": "voyage/voyage-3", "Key": "k"},
+        "Budget": {"Providers": {"voyage": {"DailyTokens": 1}}},
+    }
+    settings = Settings.from_mapping(values)
+    assert settings.embeddings.provider_id == "voyage"
+    assert find_unknown_budgets(settings, []) == []
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.5", "::1", "[::1]"])
