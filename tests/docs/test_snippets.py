@@ -49,14 +49,16 @@ def names_imported(source: str) -> set[str]:
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_snippet_imports_is_used_before_it_is_imported_again(page: Path) -> None:
-    sources = [source for _, source in blocks(page)]
-    unused = []
-    for index, source in enumerate(sources):
-        for name in names_imported(source):
-            until = next((i for i in range(index + 1, len(sources)) if name in names_imported(sources[i])), len(sources))
-            if not any(name in names_read(each) for each in sources[index:until]):
-                unused.append(f"snippet {index + 1}: {name}")
-    assert unused == []
+    unused = dict[str, int]()
+    for line, source in blocks(page):
+        imported = names_imported(source)
+        assert imported.isdisjoint(unused), unused
+        unused = {
+            name: at
+            for name, at in {**unused, **dict.fromkeys(imported, line)}.items()
+            if name not in names_read(source)
+        }
+    assert unused == {}, "imported name: line of the snippet"
 
 
 async def test_the_snippet_that_masks_personal_data_runs_alone() -> None:
