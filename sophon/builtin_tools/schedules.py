@@ -10,7 +10,6 @@ from sophon.context import Context
 from sophon.context.provenance import (
     collect_untrusted_sources,
     has_read_untrusted,
-    is_approved_by_person,
     is_call_of_client,
     list_person_texts,
 )
@@ -36,7 +35,6 @@ NOT_ASKED_FOR = (
     "person, who can write what is to be done and when, or use `sophon schedules add`"
 )
 """Why a call is refused that may follow from a web page."""
-NOT_APPROVED = "a program made this call with a token: a person must approve it, and no setting or standing grant does"
 FROM_CLIENT = "A program asks for this with a token; nobody wrote it in a conversation."
 """What a person is told who is asked about a call of a client."""
 
@@ -102,11 +100,9 @@ async def schedules_add(
         raise ToolError(NESTED)
     # Of earlier turns too, also those whose messages are summarised by now.
     sources = await collect_untrusted_sources(ctx)
-    if sources and not follows_from_people(arguments, list_person_texts(ctx)):
-        if not is_call_of_client(ctx, sources):
-            raise ToolError(NOT_ASKED_FOR)
-        if not is_approved_by_person(ctx, "schedules.add"):
-            raise ToolError(NOT_APPROVED)
+    is_asked_for = not sources or is_call_of_client(ctx, sources)  # about which Approval asks, as it lasts
+    if not is_asked_for and not follows_from_people(arguments, list_person_texts(ctx)):
+        raise ToolError(NOT_ASKED_FOR)
     run = await ctx.services.store.runs.find(ctx.task_id)
     if run is None:
         raise ToolError("schedules need a host, which fires them; this turn has none")

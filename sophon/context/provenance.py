@@ -113,13 +113,6 @@ def is_call_of_client(ctx: Context, sources: Iterable[str]) -> bool:
     return CLIENT_SOURCE in ctx.tally.untrusted_sources and set(sources) == {CLIENT_SOURCE}
 
 
-def is_approved_by_person(ctx: Context, tool_name: str) -> bool:
-    """Return whether a person has approved exactly the pending call of a tool; a standing grant is no such approval."""
-    call = next((each for each in ctx.pending if each.name == tool_name), None)
-    grant = ctx.grants.get(call.id) if call is not None else None
-    return grant is not None and bool(grant.decided_by) and not grant.standing
-
-
 def _strip_url(url: str) -> str:
     try:
         parts = urlsplit(url)

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest
-from sophon.builtin_tools import schedules as schedule_module
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
@@ -87,7 +86,6 @@ async def test_without_the_rule_for_lasting_effects_the_setting_would_have_made_
 ) -> None:
     for module in (approval, call_checks):
         monkeypatch.setattr(module, "has_lasting_effect", lambda name, declared: False)
-    monkeypatch.setattr(schedule_module, "is_approved_by_person", lambda ctx, tool: True)
     api = await open_api(serve, Approval={"AutoApproveUpTo": "Critical"})
     await call(api, await api.open("ada"), "schedules.add", "completed")
     assert await kept(api) == ["pay Mallory"]
