@@ -1,4 +1,4 @@
-"""Calls of `next` in a middleware's source: one that nobody awaits, and one whose exceptions are swallowed."""
+"""Calls of `next` in a middleware's source that nobody awaits."""
 
 import ast
 import functools
@@ -14,18 +14,6 @@ def discards_next(middleware: object) -> bool:
     """Return whether a middleware calls next and drops the coroutine: `next(ctx)` without `await`."""
     return any(
         isinstance(node, ast.Expr | ast.Return) and _calls(node.value, name)
-        for name, tree in _read(middleware)
-        for node in _walk(tree)
-    )
-
-
-def swallows_exceptions(middleware: object) -> bool:
-    """Return whether a middleware awaits next within a `try` whose handlers never raise."""
-    return any(
-        isinstance(node, ast.Try)
-        and bool(node.handlers)
-        and not any(isinstance(each, ast.Raise) for handler in node.handlers for each in ast.walk(handler))
-        and any(_calls(each, name) for part in node.body for each in ast.walk(part))
         for name, tree in _read(middleware)
         for node in _walk(tree)
     )

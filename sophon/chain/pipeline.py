@@ -32,7 +32,8 @@ CONCURRENT_NEXT = (
 
 
 SHIPPED_PACKAGES = ("sophon", "sophon_middlewares", "sophon_hosting", "sophon_channels")
-"""Packages whose middlewares are not searched for a `next` that is not awaited: that takes a millisecond for each."""
+"""Packages whose middlewares are not searched for a `next` that is not awaited, which takes a millisecond for each, and
+not watched for exceptions that they swallow."""
 
 
 class Middleware(Protocol):
@@ -54,10 +55,11 @@ class Pipeline(Sequence[Middleware]):
     its last middleware.
     """
 
-    __slots__ = ("_call", "_middlewares")
+    __slots__ = ("_call", "_callers", "_middlewares")
 
     def __init__(self, middlewares: Iterable[Middleware]) -> None:
         self._middlewares: tuple[Middleware, ...] = tuple(middlewares)
+        self._callers = _find_own_callers(self._middlewares)
         self._call = self._fold(_raise_end_of_chain)
 
     @classmethod
@@ -108,7 +110,7 @@ class Pipeline(Sequence[Middleware]):
         try:  # `cancellation.enforce` without a context manager, which costs more than a middleware
             await self._call(ctx)
         except (Exception, asyncio.CancelledError) as error:
-            ctx.failed_call = None  # its traceback holds the turn
+            ctx.next_error = None  # its traceback holds the turn
             await ctx.cancellation.enforce_after(error, whole_turn=not ctx.depth)
             raise
         if not ctx.cancellation.is_end_recorded:
@@ -116,7 +118,7 @@ class Pipeline(Sequence[Middleware]):
         return ctx.conclude()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await self._fold(next)(ctx)
+        await _watch(ctx, self._fold(next))
 
     def explain(self) -> str:
         """Return the chain as a text table: order, name, zone and actions of each middleware."""
@@ -132,13 +134,17 @@ class Pipeline(Sequence[Middleware]):
         call = last
         bind = _bind_timed if any(getattr(each, "times_stages", False) for each in self._middlewares) else _bind
         settled_by: Next | None = None  # entry of a run of middlewares that act in settling passes only
-        for middleware in reversed(self._middlewares):
-            if acts_in_settling_only(middleware):
-                settled_by = bind(middleware, call if settled_by is None else settled_by)
-                continue
-            if settled_by is not None:
+        for middleware, caller in zip(reversed(self._middlewares), reversed(self._callers), strict=True):
+            is_passed_by = acts_in_settling_only(middleware)
+            if settled_by is not None and not is_passed_by:
                 call, settled_by = _choose_by_pass(settled_by, call), None
-            call = bind(middleware, call)
+            bound = bind(middleware, call if settled_by is None else settled_by)
+            if caller:
+                bound = _bind_watched(get_middleware_name(middleware), bound, caller)
+            if is_passed_by:
+                settled_by = bound
+            else:
+                call = bound
         return call if settled_by is None else _choose_by_pass(settled_by, call)
 
     def __len__(self) -> int:
@@ -170,9 +176,26 @@ def _flatten(middlewares: Sequence[Middleware]) -> list[Middleware]:
     return flat
 
 
-def _check_next_calls(middleware: Middleware, position: int) -> None:
+def _is_shipped(middleware: Middleware) -> bool:
     module = getattr(unwrap_partial(middleware), "__module__", None) or type(middleware).__module__
-    if module.partition(".")[0] in SHIPPED_PACKAGES:
+    return module.partition(".")[0] in SHIPPED_PACKAGES
+
+
+def _find_own_callers(middlewares: Sequence[Middleware]) -> list[str]:
+    """Return for each middleware the name of one of the program's own whose `next` may enter it; "" without one."""
+    callers: list[str] = []
+    before = ""
+    for middleware in middlewares:
+        callers.append(before)
+        if not _is_shipped(middleware):
+            before = get_middleware_name(middleware)
+        elif not acts_in_settling_only(middleware):
+            before = ""
+    return callers
+
+
+def _check_next_calls(middleware: Middleware, position: int) -> None:
+    if _is_shipped(middleware):
         return
     from sophon.chain.next_calls import discards_next  # lazy: the chains that ship have nothing to check
 
@@ -193,6 +216,27 @@ def _bind(middleware: Middleware, next: Next) -> Next:
         return enter(ctx, next)
 
     return call
+
+
+def _bind_watched(name: str, enter: Next, caller: str) -> Next:
+    """Bind what a middleware of the program's own calls as its `next`: what it raises there, or that it is not awaited,
+    is kept, because without a response nothing else tells who is at fault.
+    """
+
+    def call(ctx: Context) -> Awaitable[None]:
+        ctx.current_middleware, ctx.unawaited_in = name, caller
+        return _watch(ctx, enter)
+
+    return call
+
+
+async def _watch(ctx: Context, enter: Next) -> None:
+    ctx.unawaited_in, ctx.next_error = "", None
+    try:
+        await enter(ctx)
+    except BaseException as error:
+        ctx.next_error = error
+        raise
 
 
 def _bind_timed(middleware: Middleware, next: Next) -> Next:

@@ -119,8 +119,11 @@ class Context(TurnState):
     """Whether a middleware records the end of the turn, and with it the usage that the store does not have yet."""
     current_middleware: str = "the beginning"
     """Name of the middleware that was entered last, for error messages."""
-    failed_call: Exception | None = None
-    """The exception of the last failed model call, so that a chain that swallows it can be told; None at the end."""
+    next_error: BaseException | None = None
+    """What `next` has raised last in a middleware of the program's own, so that one that swallows it can be named; None
+    at the end."""
+    unawaited_in: str = ""
+    """Name of the middleware that has called `next` and not awaited it yet."""
     streamed_chunks: list[str] = field(default_factory=new_list)
     """The streamed chunks of the current reply, until it is in the messages with tool calls."""
     is_stream_complete: bool = False
@@ -406,7 +409,7 @@ class Context(TurnState):
             if self.pipeline is None:
                 raise ChainError(f"the turn ended in {self.current_middleware} with no response")
             raise ChainError(self.pipeline.explain_missing_response(self))
-        self.failed_call = None
+        self.next_error = None
         response, usage = self.response, self.tally.usage
         if self.cancellation.is_end_recorded and response.usage is usage:
             return response  # concluded before its end was recorded

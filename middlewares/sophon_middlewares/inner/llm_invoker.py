@@ -90,9 +90,6 @@ class LlmInvoker:
             if is_empty:
                 response = await _retry_empty_reply(ctx, response, turn_state)
                 is_empty = is_empty_reply(response, calls_allowed=ctx.tools_allowed)
-        except Exception as error:
-            ctx.failed_call = error
-            raise
         finally:
             turn_state.is_asking = False
         if is_empty:

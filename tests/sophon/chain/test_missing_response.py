@@ -1,5 +1,6 @@
 """A turn without a response names the middleware that is at fault, not the one that was entered last."""
 
+import contextlib
 import functools
 import logging
 
@@ -61,15 +62,24 @@ def test_a_forgotten_await_is_refused_when_the_chain_is_composed(mistake: Middle
 
 
 @pytest.mark.parametrize(
-    "chain", [[assigns, LlmInvoker()], [passes, *INNER, assigns, LlmInvoker()]], ids=["bare", "loop"]
+    ("chain", "entered"),
+    [
+        ([assigns, LlmInvoker()], "LlmInvoker"),
+        ([passes, *INNER, assigns, LlmInvoker()], "LlmInvoker"),
+        ([passes, assigns, *INNER, LlmInvoker()], "AgenticLoop"),
+        ([assigns, passes, LlmInvoker()], "passes"),
+    ],
+    ids=["bare", "in the loop", "before the loop", "before one that ends"],
 )
-async def test_a_coroutine_that_nobody_awaits_is_that_of_the_middleware_before(chain: list[object]) -> None:
+async def test_a_coroutine_that_nobody_awaits_is_that_of_the_middleware_before(
+    chain: list[object], entered: str
+) -> None:
     services = Services()
-    with pytest.raises(ChainError, match=r"LlmInvoker never ended: assigns called next\(ctx\) and did not await it"):
+    with pytest.raises(ChainError, match=rf"{entered} never ended: assigns called next\(ctx\) and did not await it"):
         await Pipeline.compose(*chain).run(services.turn("hi"))  # type: ignore[arg-type] - middlewares
 
 
-@pytest.mark.parametrize("position", [1, 5], ids=["outer", "in the loop"])
+@pytest.mark.parametrize("position", range(7))
 async def test_a_swallowed_exception_of_a_model_is_named_with_who_swallowed_it(position: int) -> None:
     chain: list[object] = [passes, *INNER, passes, LlmInvoker()]
     chain.insert(position, careless)
@@ -88,8 +98,68 @@ async def test_in_the_default_chain_too() -> None:
 
 
 async def test_a_swallowed_exception_of_another_middleware_names_both() -> None:
-    with pytest.raises(ChainError, match=r"ended in breaks with no response.* or it raised and careless swallowed"):
+    with pytest.raises(ChainError, match=r"careless caught KeyError\('a bug'\) of breaks and returned"):
         await Pipeline.compose(careless, passes, breaks, LlmInvoker()).run(Services().turn("hi"))
+
+
+async def test_of_several_that_catch_the_one_that_swallowed_is_named() -> None:
+    async def outer(ctx: Context, next: Next) -> None:
+        await careless(ctx, next)
+
+    async def translates(ctx: Context, next: Next) -> None:
+        try:
+            await next(ctx)
+        except KeyError as error:
+            raise ValueError("another") from error
+
+    async def catches_bugs(ctx: Context, next: Next) -> None:
+        with contextlib.suppress(KeyError):
+            await next(ctx)
+
+    chain = (catches_bugs, careless, passes, breaks, LlmInvoker())
+    with pytest.raises(ChainError, match=r"no response: careless caught KeyError\('a bug'\) of breaks"):
+        await Pipeline.compose(*chain).run(Services().turn("hi"))
+    chain = (careless, catches_bugs, translates, breaks, LlmInvoker())
+    with pytest.raises(ChainError, match=r"no response: careless caught ValueError\('another'\) of translates"):
+        await Pipeline.compose(*chain).run(Services().turn("hi"))
+    with pytest.raises(ChainError, match=r"no response: careless caught KeyError\('a bug'\) of breaks"):
+        await Pipeline.compose(outer, breaks, LlmInvoker()).run(Services().turn("hi"))
+
+
+async def test_what_was_raised_behind_an_answer_is_named_with_who_raised_it() -> None:
+    async def breaks_late(ctx: Context, next: Next) -> None:
+        await next(ctx)
+        ctx.response = None
+        raise KeyError("late")
+
+    with pytest.raises(ChainError, match=r"careless caught KeyError\('late'\) of breaks_late"):
+        await Pipeline.compose(careless, passes, breaks_late, LlmInvoker()).run(Services().turn("hi"))
+
+
+async def test_an_error_of_a_call_that_was_made_again_is_not_at_fault() -> None:
+    failures = [KeyError("once")]
+
+    async def again(ctx: Context, next: Next) -> None:
+        for _ in range(2):
+            await careless(ctx, next)
+
+    async def fails_once(ctx: Context, next: Next) -> None:
+        if failures:
+            raise failures.pop()
+
+    with pytest.raises(ChainError, match=r"ended in fails_once with no response: it returned .*ctx.response$"):
+        await Pipeline.compose(again, fails_once, LlmInvoker()).run(Services().turn("hi"))
+
+
+async def test_an_exception_out_of_a_part_of_a_chain_that_a_middleware_runs_is_named() -> None:
+    part = Pipeline.fragment(passes, breaks)
+
+    async def runs_a_part(ctx: Context, next: Next) -> None:
+        with contextlib.suppress(KeyError):
+            await part(ctx, next)
+
+    with pytest.raises(ChainError, match=r"runs_a_part caught KeyError\('a bug'\) of breaks"):
+        await Pipeline.compose(runs_a_part, LlmInvoker()).run(Services().turn("hi"))
 
 
 async def test_who_neither_calls_next_nor_answers_is_named() -> None:
@@ -109,7 +179,7 @@ async def test_a_middleware_that_answers_in_place_of_a_failed_model_is_none_of_t
 
     ctx = Services(models=ScriptedModel([ModelError("no money left")])).turn("hi")
     assert (await Pipeline.compose(answers, LlmInvoker()).run(ctx)).text == "sorry"
-    assert ctx.failed_call is None
+    assert ctx.next_error is None
 
 
 @pytest.mark.parametrize(
