@@ -38,7 +38,7 @@ DelayFailure: TypeAlias = Callable[[web.Request, str], Awaitable[None]]
 
 PREFLIGHT_HEADERS = {
     hdrs.ACCESS_CONTROL_ALLOW_METHODS: "GET, POST, PATCH, DELETE",
-    hdrs.ACCESS_CONTROL_ALLOW_HEADERS: "Authorization, Content-Type",
+    hdrs.ACCESS_CONTROL_ALLOW_HEADERS: "Authorization, Content-Type, Idempotency-Key",
     hdrs.ACCESS_CONTROL_MAX_AGE: "600",
 }
 """Headers of a CORS preflight response; cached for ten minutes, so that a changed setting takes effect soon."""
@@ -113,7 +113,7 @@ async def add_cors_headers(request: web.Request, response: web.StreamResponse) -
     origin = request.get(ALLOWED_ORIGIN)
     if origin is not None:
         response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
-        response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Retry-After, Content-Disposition"
+        response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = "Retry-After, Content-Disposition, x-should-retry"
         response.headers[hdrs.VARY] = hdrs.ORIGIN
 
 

@@ -188,10 +188,17 @@ class CompletionTask:
 
 
 def read_idempotency_key(header: str | None, client_message_id: str | None) -> str | None:
-    """Return the idempotency key of a request; the header comes first. Raises InputError for an empty or long one."""
+    """Return the idempotency key of a request; the header comes first.
+
+    Raises InputError for one that is empty, long or no UTF-8.
+    """
     key = header if header is not None else client_message_id
-    if key is not None and not 1 <= len(key) <= MAX_KEY_CHARACTERS:
+    if key is None:
+        return None
+    if not 1 <= len(key) <= MAX_KEY_CHARACTERS:
         raise InputError(f"{KEY_HEADER} has {len(key)} characters; 1 to {MAX_KEY_CHARACTERS} are allowed")
+    if any("\ud800" <= each <= "\udfff" for each in key):  # bytes of the header that the HTTP server could not decode
+        raise InputError(f"{KEY_HEADER} is not UTF-8")
     return key
 
 

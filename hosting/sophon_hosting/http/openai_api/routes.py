@@ -23,6 +23,7 @@ from sophon_hosting.http.openai_api.completion_format import (
     to_openai_finish_reason,
 )
 from sophon_hosting.http.openai_api.completion_task import ClientDisconnected, CompletionTask
+from sophon_hosting.http.response_headers import RESPONSE_STARTED
 from sophon_hosting.rendering.sent_text import SentText
 
 
@@ -57,7 +58,17 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
             return await (_stream_response(request, task) if completion.stream else _whole_response(task))
     except (SophonError, ConnectionResetError) as error:
         told = ClientDisconnected() if isinstance(error, ConnectionResetError) else error
-        return _error_response(to_error_payload(told), has_run=task is not None and bool(task.task_id))
+        return _error_response(to_error_payload(told), has_run=_has_run(task))
+    except Exception as error:
+        if RESPONSE_STARTED in request:
+            raise
+        # What nobody has foreseen says too that it is not to be sent again.
+        return _error_response(to_error_payload(error), has_run=_has_run(task))
+
+
+def _has_run(task: CompletionTask | None) -> bool:
+    """Return whether the task of a request has been accepted."""
+    return task is not None and bool(task.task_id)
 
 
 async def _whole_response(task: CompletionTask) -> web.Response:

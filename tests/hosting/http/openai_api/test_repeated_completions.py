@@ -10,6 +10,7 @@ import pytest
 from sophon import Decision, ModelRequest, ModelResponse, ToolCall
 from sophon.errors import AuthenticationFailed, BadRequest, ProviderUnavailable, RateLimited
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_hosting.http.openai_api import routes
 from sophon_hosting.http.openai_api.completion_errors import payload_of_turn, to_error_headers
 
 FAILURES: dict[str, Exception] = {
@@ -160,6 +161,25 @@ async def test_a_stream_says_what_waits_for_a_person_and_stays_alive(serve) -> N
     assert ": waiting" in seen
     assert "paid" in seen
     assert [each.response["text"] for each in await api.host.services.store.runs.list()] == ["paid"]
+
+
+@pytest.mark.parametrize("key", [b"k\xff", b"\xed\xa0\x80"])
+async def test_a_key_that_is_not_utf_8_is_a_bad_request(serve, key) -> None:
+    api, model = await start(serve)
+    response = await (await api.open("ada")).post(PATH, json=body("one"), headers=[(b"Idempotency-Key", key)])
+    assert (response.status_code, response.headers["x-should-retry"], model.turns) == (400, "false", 0)
+    assert "not UTF-8" in response.json()["error"]["message"]
+
+
+async def test_a_failure_that_nobody_has_foreseen_is_not_retried_either(serve, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(routes, "build_completion", fail)
+    api, model = await start(serve)
+    response = await send_as_the_sdk(await api.open("ada"), body("one"))
+    assert (response.status_code, response.headers["x-should-retry"], model.turns) == (500, "false", 1)
+    assert response.json()["error"]["type"] == "server_error"
 
 
 def test_only_what_did_not_run_may_be_sent_again() -> None:
