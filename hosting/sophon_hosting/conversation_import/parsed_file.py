@@ -1,9 +1,9 @@
 """Lines of a parsed export, one conversation each: what the program `export_worker` hands to the host."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import orjson
 
@@ -15,6 +15,9 @@ MAX_MESSAGES: Final = 20_000
 """Messages of one conversation. It is one write to the store, during which other writes wait."""
 MAX_CONVERSATION_BYTES: Final = 8 * 1024 * 1024
 """Size of one conversation, which the host has in memory as a whole."""
+
+MAX_VALUES: Final = 500_000
+"""JSON values of one conversation: an empty one takes three bytes in the file and about a hundred in the host."""
 
 _FACTS: Final = ("source", "source_id", "title", "model", "planning", "pinned", "archived")
 _TIMES: Final = ("created_at", "updated_at")
@@ -39,12 +42,28 @@ def _to_line(parsed: Conversation | Unreadable) -> bytes:
         if count > MAX_MESSAGES:
             reason = f"it has {count:,} messages; at most {MAX_MESSAGES:,} are imported"
             return _to_line(Unreadable(parsed.title or parsed.source_id[:60], reason))
-        line = orjson.dumps(_to_json(parsed))
+        content = _to_json(parsed)
+        if not has_few_values(content):
+            reason = f"it has more than {MAX_VALUES:,} values of JSON"
+            return _to_line(Unreadable(parsed.title or parsed.source_id[:60], reason))
+        line = orjson.dumps(content)
         if len(line) <= MAX_CONVERSATION_BYTES:
             return line + b"\n"
         reason = f"it has {len(line):,} bytes; at most {MAX_CONVERSATION_BYTES:,} are imported"
         parsed = Unreadable(parsed.title or parsed.source_id[:60], reason)
     return orjson.dumps({"title": parsed.title, "reason": parsed.reason}) + b"\n"
+
+
+def has_few_values(content: object) -> bool:
+    """Return whether JSON data has at most `MAX_VALUES` values, those within others included."""
+    waiting, count = [content], 0
+    while waiting and count <= MAX_VALUES:
+        each = waiting.pop()
+        inner = cast("Mapping[str, object]", each).values() if isinstance(each, Mapping) else each
+        if isinstance(inner, Collection) and not isinstance(inner, str | bytes):
+            count += len(inner)
+            waiting += inner
+    return count <= MAX_VALUES
 
 
 def _to_json(conversation: Conversation) -> dict[str, Any]:

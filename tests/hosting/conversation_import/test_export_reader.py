@@ -16,7 +16,7 @@ from sophon_hosting.conversation_import import export_file
 from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
 from sophon_hosting.conversation_import.export_file import read_export
 from sophon_hosting.conversation_import.export_reader import ExportReader
-from sophon_hosting.conversation_import.parsed_file import MAX_MESSAGES
+from sophon_hosting.conversation_import.parsed_file import MAX_MESSAGES, MAX_VALUES
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
 
 GOOD = json.dumps([chatgpt_conversation(), claude_conversation()]).encode()
@@ -55,6 +55,18 @@ async def test_a_conversation_of_too_many_messages_is_skipped(tmp_path: Path) ->
     assert isinstance(kept, Conversation)
     assert isinstance(skipped, Unreadable)
     assert "20,001 messages" in skipped.reason
+
+
+@pytest.mark.parametrize("where", ["arguments", "data"])
+async def test_a_conversation_of_too_many_values_never_reaches_the_host(tmp_path: Path, where: str) -> None:
+    values = '{"a":[' + "{}," * MAX_VALUES + "{}]}"
+    call = f'{{"id":"c","name":"t","arguments":{values if where == "arguments" else "{}"}}}'
+    message = f'{{"role":"assistant","content":"x","tool_calls":[{call}]}}'
+    data = values if where == "data" else "{}"
+    record = f'{{"kind":"message","run_id":"r","at":null,"message":{message},"data":{data}}}'
+    content = f'[{{"id":"s","title":"large","records":[{record}]}}]'.encode()
+    [skipped] = await read(tmp_path / "export", archive(content, zipfile.ZIP_DEFLATED, "conversations.json"))
+    assert skipped == Unreadable("large", "it has more than 500,000 values of JSON")
 
 
 async def test_a_parser_that_hangs_is_killed(tmp_path: Path) -> None:
