@@ -13,7 +13,7 @@ from sophon.chain.order_constraints import (
     unwrap_partial,
 )
 from sophon.context import Context
-from sophon.errors import ChainError, CompositionError
+from sophon.errors import ChainError, CompositionError, TurnAlreadyRun
 from sophon.messages import Response
 from sophon.models.turn_meter import CURRENT_METER
 
@@ -88,19 +88,25 @@ class Pipeline(Sequence[Middleware]):
     async def run(self, ctx: Context) -> Response:
         """Run one turn through the chain and return its response.
 
-        Raises what a middleware raises, TurnAlreadyRun for a restored turn that has ended, is running or was suspended
-        anew, and ChainError if the turn ended without a response or was cancelled before. Cancelling the surrounding
-        scope cancels the turn, also if a middleware swallows the cancellation; a CancelledError that a middleware
-        raises although nobody cancelled becomes a ChainError.
+        Raises what a middleware raises, TurnAlreadyRun for a turn that runs in another task and for a restored one that
+        has ended, is running or was suspended anew, and ChainError if the turn ended without a response or was
+        cancelled before. Cancelling the surrounding scope cancels the turn, also if a middleware swallows the
+        cancellation; a CancelledError that a middleware raises although nobody cancelled becomes a ChainError.
         """
         if not isinstance(ctx, Context):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
             raise ChainError(f"{ctx!r:.60} is not a turn: write pipeline.run(services.turn({_to_argument(ctx)}))")
-        ctx.pipeline = self
-        is_continued = ctx.resumed or (ctx.response is not None and ctx.response.finish_reason == "suspended")
-        if is_continued and not ctx.depth:
-            async with ctx.services.turn_log.claim(ctx):
-                return await self._run(ctx)
-        return await self._run(ctx)
+        task, outer = asyncio.current_task(), ctx.running_task
+        if outer is not None and outer is not task:
+            raise TurnAlreadyRun(ctx.run_id, "running")
+        ctx.running_task, ctx.pipeline = task, self
+        try:
+            is_continued = ctx.resumed or (ctx.response is not None and ctx.response.finish_reason == "suspended")
+            if is_continued and not ctx.depth:
+                async with ctx.services.turn_log.claim(ctx):
+                    return await self._run(ctx)
+            return await self._run(ctx)
+        finally:
+            ctx.running_task = outer
 
     async def _run(self, ctx: Context) -> Response:
         if not ctx.depth:

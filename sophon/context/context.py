@@ -1,5 +1,6 @@
 """The context: one turn on its way through the chain."""
 
+import asyncio
 import logging
 import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -98,6 +99,8 @@ class Context(TurnState):
     parent: "Context | None" = None
     """The turn, or plan step, whose plan step or sub-agent this is."""
     pipeline: TurnRunner | None = None
+    running_task: "asyncio.Task[Any] | None" = None
+    """The task in which the turn runs now. A part of the chain may run a pipeline again in it, one after the other."""
     call_layers: list[CallLayer] = field(default_factory=new_list)
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
     model_hooks: list[CallLayer] = field(default_factory=new_list)

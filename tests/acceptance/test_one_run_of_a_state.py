@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
+from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.context.turn_claim import Progress, read_progress
 from sophon.errors import ModelError, TurnAlreadyRun
 from sophon.messages import Message
@@ -137,6 +137,21 @@ async def test_a_double_click_continues_the_turn_once(new_store: NewStore) -> No
     assert [each for each in ends if isinstance(each, str)] == ["done"]
     assert sum(isinstance(each, TurnAlreadyRun) for each in ends) == 3
     assert program.launched.total() == 1
+    assert [each.role for each in await program.services.history("s")] == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
+async def test_one_context_that_is_run_twice_at_once_runs_once(new_store: NewStore, is_suspended: bool) -> None:
+    program = Program(await new_store())
+    ctx = program.services.turn("go", session_id="s")
+    if is_suspended:
+        await program.pipeline.run(ctx)
+    program.decision = Decision.approve()
+    clicks = (program.pipeline.run(ctx) for _ in range(2))
+    first, second = await asyncio.gather(*clicks, return_exceptions=True)
+    assert isinstance(first, Response)
+    assert isinstance(second, TurnAlreadyRun)
+    assert (first.text, second.progress, program.launched.total()) == ("done", "running", 1)
     assert [each.role for each in await program.services.history("s")] == ["user", "assistant", "tool", "assistant"]
 
 
