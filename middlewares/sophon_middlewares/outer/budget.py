@@ -67,12 +67,13 @@ class Budget:
             return
         meter, excluded = ctx.meter, ctx.excluded_providers
         payers = await _find_payers(ctx)
+        own = TurnMeter(ctx, payers)
         try:
             if payers:
                 await _check_payers(ctx, payers)
             if ctx.services.settings.budget.has_provider_limits or has_unknown_prices(ctx.services.gateway.providers):
                 ctx.excluded_providers = await _exclude_providers(ctx, payers)
-            ctx.meter = join_account(TurnMeter(ctx, payers), meter, ctx.services.store)
+            ctx.meter = join_account(own, meter, ctx.services.store)
             with metering(ctx.meter):
                 await next(ctx)
         except BudgetExceeded as error:
@@ -82,6 +83,7 @@ class Budget:
                 await record_usage_of_failed_turn(ctx)
             raise
         finally:
+            own.end_turn()
             # Entered again, it judges the providers anew: a limit may have been reset since.
             ctx.meter, ctx.excluded_providers = meter, excluded
         if not ctx.has_end_recorder:

@@ -72,6 +72,7 @@ class TurnMeter:
         "_alerted",
         "_ctx",
         "_has_limits",
+        "_is_turn_over",
         "_limits",
         "_payers",
         "_reported",
@@ -90,6 +91,7 @@ class TurnMeter:
         self._payers = tuple(payers)
         self._reserved_tokens = 0
         self._reserved_micros = 0
+        self._is_turn_over = False
         # Replaced by larger ones when there is something to remember.
         self._reported: frozenset[tuple[str | None, str]] = frozenset()
         self._alerted: frozenset[tuple[str, str, float, Period]] = frozenset()
@@ -122,11 +124,14 @@ class TurnMeter:
         self.settle_held(reservation, usage)
         ctx, model, claimed = self._ctx, request.model, reservation.provider_reservation
         now = ctx.services.clock.now()
-        if claimed is None:
+        if claimed is None and not self._is_turn_over:
             self._count(request, usage, budget_period(now, self._settings.time_zone))
             return
-        period = claimed.period
+        period = budget_period(now, self._settings.time_zone) if claimed is None else claimed.period
         row = UsageRow(model.provider, model.name, request.purpose, ctx.session_id, ctx.run_id, usage, period, now)
+        if claimed is None:
+            await ctx.services.store.usage.record([row])
+            return
         spent = await ctx.services.store.usage.settle(claimed, row)
         await self._send_alerts(model.provider, spent, reservation.limits, period)
         if claimed.payer or claimed.task_type:
@@ -138,6 +143,10 @@ class TurnMeter:
         self.release_held(reservation)
         if reservation.provider_reservation is not None:
             await self._ctx.services.store.usage.release(reservation.provider_reservation)
+
+    def end_turn(self) -> None:
+        """Note that the turn is over: what a task that it has left behind uses from now on is recorded at once."""
+        self._is_turn_over = True
 
     @property
     def store(self) -> Store:

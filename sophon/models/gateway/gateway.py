@@ -22,6 +22,7 @@ from sophon.models.gateway.retry_loop import RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
 from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.token_counter import TokenCounter
+from sophon.models.turn_meter import CURRENT_METER
 
 
 class ModelGateway:
@@ -94,6 +95,8 @@ class ModelGateway:
 
         `layers` act on calls of the purposes `reply` and `step`, `hooks` inside of them on every call.
 
+        `meter` defaults to that of the turn in which the call is made (`sophon.models.turn_meter`).
+
         `check` is called before every attempt and every chunk and may raise to stop the call. No attempt starts once
         `cancellation` (the turn's) is requested; without a request, a model's CancelledError is a failed attempt.
         `rate_limit_waits` is `Failover.RateLimitWaits` of the turn.
@@ -108,6 +111,8 @@ class ModelGateway:
             request = request.copy_with(on_text=latch)
         wrappers = (*layers, *hooks) if request.purpose in LAYERED_PURPOSES else hooks
         cancellation = cancellation or Cancellation()
+        if meter is None:
+            meter = CURRENT_METER.get()
         loop: RetryLoop | None = None
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []

@@ -1,5 +1,6 @@
 """Turns that a turn starts with services of its own are on its account."""
 
+import asyncio
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
@@ -7,7 +8,7 @@ import anyio
 import pytest
 
 from sophon import Pipeline, Services, ToolCall, tool
-from sophon.messages import Response, Usage
+from sophon.messages import Message, Response, Usage
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.stores import InMemoryStore
 from sophon.testing import FunctionModel
@@ -104,6 +105,44 @@ async def test_each_call_is_recorded_once_in_a_store(shared: bool) -> None:
     await CHAIN.run(ctx)
     assert ctx.tally.metered.cost_micros == 3 * CENT
     assert sum(each.usage.cost_micros for each in await store.usage.list_totals()) == 3 * CENT
+
+
+async def test_a_call_of_another_gateway_without_a_turn_is_on_the_account_of_the_turn() -> None:
+    inner = build()
+
+    @tool(name="ask")
+    async def ask(number: int) -> str:
+        """Ask a model."""
+        candidates = inner.gateway.candidates()
+        request = ModelRequest([Message("user", "?")], (), candidates[0].info, "reply", max_tokens=10)
+        for _ in range(50):
+            await inner.gateway.call(request, candidates)
+        return "asked"
+
+    outer = build([ask], calls=1, cost_limit=0.2)
+    ctx = outer.turn("go")
+    assert (await CHAIN.run(ctx)).finish_reason == "budget_exceeded"
+    assert 5 < requests_of(inner) <= 19
+    assert ctx.tally.metered.cost_micros == (requests_of(inner) + requests_of(outer)) * CENT
+
+
+@pytest.mark.parametrize("chain", [CHAIN, UNMETERED], ids=["with Budget", "without Budget"])
+async def test_what_goes_on_after_the_turn_that_began_it_is_limited_and_recorded(chain: Pipeline) -> None:
+    inner, store, left = build([work], calls=50), InMemoryStore(), list[asyncio.Task[Response]]()
+
+    @tool(name="begin")
+    async def begin(number: int) -> str:
+        """Begin a turn, and do not wait for it."""
+        left.append(asyncio.ensure_future(chain.run(inner.turn("go"))))
+        return "begun"
+
+    outer = build([begin], calls=1, cost_limit=0.2, store=store)
+    await CHAIN.run(outer.turn("go"))
+    await asyncio.wait(left)
+    left[0].exception()  # BudgetExceeded, of the chain without Budget
+    assert 5 < requests_of(inner) <= 18
+    recorded = sum(each.usage.cost_micros for each in await store.usage.list_totals())
+    assert recorded == (requests_of(inner) + requests_of(outer)) * CENT
 
 
 async def test_a_turn_that_is_started_after_the_outer_one_is_on_its_own_account() -> None:
