@@ -1,14 +1,16 @@
 """Templates and filters over the JSON body of a webhook. Pure; never raises."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sophon.lazy_pattern import lazy_pattern
 
 MAX_TEXT_CHARACTERS = 20_000
 """Maximum length of what is shown of one body."""
-CUT_NOTE = "\n[cut: {left} more characters]"
+CUT_NOTE = "\n[cut: there is more]"
+MAX_INDENTED_DEPTH = 8
+"""Depth to which JSON is shown with a line per item."""
 
 HEADER_PREFIX = "header:"
 
@@ -29,15 +31,26 @@ def find_value(payload: object, path: str) -> object:
 
 
 def render_template(template: str, payload: object) -> str:
-    """Return the template with its placeholders replaced; the whole payload as JSON for an empty template."""
-    text = _PLACEHOLDER.sub(lambda found: _to_text(find_value(payload, found[1])), template)
-    return cut_text(text if template else json.dumps(payload, ensure_ascii=False, indent=1))
+    """Return the template with its placeholders replaced; the whole payload as JSON for an empty template.
+
+    It is cut to `MAX_TEXT_CHARACTERS` with a note.
+    """
+    if template:
+        return _cut([_PLACEHOLDER.sub(lambda found: _to_text(find_value(payload, found[1])), template)])
+    return _cut(_indent_json(payload))
 
 
-def cut_text(text: str) -> str:
-    """Return the text, cut to `MAX_TEXT_CHARACTERS` with a note."""
-    left = len(text) - MAX_TEXT_CHARACTERS
-    return text if left <= 0 else text[:MAX_TEXT_CHARACTERS] + CUT_NOTE.format(left=left)
+def _cut(pieces: Iterable[str]) -> str:
+    """Return a text that is cut. No piece after the cut is made: 1 MiB of lists in lists is 250 MiB with line breaks,
+    which take seconds.
+    """
+    shown, characters = list[str](), 0
+    for piece in pieces:
+        shown.append(piece)
+        characters += len(piece)
+        if characters > MAX_TEXT_CHARACTERS:
+            return "".join(shown)[:MAX_TEXT_CHARACTERS] + CUT_NOTE
+    return "".join(shown)
 
 
 def passes_filters(filters: Mapping[str, Sequence[str]], headers: Mapping[str, str], payload: object) -> bool:
@@ -60,3 +73,20 @@ def _to_text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _indent_json(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield JSON with a line per item to `MAX_INDENTED_DEPTH`, and what is deeper in one line."""
+    if depth < MAX_INDENTED_DEPTH and value and isinstance(value, Mapping | list):
+        opening, closing = "{}" if isinstance(value, Mapping) else "[]"
+        before = opening
+        for each in value:  # pyright: ignore[reportUnknownVariableType] - any JSON
+            yield f"{before}\n{' ' * (depth + 1)}"
+            if isinstance(value, Mapping):
+                yield f"{json.dumps(each, ensure_ascii=False)}: "
+                each = value[each]  # pyright: ignore[reportUnknownVariableType] - as above
+            yield from _indent_json(each, depth + 1)  # pyright: ignore[reportUnknownArgumentType] - as above
+            before = ","
+        yield f"\n{' ' * depth}{closing}"
+    else:
+        yield json.dumps(value, ensure_ascii=False)

@@ -1,5 +1,8 @@
 """Templates and filters over the body of a webhook."""
 
+import json
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,7 +38,23 @@ def test_a_value_is_not_read_as_a_template() -> None:
 def test_a_long_text_is_cut_with_a_note() -> None:
     text = render_template("", {"a": "x" * (2 * MAX_TEXT_CHARACTERS)})
     assert len(text) < MAX_TEXT_CHARACTERS + 100
-    assert text.endswith("more characters]")
+    assert text.endswith("[cut: there is more]")
+
+
+def test_a_body_is_shown_with_a_line_per_item() -> None:
+    body = {**BODY, "empty": [{}, []], "text": "é\n"}
+    assert render_template("", body) == json.dumps(body, ensure_ascii=False, indent=1)
+
+
+@pytest.mark.parametrize("depth", [1, 400, 900])
+def test_deep_lists_do_not_grow_in_the_text(depth: int) -> None:
+    body = json.loads("[" * depth + "1," * 200_000 + "1" + "]" * depth)
+    tracemalloc.start()
+    try:
+        render_template("", body)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000  # with an indentation per level 900 times 200,000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
