@@ -134,9 +134,9 @@ def check_gap(recurrence: Recurrence, now: datetime, shortest: timedelta) -> Non
 def _parse_moment(at: str, zone: tzinfo) -> datetime:
     try:
         moment = datetime.fromisoformat(at.strip())
-    except ValueError:
+        return to_moment(moment, zone) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # a zone can make the first and the last day one of no year
         raise InputError(f"{at!r} is no time; give it as 08:00 or 2026-12-24T18:00") from None
-    return to_moment(moment, zone) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _find_day(day: str, local: datetime) -> datetime:

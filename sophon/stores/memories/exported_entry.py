@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Annotated, Any, Final
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sophon.errors import InputError
 from sophon.memory.relations import parse_relations
 from sophon.stores.memories.contract import MemoryCategory, MemoryEntry, MemoryReach
+from sophon.stores.utc_time import to_utc
 
 MAX_TEXT_CHARACTERS: Final = 20_000
 """Characters of an imported or corrected entry."""
@@ -34,7 +35,7 @@ class ExportedEntry(BaseModel):
     origin: ShortText = ""
     trusted: bool = False
     sources: Annotated[tuple[ShortText, ...], Field(max_length=100)] | None = None
-    created_at: AwareDatetime
+    created_at: Annotated[AwareDatetime, AfterValidator(to_utc)]
 
 
 def entry_to_json(entry: MemoryEntry) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Final
 from sophon.errors import InputError
 from sophon.lazy_dataclass import dataclass
 from sophon.stores.message_search.contract import MessageHit, MessageHits
+from sophon.stores.utc_time import to_utc
 
 MAX_LOADED: Final = 200
 """Messages that are looked at for one page."""
@@ -64,9 +65,6 @@ def decode_position(cursor: str) -> Position:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         at, session, seq = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii").split(" ")
-        position = Position(datetime.fromisoformat(at), int(session), int(seq))
+        return Position(to_utc(datetime.fromisoformat(at)), int(session), int(seq))
     except (binascii.Error, ValueError) as error:
         raise InputError("the cursor is invalid; use the one of the previous page, or none") from error
-    if position.at.tzinfo is None:
-        raise InputError("the cursor is invalid; use the one of the previous page, or none")
-    return position

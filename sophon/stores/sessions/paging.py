@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sophon.errors import InputError
+from sophon.stores.utc_time import to_utc
 
 _ESCAPED = frozenset("%_\\")
 _FOLDED_TO_ASCII = frozenset("ik")
@@ -44,11 +45,9 @@ def decode_cursor(cursor: str) -> tuple[datetime, str]:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         text = base64.b64decode(padded, altchars=b"-_", validate=True).decode("utf-8", "surrogatepass")
         time, _, session_id = text.partition(" ")
-        updated_at = datetime.fromisoformat(time)
+        updated_at = to_utc(datetime.fromisoformat(time))
     except (binascii.Error, ValueError) as error:
         raise InputError("the cursor is invalid; use the one of the previous page, or none") from error
-    if updated_at.tzinfo is None:
-        raise InputError("the cursor is invalid; use the one of the previous page, or none")
     return updated_at, session_id
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import DateTime, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
 from sophon.lazy_dataclass import dataclass
+from sophon.stores.utc_time import to_utc
 
 _ESCAPE = "\x1a"
 _UNSAFE = re.compile("[\x00\x1a\ud800-\udfff]")
@@ -70,11 +71,7 @@ class UtcTime(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Convert to UTC; SQLite drops the zone."""
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError(f"{value!r} has no time zone; give an aware time")
-        return value.astimezone(UTC)
+        return None if value is None else to_utc(value)
 
     def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
         """Return an aware time; SQLite's naive ones are UTC."""

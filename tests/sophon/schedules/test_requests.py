@@ -55,6 +55,9 @@ def test_what_is_asked_for_is_due_at_a_moment(asked: dict[str, Any], expected: s
         {"cron": "0 0 31 2 *"},
         {"cron": "0 0 30 2 1"},
         {"at": "2099-01-01T00:00"},
+        {"at": "0001-01-01T00:00:00+14:00"},
+        {"at": "9999-12-31T23:59:59-14:00"},
+        {"at": "9999-12-31T23:59:59", "time_zone": "America/New_York"},
         {"cron": "0 8 * * *", "at": "08:00"},
     ],
 )

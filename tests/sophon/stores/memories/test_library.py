@@ -124,6 +124,7 @@ async def test_an_export_is_imported_as_it_was(memory: LongTermMemory, clock: Vi
     [
         ({"text": "  "}, "entry 2 .* text"),
         ({"created_at": "2026-01-01T00:00:00"}, "entry 2 .* created_at"),
+        ({"created_at": "0001-01-01T00:00:00+14:00"}, "entry 2 .* created_at"),
         ({"category": "rumour"}, "entry 2 .* category"),
         ({"unknown": 1}, "entry 2 .* unknown"),
     ],
