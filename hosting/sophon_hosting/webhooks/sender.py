@@ -1,7 +1,6 @@
 """Sender of outgoing webhooks: one signed POST per outbound entry, for `OutboxWorker`."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -23,6 +22,7 @@ from sophon_channels.contract import (
     SendUndeliverable,
     before_no_request,
 )
+from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.webhooks.incoming import WEBHOOK_CHANNEL
 from sophon_hosting.webhooks.signatures import sign_event
 
@@ -123,4 +123,4 @@ class WebhookSender:
 def build_body(entry: OutboundEntry) -> bytes:
     """Return the body of an entry's request; the same bytes at each attempt."""
     created_at = None if entry.created_at is None else entry.created_at.isoformat()
-    return json.dumps({"id": entry.id, "created_at": created_at, **entry.payload}, ensure_ascii=False).encode()
+    return encode_json({"id": entry.id, "created_at": created_at, **entry.payload}).encode()

@@ -53,6 +53,13 @@ async def test_an_answer_is_posted_with_its_text() -> None:
         assert body["created_at"]
 
 
+async def test_a_half_of_a_surrogate_pair_holds_up_no_event() -> None:
+    async with Receiver() as receiver, serve(receiver.url, Events=["message"]) as site:
+        await ask(site, "half \ud83d of it")
+        (body, _) = await receiver.until(2)
+        assert body["data"]["content"] == "half \ud83d of it"
+
+
 async def test_without_content_only_ids_names_and_numbers_are_posted() -> None:
     async with Receiver() as receiver, serve(receiver.url, Content=False, Events=["task_completed", "message"]) as site:
         await ask(site, "what is 6 * 7?")

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from sophon.clock import SystemClock
@@ -22,6 +21,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient
 from sophon_hosting.cli.server_settings import create_store_lease
+from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import Forgotten, PersonForgetting, check_person
 from sophon_hosting.persons.importing import Imported, import_person
@@ -54,7 +54,7 @@ def export(
         count = 0
         with open_new_private_file(output) as file:
             async for each in PersonExport(store, SystemClock(), folders).read(person):
-                file.write(f"{orjson.dumps(each).decode()}\n")
+                file.write(f"{encode_json(each)}\n")
                 count += 1
         return count
 

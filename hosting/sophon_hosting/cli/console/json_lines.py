@@ -1,7 +1,9 @@
 """JSON lines: the files that commands export and import."""
 
+import json
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import orjson
 from sophon.errors import InputError
 from sophon.private_files import open_new_private_file
 from sophon_hosting.cli.console.output import write_notice
+from sophon_hosting.events.json_encoding import encode_json
 
 
 def write_json_lines(items: Sequence[Any], file: Path | None, *, what: str) -> None:
@@ -17,7 +20,7 @@ def write_json_lines(items: Sequence[Any], file: Path | None, *, what: str) -> N
 
     Raises InputError for a file that exists or cannot be written.
     """
-    lines = "".join(f"{orjson.dumps(each).decode()}\n" for each in items)
+    lines = "".join(f"{encode_json(each)}\n" for each in items)
     if file is None:
         sys.stdout.write(lines)
         return
@@ -43,7 +46,16 @@ def read_json_lines(file: Path) -> list[object]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                items.append(orjson.loads(line))
+                items.append(_parse_line(line))
             except orjson.JSONDecodeError as error:
                 raise InputError(f"{file}, line {number}: not JSON: {error.msg}; nothing was imported") from None
     return items
+
+
+def _parse_line(line: str) -> object:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        with suppress(ValueError, RecursionError):
+            return json.loads(line)  # it takes the escape sequence of a lone surrogate, which an export may have
+        raise

@@ -1,10 +1,10 @@
 """`/api/persons`: export and forget all that is kept of a person; users of themselves, operators of everybody."""
 
-import orjson
 from aiohttp import web
 
 from sophon.errors import NotFound
 from sophon.security.permission_levels import FULL_HISTORY
+from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 from sophon_hosting.persons.export import PersonExport
@@ -31,9 +31,9 @@ async def export_person(request: web.Request) -> web.StreamResponse:
     # Before the headers, so that an error of the store is an error to the client.
     first = await anext(lines)
     await response.prepare(request)
-    await response.write(orjson.dumps(first) + b"\n")
+    await response.write(f"{encode_json(first)}\n".encode())
     async for each in lines:
-        await response.write(orjson.dumps(each) + b"\n")
+        await response.write(f"{encode_json(each)}\n".encode())
     await response.write_eof()
     return response
 

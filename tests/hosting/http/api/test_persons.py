@@ -1,9 +1,13 @@
 """`/api/persons`: each user exports and forgets themselves, operators everybody, and a running host keeps nothing."""
 
+import json
+
 import httpx
 import orjson
 
+from sophon.messages import Message
 from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.sessions.contract import SessionRecord
 
 
 async def test_a_person_is_exported_and_forgotten_by_a_running_host(api, ada: httpx.AsyncClient) -> None:
@@ -27,3 +31,12 @@ async def test_a_person_is_exported_and_forgotten_by_a_running_host(api, ada: ht
     assert (await ada.get("/api/sessions")).json()["items"] == []
     assert await memory.search("bassoon", scope="ada") == []
     assert (await olga.delete("/api/persons/system")).status_code == 400
+
+
+async def test_a_half_of_a_surrogate_pair_does_not_break_off_the_export(api, ada: httpx.AsyncClient) -> None:
+    sessions = api.host.services.store.sessions
+    await sessions.get_or_create("s", "ada")
+    await sessions.append("s", [SessionRecord("message", "r", Message("user", "half \ud83d of it"))], owner="ada")
+    lines = [json.loads(line) for line in (await ada.get("/api/persons/ada")).text.splitlines()]
+    (session,) = [each for each in lines if each["kind"] == "session"]
+    assert session["records"][0]["message"]["content"] == "half \ud83d of it"
