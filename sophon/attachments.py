@@ -14,6 +14,9 @@ MAX_NAME_CHARACTERS = 150
 
 DEFAULT_NAME = "file"
 
+UPLOADS_FOLDER = "uploads"
+"""Folder, below the files folder of a person or group, of the files that came with messages of channels."""
+
 IMAGE_PREFIX = "image/"
 PDF = "application/pdf"
 TEXT_TYPES = frozenset({"text/plain", "text/markdown", "text/csv", "application/json"})

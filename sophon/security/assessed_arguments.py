@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 PATH_ARGUMENTS: Final = ("path", "source", "destination", "dir", "file", "target")
 
@@ -16,6 +16,7 @@ CODE_ARGUMENTS: Final = ("code", "script")
 RECIPIENT_ARGUMENTS: Final = ("to", "cc", "bcc", "recipient", "recipients")
 """Looked at only in calls of tools that send mail."""
 
+_SHELL_ARGUMENT_SET: Final = frozenset(SHELL_ARGUMENTS)
 _ASSESSED: Final = frozenset({*SHELL_ARGUMENTS, *CODE_ARGUMENTS, "url", *PATH_ARGUMENTS})
 
 _SENDS_MAIL: Final = re.compile(r"(?:^|[._-])(?:send[._-]?)?(?:g?mail|e-?mail)(?:$|[._-])", re.IGNORECASE)
@@ -29,6 +30,11 @@ def has_assessed_arguments(tool_name: str, arguments: object) -> bool:
         return True
     names: Mapping[object, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON
     return not _ASSESSED.isdisjoint(names) or sends_mail(tool_name)
+
+
+def has_command(arguments: Mapping[str, Any]) -> bool:
+    """Return whether the arguments of a call hold a command, whatever the tool is called."""
+    return not _SHELL_ARGUMENT_SET.isdisjoint(arguments)
 
 
 @lru_cache(maxsize=MAX_KNOWN_TOOLS)

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from sophon.lazy_dataclass import dataclass
 from sophon.security.action_types import PATH_ARGUMENTS, find_paths, has_path_arguments
+from sophon.security.assessed_arguments import SHELL_ARGUMENTS, has_command
 from sophon.security.protection import may_be_protected
 from sophon.security.shell_patterns import MAX_NAMES, expand_pattern
 
@@ -72,23 +73,25 @@ def check_number(count: int) -> None:
 
 def may_access_files(action_type: str, arguments: Mapping[str, Any]) -> bool:
     """Return whether the arguments of a call can name a file. Most cannot, and this is the cheap test."""
-    return action_type == "execute_command" or has_path_arguments(arguments)
+    return action_type == "execute_command" or has_path_arguments(arguments) or has_command(arguments)
 
 
 def read_command_text(arguments: Mapping[str, Any]) -> str:
-    """Return the command of a call as one text; an argv is quoted and joined. Empty without a command."""
+    """Return the command of a call as one text; an argv is quoted and joined, several commands are lines of it. Empty
+    without a command.
+    """
     parts: list[str] = []
     for name in _COMMAND_ARGUMENTS:
         value: object = arguments.get(name)
         if isinstance(value, list | tuple):
-            words: list[object] = list(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
-            parts.append(shlex.join(str(word) for word in words))
+            words = [str(word) for word in value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
+            parts.append("\n".join(words) if name == "commands" else shlex.join(words))
         elif isinstance(value, str):
             parts.append(value)
     return " ".join(parts)
 
 
-_COMMAND_ARGUMENTS: Final = ("command", "cmd", "script", "args", "arguments", "argv")
+_COMMAND_ARGUMENTS: Final = (*SHELL_ARGUMENTS, "script", "args", "arguments", "argv")
 
 
 def add_files_in_folders(accesses: list[FileAccess]) -> list[FileAccess]:

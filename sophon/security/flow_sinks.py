@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sophon.risk import Risk
+from sophon.security.assessed_arguments import has_command
+from sophon.security.file_access import read_command_text
+from sophon.security.heuristics.payload_texts import TooManyValues, find_texts
 from sophon.security.information_flow import Sink
 from sophon.security.linear_patterns import make_encodable
 
@@ -60,8 +63,16 @@ _SENDER: Final = re.compile(
 )
 """Names of tools of one's own that send their arguments somewhere."""
 
-_DESTINATIONS: Final = frozenset({"url", "uri", "to", "recipient", "recipients", "cc", "bcc", "webhook", "email"})
+_DESTINATIONS: Final = frozenset(
+    {
+        *("url", "uri", "to", "recipient", "recipients", "cc", "bcc", "webhook", "email", "link", "href", "endpoint"),
+        *("host", "hostname", "domain", "site", "website", "remote", "phone"),
+    }
+)
 """Arguments that name a destination."""
+
+_ADDRESS: Final = re.compile(r"\s*(?:(?!file:)[a-z][a-z0-9+.-]{1,15}://|//|www\.|mailto:)\S+\s*", re.IGNORECASE)
+"""A text that is an address of the network as a whole, whatever its argument is called."""
 
 
 def find_sinks(
@@ -70,20 +81,35 @@ def find_sinks(
     """Return the sinks of a call. `is_external` and `risk` are those of its tool, and `action_type` is "" if these
     contradict its name.
 
-    A tool whose action type is not known sends its arguments away if its results come from outside, if its risk is
-    Medium or above, or if its name or an argument says so; otherwise it only reads.
+    A tool whose action type is not known runs what its arguments have as a command, and sends its arguments away if its
+    results come from outside, if its risk is Medium or above, if its name or an argument says so, or if one is an
+    address; otherwise it only reads.
     """
     if action_type in OWN_TURN or (action_type and tool_name in _OWN_CHAT):
         return ()
     if action_type == "execute_command":
-        return ("exec", "external") if may_use_network(arguments) else ("exec",)
+        return _find_command_sinks(arguments)
     if action_type in LINK_ACTIONS:
         return ("external",)
     known = _SINKS_BY_ACTION.get(action_type)
     if known is not None:
         return known
     sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or not _DESTINATIONS.isdisjoint(arguments)
-    return ("external",) if sends else ("workspace_read",)
+    if not sends and not has_command(arguments):
+        return ("external",) if _has_address(arguments) else ("workspace_read",)
+    own = ("external",) if sends else ()
+    return tuple(dict.fromkeys((*own, *(_find_command_sinks(arguments) if has_command(arguments) else ()))))
+
+
+def _find_command_sinks(arguments: Mapping[str, Any]) -> tuple[Sink, ...]:
+    return ("exec", "external") if may_use_network(arguments) else ("exec",)
+
+
+def _has_address(arguments: Mapping[str, Any]) -> bool:
+    try:
+        return any(map(_ADDRESS.fullmatch, find_texts(arguments)))
+    except TooManyValues:
+        return True
 
 
 _NETWORK_PROGRAMS: Final = frozenset(
@@ -123,8 +149,8 @@ def may_use_network(arguments: Mapping[str, Any]) -> bool:
     """
     from sophon.security.commands.syntax import SyntaxProblem, find_commands  # lazy: few processes need the grammar
 
-    command = arguments.get("command")
-    if not isinstance(command, str):
+    command = read_command_text(arguments)
+    if not command:
         return True
     text = make_encodable(command)
     if _NETWORK_TEXT.search(text):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from sophon.attachments import UPLOADS_FOLDER
 from sophon.lazy_dataclass import dataclass
 from sophon.security.file_access import TooManyFiles, find_file_accesses, read_command_text
 from sophon.security.information_flow import Label, classify_path
@@ -89,6 +90,16 @@ def find_written_paths(action_type: str, arguments: Mapping[str, Any], folder: s
 def reads_private_file(paths: Iterable[SourcePath]) -> bool:
     """Return whether one of the paths is a file that does not belong to the operating system."""
     return any(not each.is_folder and not each.path.startswith(_SYSTEM_FOLDERS) for each in paths)
+
+
+def lies_in_uploads(source: SourcePath, root: str) -> bool:
+    """Return whether a path is that of files which came with messages of a channel, or of a folder with them: senders
+    have written these.
+    """
+    uploads = os.path.join(root, UPLOADS_FOLDER)  # noqa: PTH118 - texts, as os.path.realpath gives them
+    if source.path == uploads or source.path.startswith(f"{uploads}/"):
+        return True
+    return source.is_folder and uploads.startswith(f"{source.path.rstrip('/')}/") and os.path.lexists(uploads)
 
 
 def classify_source(source: SourcePath, own: "OwnSources", root: str) -> Label:

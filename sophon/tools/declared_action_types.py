@@ -1,9 +1,11 @@
 """Action types of a tool by its name and by what it declares: where the two differ, the name grants nothing."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from sophon.risk import Risk
 from sophon.security.action_types import ACTION_TYPES, find_action_type
+from sophon.security.assessed_arguments import has_command
 from sophon.security.flow_sinks import READING_TYPES
 from sophon.tools.tool import Tool
 
@@ -38,11 +40,14 @@ def find_trusted_action_type(tool: Tool | None) -> str:
     return UNKNOWN_TYPE if tool is None or contradicts_name(tool) else find_action_type(tool.name)
 
 
-def list_action_types(tool_name: str, tool: Tool | None) -> tuple[str, ...]:
+def list_action_types(tool_name: str, tool: Tool | None, arguments: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     """Return the action types by which a call must be judged, the strictest judgement decides: that of the name, and if
-    the tool contradicts it that of an unknown tool.
+    the tool contradicts it that of an unknown tool; with `arguments` that have a command, also that of a command.
     """
     named = find_action_type(tool_name)
-    if tool is None or named not in ACTION_TYPES or not contradicts_name(tool):
-        return (named,)
-    return (named, UNKNOWN_TYPE)
+    types = (named,)
+    if tool is not None and named in ACTION_TYPES and contradicts_name(tool):
+        types = (named, UNKNOWN_TYPE)
+    if arguments is not None and named != "execute_command" and has_command(arguments):
+        types = (*types, "execute_command")
+    return types

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from sophon.attachments import UPLOADS_FOLDER
 from sophon.errors import NotFound
 from sophon.principals import PRINCIPALS_FOLDER, files_folder, owns_files_root
 from sophon.private_files import make_private_folder
@@ -23,9 +24,6 @@ from sophon_hosting.migration.plan import (
     plan_uploads,
 )
 from sophon_hosting.run_audience import audience_of_run
-
-UPLOADS = "uploads"
-"""Folder of the files that came with messages, as `uploads/CHANNEL/RUN`."""
 
 SET_ASIDE_FOLDER = "set-aside"
 """Folder below the files folder, the local user's only, for what was below `principals` before files had owners."""
@@ -136,7 +134,7 @@ def list_shared_files(root: Path) -> list[str]:
     if not root.is_dir():
         return []
     return sorted(
-        each.name for each in root.iterdir() if each.name not in (PRINCIPALS_FOLDER, UPLOADS, SET_ASIDE_FOLDER)
+        each.name for each in root.iterdir() if each.name not in (PRINCIPALS_FOLDER, UPLOADS_FOLDER, SET_ASIDE_FOLDER)
     )
 
 
@@ -154,7 +152,7 @@ def has_shared_data(root: Path, user_ids: Collection[str]) -> bool:
 
 
 def _list_upload_folders(root: Path) -> Iterator[Path]:
-    for channel in sorted((root / UPLOADS).glob("*")):
+    for channel in sorted((root / UPLOADS_FOLDER).glob("*")):
         if channel.is_dir() and not channel.is_symlink():
             yield from sorted(each for each in channel.iterdir() if each.is_dir() and not each.is_symlink())
 

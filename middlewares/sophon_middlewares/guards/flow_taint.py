@@ -11,7 +11,7 @@ from sophon.context import Context
 from sophon.context.provenance import list_message_sources, list_seen_messages
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
-from sophon.security.action_types import find_action_type
+from sophon.security.action_types import ACTION_TYPES, find_action_type
 from sophon.security.file_access import may_access_files
 from sophon.security.flow_sinks import OWN_TURN, may_use_network
 from sophon.security.flow_sources import (
@@ -21,6 +21,7 @@ from sophon.security.flow_sources import (
     classify_source,
     find_source_paths,
     find_written_paths,
+    lies_in_uploads,
     read_own_sources,
     reads_private_file,
 )
@@ -101,13 +102,16 @@ async def find_call_taint(ctx: Context, call: ToolCall) -> Taint:
     if not may_access_files(action_type, call.arguments):
         return UNTAINTED
     root = _find_root(ctx)
-    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    types = list_action_types(call.name, ctx.services.registry.get(call.name), call.arguments)
     paths = dict.fromkeys(path for each in types for path in find_source_paths(each, call.arguments, root))
     if not paths:
         return UNTAINTED
     own = read_own_sources(tuple(ctx.settings.guards.information_flow.sources.items()))
     label = max(classify_source(each, own, root) for each in paths)
-    taint = Taint(int(label), action_type == "execute_command" and reads_private_file(paths))
+    # Of the other known actions, it is their name that says whether they read anything private.
+    is_private = action_type not in ACTION_TYPES or "execute_command" in types
+    is_upload = any(lies_in_uploads(each, root) for each in paths)
+    taint = Taint(int(label), is_private and reads_private_file(paths), is_upload)
     keys = [key for each in paths for key in _list_keys(ctx, each)]
     for found in (await ctx.services.store.data_labels.find(keys)).values():
         taint = taint.merge(found)
@@ -152,13 +156,17 @@ async def raise_session_taint(ctx: Context, taint: Taint, more: Sequence[LabelWr
 
 def build_file_labels(ctx: Context, call: ToolCall, reads: Taint) -> list[LabelWrite]:
     """Return the labels of the files that a call is about to write: that of the session, and of what the call reads."""
-    action_type = find_action_type(call.name)
+    tool = ctx.services.registry.get(call.name)
+    types = list_action_types(call.name, tool, call.arguments)
     taint = ctx.tally.taint.merge(reads)
-    if action_type == "execute_command" and may_use_network(call.arguments):
+    is_download = (tool is not None and tool.external and not is_local(ctx, call)) or (
+        "execute_command" in types and may_use_network(call.arguments)
+    )
+    if is_download and may_access_files(types[0], call.arguments):
         taint = taint.merge(Taint(is_untrusted=True))
     if taint == UNTAINTED:
         return []
-    root, types = _find_root(ctx), list_action_types(call.name, ctx.services.registry.get(call.name))
+    root = _find_root(ctx)
     paths = dict.fromkeys(path for each in types for path in find_written_paths(each, call.arguments, root))
     keys = [key for path in paths for key in (file_key(_name(ctx, path)), *map(folder_key, _list_parents(ctx, path)))]
     return [LabelWrite(key, taint) for key in dict.fromkeys(keys)]

@@ -71,7 +71,7 @@ def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
     action_type = find_action_type(call.name)
     if not may_access_files(action_type, call.arguments):
         return None
-    return _judge_files(ctx, call, list_action_types(call.name, ctx.services.registry.get(call.name)))
+    return _judge_files(ctx, call, list_action_types(call.name, ctx.services.registry.get(call.name), call.arguments))
 
 
 _CHECK: Final = check_edited_calls("Protection", _judge)

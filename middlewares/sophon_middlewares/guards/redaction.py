@@ -56,7 +56,7 @@ _CHECK: Final = check_edited_calls("Redaction", _judge)
 
 async def _judge_markers(ctx: Context, call: ToolCall) -> Judgement | None:
     folder = str(resolve_files_root(ctx).absolute())
-    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    types = list_action_types(call.name, ctx.services.registry.get(call.name), call.arguments)
     writes = [write for each in types for write in find_marker_writes(each, call.arguments, folder)]
     return await ctx.services.clock.run_in_thread(lambda: judge_writes(writes)) if writes else None
 

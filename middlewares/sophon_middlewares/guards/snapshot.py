@@ -60,7 +60,9 @@ def _check(ctx: Context, call: ToolCall) -> Awaitable[str | None] | None:
 def _may_write(ctx: Context, call: ToolCall) -> bool:
     tool = ctx.services.registry.get(call.name)
     risk = tool.risk if tool is not None else Risk.NONE
-    return any(may_write_file(each, risk, call.arguments) for each in list_action_types(call.name, tool))
+    return any(
+        may_write_file(each, risk, call.arguments) for each in list_action_types(call.name, tool, call.arguments)
+    )
 
 
 async def _judge_size(ctx: Context, call: ToolCall) -> Judgement | None:
@@ -96,7 +98,7 @@ async def _take(ctx: Context, call: ToolCall) -> str | None:
 
 async def _find_paths(ctx: Context, call: ToolCall) -> Sequence[str]:
     root = _find_root(ctx)
-    types = list_action_types(call.name, ctx.services.registry.get(call.name))
+    types = list_action_types(call.name, ctx.services.registry.get(call.name), call.arguments)
     found = [find_written_accesses(each, call.arguments, str(root)) for each in types]
     accesses = [access for written, _ in found for access in written]
     removes = any(each for _, each in found)

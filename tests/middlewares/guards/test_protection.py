@@ -319,3 +319,22 @@ async def test_a_text_that_no_system_opens_is_no_path(turn: GuardedTurn, text: s
 async def test_a_long_path_that_a_tool_may_shorten_is_judged(turn: GuardedTurn, text: str) -> None:
     [result] = await turn.run([Protection()], [ToolCall("c1", "translate", {"target": text})], tools=[translate])
     assert result.startswith("blocked by Protection")
+
+
+@tool(name="terminal")
+async def terminal(command: str) -> str:
+    """Run a command on the machine."""
+    return "ran"
+
+
+@pytest.mark.parametrize("command", ["cat .env", "echo x > SOUL.md", "rm -r skills", "sh -c 'cat sophon.db'"])
+async def test_the_command_of_a_tool_of_ones_own_keeps_off_protected_files(turn: GuardedTurn, command: str) -> None:
+    [result] = await turn.run([Protection()], [ToolCall("c1", "terminal", {"command": command})], tools=[terminal])
+    assert result.startswith("blocked by Protection")
+
+
+@pytest.mark.parametrize("command", ["play Don't Stop Me Now", "cat notes.txt", "set volume to 50%"])
+async def test_other_commands_of_such_a_tool_run(turn: GuardedTurn, command: str) -> None:
+    [result] = await turn.run([Protection()], [ToolCall("c1", "terminal", {"command": command})], tools=[terminal])
+    assert result == "ran"
+    assert turn.gate.asked == []

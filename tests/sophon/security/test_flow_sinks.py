@@ -79,7 +79,9 @@ def test_a_command_that_sends_nothing(command: str) -> None:
 
 
 def test_a_command_that_is_no_text_may_send() -> None:
-    assert may_use_network({"command": ["ls"]})
+    assert may_use_network({"command": 5})
+    assert may_use_network({"command": ["curl", "-s", "x.example"]})
+    assert not may_use_network({"command": ["ls"]})
     assert may_use_network({})
 
 

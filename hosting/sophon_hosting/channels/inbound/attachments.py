@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from sophon.attachments import Attachment
+from sophon.attachments import UPLOADS_FOLDER, Attachment
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.clock import Clock
 from sophon.errors import StoreError, ToolError
@@ -77,7 +77,7 @@ class AttachmentDownloader:
     ) -> tuple[str, Attachment | None]:
         """Return the line of a file, and the attachment that it has become."""
         name = f"{number + 1}-{_UNSAFE_CHARACTERS.sub('_', file.name).strip('._')[-80:] or file.kind}"
-        path = f"uploads/{channel.name}/{run.id}/{name}"
+        path = f"{UPLOADS_FOLDER}/{channel.name}/{run.id}/{name}"
         folder = SandboxedFolder(self._root / files_folder(audience_of_run(run).data_owner))
         with tempfile.TemporaryDirectory(prefix="sophon-file-") as own:
             copy = Path(own) / name
