@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from sophon.attachments import UPLOADS_FOLDER
 from sophon.lazy_dataclass import dataclass
 from sophon.security.file_access import TooManyFiles, find_file_accesses, read_command_text
 from sophon.security.information_flow import Label, classify_path
@@ -92,11 +91,10 @@ def reads_private_file(paths: Iterable[SourcePath]) -> bool:
     return any(not each.is_folder and not each.path.startswith(_SYSTEM_FOLDERS) for each in paths)
 
 
-def lies_in_uploads(source: SourcePath, root: str) -> bool:
+def lies_in_uploads(source: SourcePath, uploads: str) -> bool:
     """Return whether a path is that of files which came with messages of a channel, or of a folder with them: senders
-    have written these.
+    have written these. `uploads` is the absolute folder of such files.
     """
-    uploads = os.path.join(root, UPLOADS_FOLDER)  # noqa: PTH118 - texts, as os.path.realpath gives them
     if source.path == uploads or source.path.startswith(f"{uploads}/"):
         return True
     return source.is_folder and uploads.startswith(f"{source.path.rstrip('/')}/") and os.path.lexists(uploads)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import PurePath
 
+from sophon.attachments import UPLOADS_FOLDER
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.context.provenance import list_message_sources, list_seen_messages
@@ -110,7 +111,7 @@ async def find_call_taint(ctx: Context, call: ToolCall) -> Taint:
     label = max(classify_source(each, own, root) for each in paths)
     # Of the other known actions, it is their name that says whether they read anything private.
     is_private = action_type not in ACTION_TYPES or "execute_command" in types
-    is_upload = any(lies_in_uploads(each, root) for each in paths)
+    is_upload = any(lies_in_uploads(each, f"{root}{os.sep}{UPLOADS_FOLDER}") for each in paths)
     taint = Taint(int(label), is_private and reads_private_file(paths), is_upload)
     keys = [key for each in paths for key in _list_keys(ctx, each)]
     for found in (await ctx.services.store.data_labels.find(keys)).values():
