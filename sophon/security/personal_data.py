@@ -5,7 +5,6 @@ A pattern is tried only where a digit, an `@`, two colons or the beginning of a 
 of text there, so that the time is linear and a text without any costs little.
 """
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -124,9 +123,9 @@ class NamePattern(NamedTuple):
 def compile_names(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
     """Return the patterns of whole names, whatever their case and the white space in them.
 
-    They are found in composed and decomposed letters, and as JSON escapes them.
+    They are found in composed and decomposed letters.
     """
-    spellings = {spelling: None for name in names for spelling in _spellings(" ".join(name.split()))}
+    spellings = {unicodedata.normalize(form, " ".join(name.split())): None for name in names for form in ("NFC", "NFD")}
     return tuple(
         NamePattern(re.compile(_head_pattern(each)), re.compile(_name_pattern(each), re.IGNORECASE))
         for each in spellings
@@ -153,13 +152,6 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
         else:
             merged.append(span)
     return merged
-
-
-def _spellings(name: str) -> Iterator[str]:
-    for form in ("NFC", "NFD"):
-        spelled = unicodedata.normalize(form, name)
-        yield spelled
-        yield json.dumps(spelled)[1:-1]
 
 
 def _head_pattern(name: str) -> str:

@@ -35,7 +35,6 @@ VALUES = {
     "Ada Lovelace": "NAME",
     "ADA  lovelace": "NAME",
     "Zoe\u0308": "NAME",
-    "Zo\\u00eb": "NAME",
     "李雷": "NAME",
 }
 ORDINARY = (
@@ -76,6 +75,42 @@ def test_a_number_behind_another_one_is_found() -> None:
     assert ("4111 1111 1111 1111", "CARD") in find("2024 4111 1111 1111 1111")
 
 
+ESCAPED = {
+    "Zo\\u00eb": "NAME",
+    "ZO\\u00cb": "NAME",
+    "Zo\\\\u00EB": "NAME",
+    "Zo\\xeb": "NAME",
+    "zo%C3%ab": "NAME",
+    "ZO%C3%8B": "NAME",
+    "Ada%20Lovelace": "NAME",
+    "ada\\u00a0lovelace": "NAME",
+    "%E6%9D%8E%e9%9b%b7": "NAME",
+    "z\\u00f6e@example.com": "EMAIL",
+    "zoe@ex\\u00e4mple.com": "EMAIL",
+    "zoe@ex%C3%A4mple.com": "EMAIL",
+    "z%C3%B6e%40example.com": "EMAIL",
+    "zoe\\u0040example.com": "EMAIL",
+    "%2B43%20664%201234567": "PHONE",
+    "\\u002b43 664\\u00a01234567": "PHONE",
+    "4111%201111%201111%201111": "CARD",
+    "2001%3Adb8%3A%3A8a2e%3A370%3A7334": "IP",
+}
+
+
+@pytest.mark.parametrize(("before", "after"), [("", ""), ("x ", " y"), ('"', '",'), ("q=", "&z=1"), ("\\u003c", "\\n")])
+@pytest.mark.parametrize("value", ESCAPED)
+def test_an_escaped_value_is_found_whole(value: str, before: str, after: str) -> None:
+    known = placeholders()
+    text = f"{before}{value}{after} and {value}"
+    assert known.mask(text) == f"{before}[{ESCAPED[value]}_1]{after} and [{ESCAPED[value]}_1]"
+    assert known.restore(known.mask(text)) == text
+
+
+def test_a_name_of_letters_beyond_the_first_plane_is_found_as_json_escapes_it() -> None:
+    known = Placeholders(ALL_KINDS, compile_names(("𠮷田",)))
+    assert known.mask(json.dumps("from 𠮷田.")) == '"from [NAME_1]."'
+
+
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_stays(text: str) -> None:
     assert placeholders().mask(text) == text
@@ -99,7 +134,7 @@ def test_a_text_that_looks_like_a_placeholder_stays_itself() -> None:
 
 
 PIECES = st.one_of(
-    st.sampled_from([*VALUES, *ORDINARY, "[EMAIL_1]", "[TEXT_1]", "[", "]", "_1", "EMAIL", " ", "\n", "\\n"]),
+    st.sampled_from([*VALUES, *ESCAPED, *ORDINARY, "[EMAIL_1]", "[TEXT_1]", "[", "]", "_1", "EMAIL", " ", "\n", "\\n"]),
     st.text(max_size=8),
     st.emails(),
 )
@@ -140,6 +175,9 @@ HOSTILE = [
     "[",
     "(0",
     "\\n",
+    "\\u00eb",
+    "%C3",
+    "\\",
     "Ada ",
 ]
 
