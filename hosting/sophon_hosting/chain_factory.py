@@ -12,6 +12,7 @@ from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
 from sophon.task_types import TaskType
 from sophon_hosting.daily_log import read_daily_log
+from sophon_hosting.model_hooks import add_hooks_of
 from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
@@ -61,13 +62,14 @@ def build_named_chain(services: Services, name: str) -> Pipeline:
 
 
 def build_pipelines(services: Services) -> PipelineRegistry:
-    """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills, memory and learning.
+    """Build the configured chain and those of `Chain.TaskTypes`, each with guards, Skills, memory and learning, and
+    with the model hooks of the configured one.
 
     Raises what `build_configured_chain` raises, and SettingsError if only some of the chains record their turns.
     """
     default = build_configured_chain(services)
     chains: dict[TaskType, Pipeline] = {
-        cast(TaskType, kind): build_named_chain(services, name)
+        cast(TaskType, kind): add_hooks_of([default], build_named_chain(services, name))
         for kind, name in services.settings.chain.task_types.items()
     }
     for kind, chain in chains.items():

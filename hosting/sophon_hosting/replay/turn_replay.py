@@ -20,6 +20,7 @@ from sophon.trace_context import TraceContext, derive_span_id, new_trace_id
 from sophon.traces.recorder import TracedTurn, TraceRecorder
 from sophon.traces.trace import Trace
 from sophon_hosting.chain_factory import build_named_chain, build_pipelines
+from sophon_hosting.model_hooks import add_model_hooks
 from sophon_hosting.replay.inert_tools import InertToolbox, RecordedResults
 from sophon_hosting.replay.recorded_turn import RecordedTurn
 from sophon_hosting.replay.store import create_replay_store
@@ -139,7 +140,9 @@ class ReplayTimeout(SophonError):
 
 
 def _build_chains(view: Services, name: str | None) -> PipelineRegistry:
-    chains = build_pipelines(view) if name is None else PipelineRegistry(build_named_chain(view, name))
+    chains = build_pipelines(view)
+    if name is not None:
+        chains = PipelineRegistry(add_model_hooks(build_named_chain(view, name), chains))
     return chains.map(_leave_out_guards)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, tool
+from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, tool
 from sophon.errors import ModelError, ToolError
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
@@ -78,6 +78,7 @@ class World:
     hosts: list[tuple[Host, GoalEngine]] = field(default_factory=list)
     tokens: int = 10
     guards: bool = False
+    build_chain: Callable[[Services], Pipeline] = twelve
 
     def services(self) -> Services:
         @tool()
@@ -127,7 +128,7 @@ class World:
 
     async def start(self) -> tuple[Host, GoalEngine]:
         services = self.services()
-        chain = twelve(services)
+        chain = self.build_chain(services)
         host = Host(services, add_guards(chain, services.settings.guards) if self.guards else chain)
         await host.start()
         engine = GoalEngine(host)

@@ -1,5 +1,7 @@
 """Plans of goals are asked through the model hooks of the host's chains."""
 
+import json
+
 from sophon import ModelRequest, Pipeline, Services
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
@@ -8,6 +10,7 @@ from sophon.testing import FunctionModel
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_middlewares import LlmInvoker, MaskPersonalData
 from sophon_middlewares.chains import twelve
+from tests.hosting.goals.conftest import World, plan, step
 
 ADDRESS = "ada@example.com"
 
@@ -31,3 +34,22 @@ async def test_a_chain_of_the_hosts_own_has_the_hooks_of_every_chain_of_its_turn
         assert (await chain.run(services.turn("plan"))).text == f"plan a mail to {ADDRESS}"
     assert [each.messages[-1].content for each in model.requests] == ["plan a mail to [EMAIL_1]"] * 2
     assert add_model_hooks(own, PipelineRegistry(plain)) is own
+
+
+async def test_a_goal_is_planned_reviewed_worked_on_and_reported_without_a_value(world: World) -> None:
+    def build(services: Services) -> Pipeline:
+        record, *others = twelve(services)
+        return Pipeline.compose(record, MaskPersonalData(), *others)
+
+    world.build_chain = build
+    world.settings["Goals"] = {"Review": True}
+    world.plans = [plan(step("a", "note", text="to [EMAIL_1]"), step("b", needs=["a"]))]
+    await world.start()
+    goal = await world.create(title=f"Mail to {ADDRESS}", description=f"Write to {ADDRESS}")
+    done = await world.ended(goal)
+    await world.until(goal, lambda found: found.reported)
+
+    assert world.kept == [f"to {ADDRESS}"]
+    assert done.state == "completed"
+    assert [each.purpose for each in world.asked][:3] == ["plan", "plan", "reply"]
+    assert not any(ADDRESS in json.dumps([m.to_json() for m in each.messages]) for each in world.asked)
