@@ -16,6 +16,10 @@ FeatureSetting = Annotated[Feature, CaseInsensitive()]
 EVERYONE = "*"
 """Key in Permissions.Users for all principals without an entry of their own."""
 
+WIDER_CHANNELS: Mapping[str, str] = {"cli": "local", "heartbeat": "hub", "webhook": "hub"}
+"""Channels of turns without a level of their own, and the channel whose level holds for them: a webhook or a heartbeat
+acts for a user of the hub, and must not give what the hub denies."""
+
 LEVEL_ROLES = frozenset(LEVELS_BY_LABEL)
 """Names of the roles that everybody of a level has."""
 
@@ -180,7 +184,8 @@ class PermissionsSettings(SettingsSection):
     )
     channels: Mapping[str, PlacePermissionsSettings] = Field(
         default_factory=dict[str, PlacePermissionsSettings],
-        description="Levels by channel, such as `telegram`; `hub` is HTTP and Socket.IO, `local` the terminal.",
+        description="Levels by channel, such as `telegram`; `hub` is HTTP and Socket.IO, and webhooks and heartbeats "
+        "unless `webhook` and `heartbeat` are there; `local` the terminal.",
     )
     chats: Mapping[str, PlacePermissionsSettings] = Field(
         default_factory=dict[str, PlacePermissionsSettings],
@@ -211,6 +216,7 @@ class PermissionsSettings(SettingsSection):
     def level_of(self, principal: str, *, channel: str, chat: str = "", is_operator: bool = False) -> Level:
         """Return the level of a principal on a channel; `chat` is the principal of the group that reads the answer."""
         own, everyone = self.users.get(principal), self.users.get(EVERYONE)
+        channel = channel if channel in self.channels else WIDER_CHANNELS.get(channel, channel)
         return resolve_level(
             is_operator=is_operator,
             own=_to_level(own.level if own is not None else None),

@@ -60,6 +60,7 @@ def test_the_layers_of_the_settings_give_the_level() -> None:
     assert permissions.level_of("telegram:5", channel="telegram") is Level.USER
     assert permissions.level_of("telegram:5", channel="telegram", chat="telegram:chat:-100") is Level.ZERO_TRUST
     assert permissions.level_of("ada", channel="telegram") is Level.ADMIN
+    assert permissions.level_of("bob", channel="webhook") is Level.ZERO_TRUST
     assert permissions.roles_of("ada") == ("role:editor",)
     assert permissions.roles_of("bob") == ()
 
@@ -133,3 +134,20 @@ def test_what_is_derived_is_derived_by_both_ways_of_validation() -> None:
     settings = {"permissions": {"users": {"bob": {"level": "ZeroTrust"}}}}
     assert Settings.accept_plain(settings).guards.authorization.enabled
     assert get_adapter(Settings).validate_python(settings).guards.authorization.enabled
+
+
+@pytest.mark.parametrize(
+    ("levels", "channel", "level"),
+    [
+        ({"hub": "ZeroTrust"}, "webhook", Level.ZERO_TRUST),
+        ({"hub": "ZeroTrust"}, "heartbeat", Level.ZERO_TRUST),
+        ({"hub": "ZeroTrust", "webhook": "User"}, "webhook", Level.USER),
+        ({"hub": "ZeroTrust"}, "cli", Level.USER),
+        ({"local": "ZeroTrust"}, "cli", Level.ZERO_TRUST),
+        ({"local": "ZeroTrust"}, "hub", Level.USER),
+    ],
+)
+def test_what_the_hub_denies_no_webhook_and_no_heartbeat_gives(levels: dict[str, str], channel: str, level: Level):
+    channels = {name: {"Level": each} for name, each in levels.items()}
+    permissions = Settings.from_mapping({"Permissions": {"Channels": channels}}).permissions
+    assert permissions.level_of("ada", channel=channel) is level
