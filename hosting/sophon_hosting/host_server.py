@@ -108,13 +108,14 @@ def bind_address(host: str, port: int) -> ListenAddress:
     return ListenAddress(listener, host, listener.getsockname()[1])
 
 
-def create_goal_engine(host: Host) -> "GoalEngine | None":
+def create_goal_engine(host: Host, channels: "Sequence[ConfiguredChannel]") -> "GoalEngine | None":
     """Return the goal engine of a host; None with `Goals.Enabled` off, and then nothing of it is imported."""
     if not host.services.settings.goals.enabled:
         return None
     from sophon_hosting.goals.engine import GoalEngine  # lazy: see above
+    from sophon_hosting.schedules.owner_rights import OwnerRights
 
-    return GoalEngine(host)
+    return GoalEngine(host, OwnerRights(host.services, channels).find_problem)
 
 
 class HostServer:
@@ -188,7 +189,7 @@ class HostServer:
         hub_limits = HubLimits.for_connections(connection_limits.max_connections)
         self.hub = Hub(self.host, access, throttle=throttle, limits=hub_limits, on_client=self._load_tools)
         self.post_turn = PostTurnRunner(services, self.host.event_bus, self.host.pipelines)
-        self.goals = create_goal_engine(self.host)
+        self.goals = create_goal_engine(self.host, self.channels.configured)
         self._app = make_app(
             self.host,
             access,

@@ -82,7 +82,7 @@ class WorkerServer:
         self.webhooks = None
         if self.membership.is_shared:
             self.channels.connect(host, has_http=False)
-            self.goals = create_goal_engine(host)
+            self.goals = create_goal_engine(host, self.channels.configured)
             by_name = {each.name: each for each in self.channels.channels}
             self.webhooks = host.webhooks = create_webhooks(services, host, environment, by_name)
         self._health: web.AppRunner | None = None

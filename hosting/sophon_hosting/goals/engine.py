@@ -16,7 +16,7 @@ from sophon.goals.task_graph import list_running
 from sophon.lazy_dataclass import dataclass
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.goals.goal_host import GoalChangedMeanwhile, GoalHost
-from sophon_hosting.goals.goal_work import GoalWork
+from sophon_hosting.goals.goal_work import CheckOwner, GoalWork
 from sophon_hosting.goals.planning import GoalPlanner
 
 log = logging.getLogger("sophon")
@@ -48,12 +48,12 @@ class GoalEngine:
     processes only one makes it; the other one looks again.
     """
 
-    def __init__(self, host: GoalHost) -> None:
+    def __init__(self, host: GoalHost, check_owner: CheckOwner | None = None) -> None:
         services = host.services
         self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
         self._event_bus, self._leadership = host.event_bus, host.leadership
         planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
-        self._work = GoalWork(host, planner, self.wake)
+        self._work = GoalWork(host, planner, self.wake, check_owner)
         self._wake_up = asyncio.Event()
         self._ended: set[str] = set()
         """Goals that may be over and have steps that run, or no report yet."""

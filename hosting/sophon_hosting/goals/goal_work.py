@@ -1,7 +1,8 @@
 """Work on one goal: collect what its steps have come to, then start, plan, pause, complete or fail; one save each."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
+from typing import TypeAlias
 
 from sophon.goals.goal import Goal
 from sophon.goals.progress import decide_next, replan
@@ -15,12 +16,18 @@ from sophon_hosting.goals.planning import GoalPlanner
 from sophon_hosting.goals.step_runs import build_report_request
 from sophon_hosting.goals.step_work import STEP_POLL, StepWork
 
+CheckOwner: TypeAlias = Callable[[Goal], Awaitable[str]]
+"""Returns why the owner of a goal may not have it worked on any more; "" if they may."""
+
 
 class GoalWork:
-    """Advances goals. `wake` is called when planning has ended."""
+    """Advances goals. `wake` is called when planning has ended; a goal whose owner may not run it is paused."""
 
-    def __init__(self, host: GoalHost, planner: GoalPlanner, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, host: GoalHost, planner: GoalPlanner, wake: Callable[[], None], check_owner: CheckOwner | None = None
+    ) -> None:
         services = host.services
+        self._check_owner = check_owner
         self._host, self._settings, self._clock = host, services.settings.goals, services.clock
         saver = GoalSaver(services.store.goals, host.event_bus, services.clock)
         self.save = saver.save
@@ -57,6 +64,9 @@ class GoalWork:
                 return await self.save(goal.resume("the back-off is over", now), goal)
             reason = f"{goal.reason}; nobody resumed it in time"
             return await self.save(goal.move("fail", reason, now), goal)
+        if self._check_owner is not None and (problem := await self._check_owner(goal)):
+            self._plans.cancel(goal.id)
+            return await self.save(goal.pause("person", problem, now, limit=self._settings.fail_paused_after), goal)
         if not may_start:
             return await self._look_later(goal)
         if goal.state == "planning":

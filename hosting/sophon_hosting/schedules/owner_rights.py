@@ -1,52 +1,69 @@
-"""Rights of the owners of schedules, now: a run acts for a person who may have been removed since it was made."""
+"""Rights of the owners of schedules and goals, now: a run acts for a person who may have been removed since then."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.services import Services
-from sophon.stores.schedules.contract import Schedule
 from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.chat_state import LINK_KIND, ChatState
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.channels.identities import link_from_note
 from sophon_hosting.runs.message_rate import CLIENT_CHANNELS
 
+HOST_CHANNELS = frozenset({"heartbeat", "webhook"})
+"""Channels of the host itself, whose runs are those of a user whom the settings name."""
+
+
+class OwnedWork(Protocol):
+    """Schedule or goal: what runs for its owner, on the channel and with the origin of the message that made it."""
+
+    @property
+    def owner(self) -> str: ...
+    @property
+    def channel(self) -> str: ...
+    @property
+    def origin(self) -> Mapping[str, Any]: ...
+
 
 class OwnerRights:
-    """Says why the owner of a schedule may not run it: they may not write to the host now, or may not chat."""
+    """Says why the owner of a schedule or goal may not run it: they may not write to the host now, or may not chat."""
 
     def __init__(self, services: Services, channels: Sequence[ConfiguredChannel]) -> None:
         self._services = services
         self._channels = {each.channel.name: each for each in channels}
 
-    async def find_problem(self, schedule: Schedule) -> str:
-        """Return why the owner may not run a schedule; "" if they may."""
-        services, owner = self._services, schedule.owner
-        if problem := await self._find_sender_problem(schedule):
+    async def find_problem(self, work: OwnedWork) -> str:
+        """Return why the owner may not run their schedule or goal; "" if they may."""
+        services, owner = self._services, work.owner
+        if problem := await self._find_sender_problem(work):
             return problem
         settings, policy = services.settings.permissions, services.operator_policy
-        level = settings.level_of(owner, channel=schedule.channel, is_operator=policy.is_operator(owner))
+        level = settings.level_of(owner, channel=work.channel, is_operator=policy.is_operator(owner))
         if not settings.levels.allows(level, "Chat"):
             return f"{owner} may not chat any more: the level is {level.label}"
         return ""
 
-    async def _find_sender_problem(self, schedule: Schedule) -> str:
-        if schedule.channel in CLIENT_CHANNELS:
-            return find_client_problem([user.id for user in self._services.settings.hub.users], schedule.owner)
-        configured = self._channels.get(schedule.channel)
+    async def _find_sender_problem(self, work: OwnedWork) -> str:
+        platform = work.owner.partition(":")[0]
+        if work.channel in HOST_CHANNELS and platform in self._channels:
+            return ""  # the settings name the person, in Webhooks
+        if work.channel in CLIENT_CHANNELS | HOST_CHANNELS or platform != work.channel:
+            return find_client_problem([user.id for user in self._services.settings.hub.users], work.owner)
+        configured = self._channels.get(work.channel)
         if configured is None:
-            return f"the channel {schedule.channel} is not enabled"
-        person = await self._find_person(configured, schedule.owner)
-        place = schedule.origin.get("place")
+            return f"the channel {work.channel} is not enabled"
+        person = await self._find_person(configured, work.owner)
+        place = work.origin.get("place")
         if person is None or not place:
-            return f"{schedule.owner} is nobody on {schedule.channel}"
+            return f"{work.owner} is nobody on {work.channel}"
         location = ChatLocation(**place)
         state = ChatState(configured.channel, self._services.store, self._services.clock)
         chats = await state.chat_ids(location.chat) if location.kind == "group" else [location.chat]
         decision = configured.policy.decide_access(
             person, location, is_mention=True, is_paired=await state.is_paired(person), chat_ids=chats
         )
-        return "" if decision == "let_in" else f"{schedule.owner} may not write in this chat any more"
+        return "" if decision == "let_in" else f"{work.owner} may not write in this chat any more"
 
     async def _find_person(self, configured: ConfiguredChannel, owner: str) -> Person | None:
         """Return the person with the ids under which the settings may name them; None for no person of the channel."""

@@ -21,6 +21,7 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.goals.engine import GoalEngine
 from sophon_hosting.host import Host
 from sophon_hosting.runs.session_deletion import Busy
+from sophon_hosting.schedules.owner_rights import OwnerRights
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database
@@ -79,6 +80,7 @@ class World:
     tokens: int = 10
     guards: bool = False
     build_chain: Callable[[Services], Pipeline] = twelve
+    checks_owners: bool = False
 
     def services(self) -> Services:
         @tool()
@@ -131,7 +133,7 @@ class World:
         chain = self.build_chain(services)
         host = Host(services, add_guards(chain, services.settings.guards) if self.guards else chain)
         await host.start()
-        engine = GoalEngine(host)
+        engine = GoalEngine(host, OwnerRights(services, []).find_problem if self.checks_owners else None)
         engine.start()
         self.hosts.append((host, engine))
         return host, engine
