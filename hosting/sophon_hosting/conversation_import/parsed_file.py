@@ -1,6 +1,6 @@
 """Lines of a parsed export, one conversation each: what the program `export_worker` hands to the host."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -59,8 +59,10 @@ def has_few_values(content: object) -> bool:
     waiting, count = [content], 0
     while waiting and count <= MAX_VALUES:
         each = waiting.pop()
-        inner = cast("Mapping[str, object]", each).values() if isinstance(each, Mapping) else each
-        if isinstance(inner, Collection) and not isinstance(inner, str | bytes):
+        if isinstance(each, Mapping):
+            each = [*cast("Mapping[str, object]", each).values()]
+        if isinstance(each, list | tuple):
+            inner = cast("Sequence[object]", each)
             count += len(inner)
             waiting += inner
     return count <= MAX_VALUES
