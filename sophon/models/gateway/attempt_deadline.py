@@ -1,6 +1,7 @@
 """Deadlines of one attempt: its whole time, and the time in which a streaming model says nothing."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from types import TracebackType
 
 from sophon.clock import Clock, Timer
@@ -119,8 +120,9 @@ class AttemptDeadline(TaskTimeout):
             report(now - self.started_at, longest)
 
     def _has_begun(self) -> bool:
-        output, tap = self.output, self.tap
-        return output.has_begun or bool(output.pieces or output.size.values or (tap is not None and tap.produced_text))
+        """Return whether anything was said. The head of a response is nothing: servers send it and then hang."""
+        said = chain.from_iterable(_list_sources(self.output, self.tap))
+        return bool(self.output.size.values) or any(piece and not piece.isspace() for piece in said)
 
     def _seconds_to_next_check(self, now: float) -> float:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds
@@ -142,9 +144,7 @@ class _Progress:
 
     def __init__(self, output: AttemptOutput, tap: StreamTap | None) -> None:
         self._output = output
-        self._sources: list[Sequence[str]] = [output.pieces]
-        if tap is not None:
-            self._sources += [tap.pieces, *([tap.reasoning.pieces] if tap.reasoning is not None else [])]
+        self._sources = _list_sources(output, tap)
         self._seen = [0] * len(self._sources)
         self._values = 0
 
@@ -156,6 +156,14 @@ class _Progress:
             start, self._seen[position] = self._seen[position], len(pieces)
             grown = grown or any(pieces[index] and not pieces[index].isspace() for index in range(start, len(pieces)))
         return grown
+
+
+def _list_sources(output: AttemptOutput, tap: StreamTap | None) -> list[Sequence[str]]:
+    """Return the lists that get the pieces of an attempt."""
+    sources: list[Sequence[str]] = [output.pieces]
+    if tap is not None:
+        sources += [tap.pieces, *([tap.reasoning.pieces] if tap.reasoning is not None else [])]
+    return sources
 
 
 def _is_consequence(error: BaseException) -> bool:

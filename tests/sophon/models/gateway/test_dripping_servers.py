@@ -86,6 +86,24 @@ async def test_a_dripping_stream_fails_over_to_the_next_provider(adapters: Any, 
     assert (response.text, heard) == ("Good day", ["Good day"])
 
 
+@pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
+async def test_a_stream_that_never_says_anything_has_not_begun_after_a_minute(
+    adapters: Any, serve: Any, kit: Any, drip: bytes
+) -> None:
+    clock, slow, sound = VirtualClock(), await serve(), await serve()
+    first, second = await adapters.at(slow, timeout_seconds=600), await adapters.at(sound)
+    slow.script.append(Drip(slow, drip, clock).answer)
+    sound.streams("Good day", kit.stop)
+    providers = [
+        Provider(f"p{place}", [model], place, keys=ApiKeyPool(("sk-one",), clock))
+        for place, model in enumerate((first, second))
+    ]
+    gateway = ModelGateway(providers, clock=clock)
+    response = await gateway.call(kit.request(first, on_text=lambda _: None), gateway.candidates())
+    assert response.text == "Good day"
+    assert (len(slow.seen), clock.monotonic()) == (1, pytest.approx(60, abs=2))
+
+
 async def test_three_dripping_streams_do_not_keep_a_fourth_message_waiting(serve: Any, adapters: Any, kit: Any) -> None:
     clock, server = VirtualClock(), await serve()
     model = await adapters.at(server, timeout_seconds=600)

@@ -27,8 +27,8 @@ class RequestLimit(Exception):
 class SlowModel:
     """Answers after `seconds`, having written a first piece after `first`."""
 
-    def __init__(self, clock: Clock, seconds: float, first: float | None = None) -> None:
-        self.info = ModelInfo("slow", "own")
+    def __init__(self, clock: Clock, seconds: float, first: float | None = None, piece: str = "From ") -> None:
+        self.info, self._piece = ModelInfo("slow", "own"), piece
         self.calls = 0
         self._clock, self._seconds, self._first = clock, seconds, first
 
@@ -36,7 +36,7 @@ class SlowModel:
         self.calls += 1
         if self._first is not None and request.on_text is not None:
             await self._clock.sleep(self._first)
-            request.on_text("From ")
+            request.on_text(self._piece)
         await self._clock.sleep(self._seconds - (self._first or 0))
         return ModelResponse("From the slow one")
 
@@ -88,6 +88,13 @@ async def test_a_provider_that_is_silent_for_a_minute_gives_way_to_the_next_afte
     slow = SlowModel(clock, 100_000)
     assert await ask(clock, slow, FunctionModel(answer), streams=streams) == "From the second"
     assert (slow.calls, clock.monotonic()) == (1, pytest.approx(60, abs=1))
+
+
+async def test_white_space_is_no_beginning() -> None:
+    clock = VirtualClock()
+    slow = SlowModel(clock, 500, 10, " \n")
+    assert await ask(clock, slow, FunctionModel(answer), streams=True) == "From the second"
+    assert clock.monotonic() == pytest.approx(60, abs=1)
 
 
 @pytest.mark.parametrize(("seconds", "first"), [(59, None), (300, 50)])
