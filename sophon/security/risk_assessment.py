@@ -29,7 +29,11 @@ MAX_CHARACTERS: Final = 1_000_000
 """A longer argument is of HIGH risk: nobody reads it."""
 
 _SHELL_HIGH: Final = (
-    r"\brm\s+(?:\S+\s+)*(?:-[a-z]*[rf][a-z]*|--recursive|--force|--no-preserve-root)\b",
+    r"\brm\s+(?:\S+\s+)*(?:-[a-z]*[rf][a-z]*|--r[a-z]*|--f[a-z]*|--no-p[a-z-]*)\b",
+    r"\bfind\b.*\s-delete\b|\s-(?:exec|execdir|ok|okdir)\s+(?:sudo\s+)?(?:/\S*/)?rm\b",
+    r"\bgit\s+(?:-\S+\s+)*clean\s+(?:\S+\s+)*-[a-z]*f",
+    r"\bLD_(?:PRELOAD|AUDIT)=|\benable\s+-f\b|\bsocat\b.*\b(?:exec|system|shell):",
+    r"'[A-Za-z_]\w*\[[^\]']*(?:\$\(|`)",  # a subscript that a builtin of the shell evaluates in quotes
     r"\bdd\b.*\b(?:if|of)=",
     r"\bmkfs(?:\.\w+)?\b|\bwipefs\b",
     r">{1,2}\|?\s*/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk)",
@@ -42,6 +46,18 @@ _SHELL_HIGH: Final = (
     r"(?:>{1,2}\|?\s*|\b(?:tee|cp|mv|install|sed\s+-i\S*)\s.*)/etc/(?:passwd|shadow|gshadow|group|sudoers)",
     r"/dev/(?:tcp|udp)/|\b(?:nc|ncat|netcat)\b.*\s-\w*[ec]\b",  # reverse shell
 )
+_WINDOWS_HIGH: Final = (
+    r"\b(?:remove-item|ri|rni)\s(?:[^|;]*\s)?-(?:r|rec\w*|fo\w*)\b",
+    r"\b(?:rd|rmdir)\s+(?:\S+\s+)*/s\b|\b(?:del|erase)\s+(?:\S+\s+)*/[sfq]\b",
+    r"\b(?:rd|rmdir|del|erase|rm)\s+(?:[^|;]*\s)?-rec\w*\b",
+    r"\bformat(?:\.com)?\s+[a-z]:|\bformat-volume\b|\bclear-disk\b|\bdiskpart\b|\bcipher\s+/w",
+    r"\b(?:powershell|pwsh)(?:\.exe)?\b.*\s[-/]e(?:nc?|c|ncod\w*)?\s",
+    r"\b(?:powershell|pwsh)(?:\.exe)?\s.*(?:&\s*[(\"'$]|\[char\]|-join\b|frombase64string)",
+    r"(?:\biex|\binvoke-expression)\s*(?:\(|\$|[\"'])|\|\s*(?:iex|invoke-expression)\b|\biex\s+.*\b(?:iwr|irm|curl)\b",
+    r"\bcertutil\b.*-urlcache|\bbitsadmin\b.*/transfer|\b(?:mshta|regsvr32|rundll32)\s",
+    r"\breg(?:\.exe)?\s+delete\b|\bvssadmin\s+delete\b|\bwmic\b.*\bdelete\b|\bbcdedit\s+/",
+)
+"""Commands of PowerShell and cmd.exe; a caret and a backtick within a word are left out before."""
 _SHELL_MEDIUM: Final = (
     r"\b(?:curl|wget)\b.*\|\s*(?:sudo\s+)?(?:\S*/)?(?:ba|z|da|k)?sh\b",
     r"\b(?:ba|z|da|k)?sh\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
@@ -70,7 +86,11 @@ _PYTHON_MEDIUM: Final = (
 _INLINE_HIGH: Final = (
     *_PYTHON_HIGH,
     r"\b(?:system|popen|shell_exec|passthru|proc_open|child_process|execSync|spawn\w*|subprocess|qx)\b|`|\bexec\b",
-    r"\bos\s*\.\s*execute\b",
+    r"\bos\s*\.\s*(?:execute|removedirs)\b|\bgetattr\s*\(\s*(?:os|subprocess|builtins|__builtins__|sys)\b",
+    r"\b(?:rmtree|remove_tree|rmsync|rm_rf?|remove_entry_secure|removedirs)\b|\bfs[\w.)\"']*\.\s*rm(?:dir)?\b",
+    r"\bdeno\s*\.\s*(?:remove|run|command)\b|\bbun\s*\.\s*(?:spawn|\$)|\bmainmodule\b|\bprocess\s*\.\s*binding\b",
+    r"\b(?:unlink|remove)\b.*\b(?:glob|rglob|walk|listdir|readdir)\b|\b(?:glob|rglob|walk|listdir|readdir)\b.*\b(?:unlink|remove)\b",
+    r"\bopen\b[^;]*[\"']\s*\||\bopen\b[^;]*\|\s*[\"']|\bshell-command\b|\bdo\s+shell\s+script\b",
 )
 """Patterns of code that a command passes to an interpreter: there it starts programs that no shell shows."""
 
@@ -150,6 +170,8 @@ def _texts(arguments: Mapping[Any, Any], name: str, *, quotes: bool = False) -> 
 def _assess_shell(text: str) -> Risk:
     """Assess a command as it is written, and as the shell understands it: `r''m -r -f` is `rm -r -f`."""
     risk = _assess_patterns(text, _SHELL_HIGH, _SHELL_MEDIUM)
+    if _compile(_WINDOWS_HIGH).search(text.replace("^", "").replace("`", "")):
+        return Risk.HIGH
     if risk is Risk.HIGH or find_command_forms(text).is_hidden:
         return Risk.HIGH
     return max(risk, _assess_forms(text))

@@ -35,6 +35,7 @@ class AssignmentReader:
             self._variables.add(key, assigned, appends=appends)
             if key in _SCRIPTS:
                 self._effects.is_hidden = self._effects.is_hidden or assigned is None
+            if key in _SCRIPTS or key in _PROGRAMS:
                 self._effects.scripts.update(dict.fromkeys(assigned or ()))
         return NOTHING
 
@@ -66,3 +67,11 @@ class AssignmentReader:
 
 _SCRIPTS: Final = frozenset({"BASH_ENV", "PROMPT_COMMAND", "PS4"})
 """Variables whose value a shell runs."""
+
+_PROGRAMS: Final = frozenset(
+    {
+        *("EDITOR", "VISUAL", "PAGER", "MANPAGER", "BROWSER", "LESSOPEN", "RSYNC_RSH", "SSH_ASKPASS", "GIT_ASKPASS"),
+        *("GIT_SSH_COMMAND", "GIT_SSH", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF"),
+    }
+)
+"""Variables whose value other programs run; one that is computed names a program."""

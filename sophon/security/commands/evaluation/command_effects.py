@@ -8,6 +8,7 @@ from typing import Final
 from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Texts, concatenate, is_unresolved
 from sophon.security.commands.evaluation.script_arguments import (
     INTERPRETERS,
+    REMOTE_SHELLS,
     SHELLS,
     ScriptText,
     find_script_words,
@@ -104,7 +105,10 @@ class CommandEffects:
         if program is None:
             return
         interpreter = get_interpreter(program.name)
-        if interpreter not in SHELLS and interpreter not in INTERPRETERS and program.name not in _SOURCES:
+        if program.name in REMOTE_SHELLS and not reads_input(program):
+            return
+        runs_input = program.name in _SOURCES or program.name in REMOTE_SHELLS
+        if interpreter not in SHELLS and interpreter not in INTERPRETERS and not runs_input:
             self._note_file_script("sh", command.words[0].text)
         elif reads_input(program):
             self.is_hidden = self.is_hidden or stdin is None

@@ -3,9 +3,11 @@
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sophon.lazy_dataclass import dataclass
+from sophon.security.commands.evaluation.program_options import find_awk_scripts, find_option_scripts
 from sophon.security.commands.programs import Program, skip_wrappers
 from sophon.security.commands.syntax import SimpleCommand, Word
 
@@ -25,16 +27,20 @@ def find_scripts(command: SimpleCommand) -> Iterator[ScriptText]:
     for index, word in enumerate(words):
         name = get_interpreter(word.text)
         if name in SHELLS or name in INTERPRETERS:
-            option = "c" if name in SHELLS or name == "python" else "er"
+            option = "c" if name in SHELLS or name == "python" else "erEp" if name != "php" else "rRBE"
             yield from (_to_script(name, [each]) for each in find_script_words(words[index + 1 :], option)[:1])
         elif word.text in _EXECUTES:
             end = next((at for at, each in enumerate(words) if at > index and each.text in (";", "+")), len(words))
             yield ScriptText("sh", _quote(words[index + 1 : end]))
         elif word.text.startswith("-S") and posixpath.basename(words[0].text) == "env":
             yield ScriptText("sh", " ".join(each.text for each in words[index:])[2:])
+    if words and posixpath.basename(words[0].text) == "env":
+        yield from (ScriptText("sh", each) for each in find_option_scripts("env", [each.text for each in words[1:]]))
     words = skip_wrappers(words, until=_RUNS_ARGUMENTS)
     if words and not words[0].is_dynamic:
-        yield from _find_in_program(posixpath.basename(words[0].text), words[1:])
+        program = posixpath.basename(words[0].text)
+        yield from _find_in_program(program, words[1:])
+        yield from (ScriptText("sh", each) for each in find_option_scripts(program, [each.text for each in words[1:]]))
 
 
 def _find_in_program(name: str, arguments: Sequence[Word]) -> Iterator[ScriptText]:
@@ -42,7 +48,10 @@ def _find_in_program(name: str, arguments: Sequence[Word]) -> Iterator[ScriptTex
         yield _to_script("sh", arguments)
     elif name in ("trap", *_AWKS):
         plain = [each for each in arguments if not each.text.startswith("-")]
-        yield from (_to_script(get_interpreter(name) if name != "trap" else "sh", [each]) for each in plain[:1])
+        for each in plain[:1]:
+            yield _to_script(get_interpreter(name) if name != "trap" else "sh", [each])
+            if name != "trap":
+                yield from (ScriptText("sh", text or "", text is None) for text in find_awk_scripts(each.text))
     elif name in _RUNS_ARGUMENTS:
         yield _to_script("sh", _skip_options(name, arguments))
     elif name in ("tmux", "screen"):
@@ -57,6 +66,11 @@ def reads_input(program: Program) -> bool:
         return any(word.text in _STANDARD_INPUTS for word in program.arguments)
     if program.name in ("at", "batch"):
         return not after_option(program.arguments, "f")
+    if program.name in REMOTE_SHELLS:
+        words = [word.text for word in program.arguments]
+        if program.name in ("crontab", "make"):
+            return bool(words) and words[-1] in _STANDARD_INPUTS
+        return _runs_shell(program.name, words)
     option = "cmrefp" if get_interpreter(program.name) in INTERPRETERS else "c"
     if any(after_option(program.arguments, each) for each in option):
         return False
@@ -64,6 +78,14 @@ def reads_input(program: Program) -> bool:
     if any(word.text in ("--version", "-V", "--help", "-h") for word in program.arguments):
         return False
     return not words or words[0] in _STANDARD_INPUTS or bool(after_option(program.arguments, "s", is_last=True))
+
+
+def _runs_shell(name: str, words: Sequence[str]) -> bool:
+    """Return whether a program runs a shell that reads its input: `docker exec -i x sh`, `ssh h`, `su`."""
+    plain = [each for each in words if not each.startswith("-")]
+    if plain and get_interpreter(plain[-1]) in SHELLS:
+        return True
+    return (name == "su" and len(plain) < 2 and "-c" not in words) or (name == "ssh" and len(plain) == 1)
 
 
 def get_interpreter(name: str) -> str:
@@ -80,8 +102,10 @@ def after_option(arguments: Sequence[Word], letter: str, *, is_last: bool = Fals
     for index, word in enumerate(arguments):
         if re.fullmatch(r"-[A-Za-z]+", word.text) and set(letter) & set(word.text):
             return tuple(arguments[index if is_last else index + 1 :])
-        if word.text in ("--eval", "--print") and "e" in letter:
+        if word.text in ("--eval", "--print", "eval") and "e" in letter:
             return tuple(arguments[index + 1 :])
+        if word.text.startswith(("--eval=", "--print=")) and "e" in letter:
+            return (replace(word, text=word.text.partition("=")[2]), *arguments[index + 1 :])
     return ()
 
 
@@ -122,11 +146,18 @@ def _in_quotes(text: str) -> str:
 
 SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"))
 INTERPRETERS: Final = frozenset(
-    ("python", "perl", "ruby", "node", "nodejs", "php", "awk", "lua", "osascript", "pwsh", "powershell")
+    {
+        *("python", "perl", "ruby", "node", "nodejs", "php", "awk", "lua", "osascript", "pwsh", "powershell"),
+        *("deno", "bun", "Rscript", "julia", "emacs"),
+    }
 )
 _AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 _RUNS_ARGUMENTS: Final = frozenset({"ssh", "watch"})
 _EXECUTES: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+REMOTE_SHELLS: Final = frozenset(
+    {"ssh", "su", "docker", "podman", "kubectl", "oc", "nsenter", "lxc", "crontab", "make"}
+)
+"""Programs that may give their input to a shell."""
 _STANDARD_INPUTS: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _SUBSTITUTION: Final = re.compile(r"\$\(|`")
 _PLAIN_SUBSTITUTION: Final = re.compile(

@@ -8,7 +8,14 @@ from sophon import Decision, Risk, ToolCall, tool
 from sophon.security import assess_risk, evaluate_heuristics, is_safe_command
 from sophon.security.commands.command_forms import find_command_forms
 from tests.middlewares.guards.conftest import Gate, GuardedTurn
-from tests.sophon.security.commands.masked_commands import DELETIONS, DOWNLOADS, ORDINARY, OTHER_HARM, SECRETS
+from tests.sophon.security.commands.masked_commands import (
+    DELETIONS,
+    DOWNLOADS,
+    ORDINARY,
+    OTHER_HARM,
+    PROGRAM_OPTIONS,
+    SECRETS,
+)
 
 QUESTIONED = {
     *("if [ -f .env ]; then echo yes; else echo no; fi", "env | sort | grep -i proxy"),
@@ -18,7 +25,7 @@ QUESTIONED = {
 """Ordinary commands that rules about the text as it is written ask about."""
 
 
-@pytest.mark.parametrize("command", [*DELETIONS, *OTHER_HARM, *DOWNLOADS], ids=ascii)
+@pytest.mark.parametrize("command", [*DELETIONS, *OTHER_HARM, *PROGRAM_OPTIONS, *DOWNLOADS], ids=ascii)
 def test_a_masked_command_is_of_high_risk(command: str) -> None:
     assert assess_risk("anything", {"command": command}) is Risk.HIGH
     assert not is_safe_command(command)
