@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from types import CodeType
+from typing import TypeGuard
 
 from sophon.chain.next_calls import get_code
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.context import Context
+from sophon.messages import Message
 
 
 def explain_missing_response(ctx: Context, middlewares: Sequence[object]) -> str:
@@ -19,9 +21,11 @@ def explain_missing_response(ctx: Context, middlewares: Sequence[object]) -> str
             f"the turn ended with no response, because {last} never ended: {ctx.unawaited_in} called next(ctx) and did "
             f"not await it"
         )
+    if error is None and ctx.answered_to:
+        return f"the turn ended with no response: {ctx.answered_to} set ctx.response to None after next(ctx)"
     if error is None:
         return (
-            f"the turn ended in {last} with no response: it returned without calling next and without setting "
+            f"the turn ended in {last} with no response: it returned without calling next(ctx) and without setting "
             f"ctx.response"
         )
     codes = [*_list_codes(error)]
@@ -40,3 +44,17 @@ def _list_codes(error: BaseException) -> Iterator[CodeType]:
     while trace is not None:
         yield trace.tb_frame.f_code
         trace = trace.tb_next
+
+
+def note_foreign_messages(ctx: Context, error: Exception) -> None:
+    """Add a note to an error that may come from something among the messages that is no Message."""
+    messages: object = ctx.messages
+    found = [messages]
+    if _is_list(messages):
+        found = [each for each in messages if not isinstance(each, Message)]
+    if found:
+        error.add_note(f"ctx.messages is or has {found[0]!r:.60}: a middleware puts Message(role, text) there")
+
+
+def _is_list(value: object) -> TypeGuard[list[object]]:
+    return isinstance(value, list)

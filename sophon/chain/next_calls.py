@@ -1,4 +1,4 @@
-"""Calls of `next` in a middleware's source that nobody awaits."""
+"""Mistakes in a middleware's source: a `next` that nobody awaits, and a hook outside of a `with`."""
 
 import ast
 import functools
@@ -9,6 +9,9 @@ from types import CodeType
 
 from sophon.chain.order_constraints import unwrap_partial
 
+BLOCKS = ("call_layer", "model_hook", "tool_check", "result_hook")
+"""Methods of a context that return a context manager."""
+
 
 def discards_next(middleware: object) -> bool:
     """Return whether a middleware calls next and drops the coroutine: `next(ctx)` without `await`."""
@@ -17,6 +20,16 @@ def discards_next(middleware: object) -> bool:
         for name, tree in _read(middleware)
         for node in _walk(tree)
     )
+
+
+def find_unused_block(middleware: object) -> str:
+    """Return the method of the context that is called as a statement, though it acts in a `with` only; else ""."""
+    for _, tree in _read(middleware):
+        for node in _walk(tree):
+            call = node.value if isinstance(node, ast.Expr) else None
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in BLOCKS:
+                return call.func.attr
+    return ""
 
 
 def get_code(middleware: object) -> CodeType | None:

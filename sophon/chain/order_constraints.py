@@ -2,9 +2,9 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from sophon.errors import CompositionError
 from sophon.lazy_dataclass import dataclass
@@ -70,6 +70,16 @@ def acts_in_settling_only(middleware: object) -> bool:
     return False
 
 
+SHIPPED_PACKAGES = ("sophon", "sophon_middlewares", "sophon_hosting", "sophon_channels")
+"""Packages whose middlewares are not searched for mistakes in their source: that takes a millisecond for each."""
+
+
+def is_shipped(middleware: object) -> bool:
+    """Return whether a middleware is one of Sophon's own."""
+    module = getattr(unwrap_partial(middleware), "__module__", None) or type(middleware).__module__
+    return module.partition(".")[0] in SHIPPED_PACKAGES
+
+
 def get_middleware_name(middleware: object) -> str:
     """Return the name of the function, or of the instance's class."""
     middleware = unwrap_partial(middleware)
@@ -98,12 +108,32 @@ def check_middleware(middleware: object, position: int) -> None:
         )
     if not _is_async(middleware):
         raise CompositionError(f"{what}, is not async: write `async def`")
+    if (names := _first_two_names(middleware)) and names[0] == "next":
+        raise CompositionError(f"{what}, takes ({', '.join(names)}): write (ctx, next)")
+    _check_declarations(middleware, what)
+
+
+def _check_declarations(middleware: object, what: str) -> None:
     zone: object = getattr(middleware, "zone", None)
     if zone not in (None, "outer", "inner"):
         raise CompositionError(f'{what}, has the zone {zone!r}; write "outer", "inner" or None')
     acts: object = getattr(middleware, "acts", {})
     if not isinstance(acts, Mapping):
         raise CompositionError(f'{what}, has the acts {acts!r}; write a dict, such as {{"turn": "adds the date"}}')
+    for attribute in ("requires", "before", "after", "provides", "repeats_after"):
+        value: object = getattr(middleware, attribute, ())
+        if not _is_iterable(value) or not all(isinstance(each, str) for each in value):
+            raise CompositionError(
+                f'{what}, has {attribute} = {value!r:.60}; write a tuple of names, such as ("SessionEvents",)'
+            )
+    for attribute in ("first", "terminal", "calls_next", "unique", "settling_only", "hooks_model_calls"):
+        flag: object = getattr(middleware, attribute, False)
+        if not isinstance(flag, bool):
+            raise CompositionError(f"{what}, has {attribute} = {flag!r:.60}; write True or False")
+
+
+def _is_iterable(value: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(value, Iterable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +218,13 @@ def _takes_two(middleware: Callable[..., object]) -> bool:
     except ValueError:  # a callable written in C that hides its signature
         return True
     return True
+
+
+def _first_two_names(middleware: Callable[..., object]) -> list[str]:
+    try:
+        return list(inspect.signature(middleware).parameters)[:2]
+    except ValueError:  # as in `_takes_two`
+        return []
 
 
 def _signature(middleware: Callable[..., object]) -> str:

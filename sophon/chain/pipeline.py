@@ -10,7 +10,7 @@ from sophon.chain.order_constraints import (
     check_chain_order,
     check_middleware,
     get_middleware_name,
-    unwrap_partial,
+    is_shipped,
 )
 from sophon.context import Context
 from sophon.errors import ChainError, CompositionError, TurnAlreadyRun
@@ -29,11 +29,6 @@ CONCURRENT_NEXT = (
     "returned; await one call after the other"
 )
 """Text of the ChainError of what cannot run twice at the same time in one turn: a model pass, and a tool call."""
-
-
-SHIPPED_PACKAGES = ("sophon", "sophon_middlewares", "sophon_hosting", "sophon_channels")
-"""Packages whose middlewares are not searched for a `next` that is not awaited, which takes a millisecond for each, and
-not watched for exceptions that they swallow."""
 
 
 class Middleware(Protocol):
@@ -57,7 +52,9 @@ class Pipeline(Sequence[Middleware]):
 
     __slots__ = ("_call", "_callers", "_middlewares")
 
-    def __init__(self, middlewares: Iterable[Middleware]) -> None:
+    def __init__(self, middlewares: Iterable[Middleware], *others: Middleware) -> None:
+        if others:
+            raise CompositionError("Pipeline takes one list and checks nothing: write Pipeline.compose(...)")
         self._middlewares: tuple[Middleware, ...] = tuple(middlewares)
         self._callers = _find_own_callers(self._middlewares)
         self._call = self._fold(_raise_end_of_chain)
@@ -95,7 +92,10 @@ class Pipeline(Sequence[Middleware]):
         """
         if not isinstance(ctx, Context):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
             raise ChainError(f"{ctx!r:.60} is not a turn: write pipeline.run(services.turn({_to_argument(ctx)}))")
-        task, outer = asyncio.current_task(), ctx.running_task
+        try:
+            task, outer = asyncio.current_task(), ctx.running_task
+        except RuntimeError:  # of trio
+            raise ChainError("a turn runs on asyncio, and no asyncio loop runs here: trio is not supported") from None
         if outer is not None and outer is not task:
             raise TurnAlreadyRun(ctx.run_id, "running")
         ctx.running_task, ctx.pipeline = task, self
@@ -117,6 +117,10 @@ class Pipeline(Sequence[Middleware]):
             await self._call(ctx)
         except (Exception, asyncio.CancelledError) as error:
             ctx.next_error = None  # its traceback holds the turn
+            if isinstance(error, AttributeError | TypeError):
+                from sophon.chain.missing_response import note_foreign_messages  # lazy, as below
+
+                note_foreign_messages(ctx, error)
             await ctx.cancellation.enforce_after(error, whole_turn=not ctx.depth)
             raise
         if not ctx.cancellation.is_end_recorded:
@@ -177,14 +181,9 @@ def _flatten(middlewares: Sequence[Middleware]) -> list[Middleware]:
             flat.extend(middleware)
         else:
             check_middleware(middleware, position)
-            _check_next_calls(middleware, position)
+            _check_source(middleware, position)
             flat.append(middleware)
     return flat
-
-
-def _is_shipped(middleware: Middleware) -> bool:
-    module = getattr(unwrap_partial(middleware), "__module__", None) or type(middleware).__module__
-    return module.partition(".")[0] in SHIPPED_PACKAGES
 
 
 def _find_own_callers(middlewares: Sequence[Middleware]) -> list[str]:
@@ -193,22 +192,24 @@ def _find_own_callers(middlewares: Sequence[Middleware]) -> list[str]:
     before = ""
     for middleware in middlewares:
         callers.append(before)
-        if not _is_shipped(middleware):
+        if not is_shipped(middleware):
             before = get_middleware_name(middleware)
         elif not acts_in_settling_only(middleware):
             before = ""
     return callers
 
 
-def _check_next_calls(middleware: Middleware, position: int) -> None:
-    if _is_shipped(middleware):
+def _check_source(middleware: Middleware, position: int) -> None:
+    if is_shipped(middleware):
         return
-    from sophon.chain.next_calls import discards_next  # lazy: the chains that ship have nothing to check
+    from sophon.chain.next_calls import discards_next, find_unused_block  # lazy: what ships has nothing to check
 
+    what = f"argument {position} of compose, {get_middleware_name(middleware)},"
     if discards_next(middleware):
+        raise CompositionError(f"{what} calls next(ctx) and does not await it: write `await next(ctx)`")
+    if block := find_unused_block(middleware):
         raise CompositionError(
-            f"argument {position} of compose, {get_middleware_name(middleware)}, calls next(ctx) and does not await "
-            f"it: write `await next(ctx)`"
+            f"{what} calls ctx.{block}(...) alone, which does nothing: write `with ctx.{block}(...): await next(ctx)`"
         )
 
 
@@ -221,28 +222,32 @@ def _bind(middleware: Middleware, next: Next) -> Next:
         ctx.current_middleware = name
         return enter(ctx, next)
 
+    call.__qualname__ = "next"  # for the TypeError of a middleware that calls `next()`
     return call
 
 
 def _bind_watched(name: str, enter: Next, caller: str) -> Next:
-    """Bind what a middleware of the program's own calls as its `next`: what it raises there, or that it is not awaited,
-    is kept, because without a response nothing else tells who is at fault.
+    """Bind what a middleware of the program's own calls as its `next`: what it raises there, that it is not awaited,
+    and whether it brought a response, is kept, because without one nothing else tells who is at fault.
     """
 
     def call(ctx: Context) -> Awaitable[None]:
         ctx.current_middleware, ctx.unawaited_in = name, caller
-        return _watch(ctx, enter)
+        return _watch(ctx, enter, caller)
 
+    call.__qualname__ = "next"
     return call
 
 
-async def _watch(ctx: Context, enter: Next) -> None:
-    ctx.unawaited_in, ctx.next_error = "", None
+async def _watch(ctx: Context, enter: Next, caller: str = "") -> None:
+    ctx.unawaited_in, ctx.next_error, ctx.answered_to = "", None, ""
     try:
         await enter(ctx)
     except BaseException as error:
         ctx.next_error = error
         raise
+    if ctx.response is not None:
+        ctx.answered_to = caller
 
 
 def _bind_timed(middleware: Middleware, next: Next) -> Next:
@@ -257,6 +262,7 @@ def _bind_timed(middleware: Middleware, next: Next) -> Next:
             return enter(ctx, next)
         return _time_stage(ctx, recorder, name, zone, enter, next)
 
+    call.__qualname__ = "next"
     return call
 
 
@@ -286,6 +292,7 @@ def _choose_by_pass(settle: Next, ask: Next) -> Next:
     def call(ctx: Context) -> Awaitable[None]:
         return settle(ctx) if ctx.settling else ask(ctx)
 
+    call.__qualname__ = "next"
     return call
 
 

@@ -127,6 +127,8 @@ class Context(TurnState):
     at the end."""
     unawaited_in: str = ""
     """Name of the middleware that has called `next` and not awaited it yet."""
+    answered_to: str = ""
+    """Name of the middleware whose last `next` has brought a response."""
     streamed_chunks: list[str] = field(default_factory=new_list)
     """The streamed chunks of the current reply, until it is in the messages with tool calls."""
     is_stream_complete: bool = False
@@ -287,6 +289,7 @@ class Context(TurnState):
 
         Without the removal a chain that is entered again would apply the layer twice.
         """
+        _check_function("call_layer", layer)
         return _PushedLayer(self, layer, overhead)
 
     def model_hook(self, hook: CallLayer) -> AbstractContextManager[None]:
@@ -295,14 +298,17 @@ class Context(TurnState):
         It sees requests as the model gets them, behind all call layers, and responses as the model gives them. Plan
         steps and sub-agents that begin within the block have it, too.
         """
+        _check_function("model_hook", hook)
         return _PushedHook(self, hook)
 
     def tool_check(self, check: ToolCheck) -> AbstractContextManager[None]:
         """Add a check of each tool call immediately before it runs, and remove it at the end of the block."""
+        _check_function("tool_check", check)
         return _AddedCheck(self, check)
 
     def result_hook(self, hook: ResultHook) -> AbstractContextManager[None]:
         """Add a function that gets the result of each call that ran, and remove it at the end of the block."""
+        _check_function("result_hook", hook)
         return _AddedHook(self, hook)
 
     def get(self, key: Key[T]) -> T | None:
@@ -414,6 +420,8 @@ class Context(TurnState):
             raise ChainError(self.pipeline.explain_missing_response(self))
         self.next_error = None
         response, usage = self.response, self.tally.usage
+        if not isinstance(response, Response):  # pyright: ignore[reportUnnecessaryIsInstance] - what a middleware set
+            raise ChainError(f"ctx.response is {response!r:.60}: a middleware sets ctx.response = Response(...)")
         if self.cancellation.is_end_recorded and response.usage is usage:
             return response  # concluded before its end was recorded
         earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
@@ -430,6 +438,11 @@ class Context(TurnState):
         if self.stream and not self.depth and response.finish_reason != "suspended":
             complete_stream(self, response.text)
         return response
+
+
+def _check_function(method: str, function: object) -> None:
+    if not callable(function):
+        raise ChainError(f"ctx.{method}({function!r:.60}) takes a function")
 
 
 class _PushedLayer:

@@ -174,3 +174,39 @@ def test_a_decorated_middleware_composes() -> None:
         return fine(ctx, next)
 
     Pipeline.compose(decorated, LlmInvoker())  # type: ignore[arg-type]  # returns the coroutine of what it wraps
+
+
+async def swapped(next: Next, ctx: Context) -> None:
+    await next(ctx)
+
+
+async def hooks_nothing(ctx: Context, next: Next) -> None:
+    ctx.model_hook(lambda request, call: call(request))
+    await next(ctx)
+
+
+@pytest.mark.parametrize(
+    ("middleware", "problem"),
+    [(swapped, r"swapped, takes \(next, ctx\)"), (hooks_nothing, r"hooks_nothing, calls ctx.model_hook\(...\) alone")],
+)
+def test_swapped_parameters_and_a_hook_outside_of_a_with_are_refused(middleware: Middleware, problem: str) -> None:
+    with pytest.raises(CompositionError, match=problem):
+        Pipeline.compose(middleware, LlmInvoker())
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("after", 3), ("requires", None), ("before", [1]), ("first", "no"), ("unique", 1), ("settling_only", ("x",))],
+)
+def test_a_declaration_of_the_wrong_kind_is_refused(attribute: str, value: object) -> None:
+    async def call(self: object, ctx: Context, next: Next) -> None:
+        await next(ctx)
+
+    wrong = type("Wrong", (), {attribute: value, "__call__": call})()
+    with pytest.raises(CompositionError, match=f"argument 1 of compose, Wrong, has {attribute} = "):
+        Pipeline.compose(wrong, LlmInvoker())
+
+
+def test_a_chain_is_not_made_by_the_class_itself() -> None:
+    with pytest.raises(CompositionError, match=r"write Pipeline.compose"):
+        Pipeline(fine, LlmInvoker())  # type: ignore[arg-type] - the mistake

@@ -1,12 +1,13 @@
 """Model gateway: the single entry point for model calls, with failover, call layers, metering and tracing."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from sophon.cancellation import Cancellation
 from sophon.clock import Clock
-from sophon.errors import BudgetExceeded, MessageTooLarge, ModelError, NotFound, SophonError
+from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelError, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
@@ -141,7 +142,7 @@ class ModelGateway:
                     _emit_failover(emit, candidate, error, following[0])
             else:
                 fallback.succeed(emit, request.purpose, len(loop.records))
-                return _complete_response(response, candidate, latch, len(loop.records))
+                return _complete_response(_check_response(response, wrappers), candidate, latch, len(loop.records))
         has_output = latch is not None and latch.has_output
         fallback.give_up(emit, request.purpose)
         raise _attach_records(select_final_error(errors, has_output), () if loop is None else loop.records)
@@ -229,6 +230,20 @@ def _wrap_in_layers(call: Call, layers: Sequence[CallLayer], model: ModelInfo) -
 
 def _wrap_in_layer(layer: CallLayer, call: Call) -> Call:
     return lambda request: layer(request, call)
+
+
+def _check_response(result: object, layers: Sequence[CallLayer]) -> ModelResponse:
+    """Return the response of the layers. Raises ChainError if one of them has returned something else."""
+    if isinstance(result, ModelResponse):
+        return result
+    theirs = [layer for layer in layers if not getattr(layer, "__module__", "").startswith("sophon")] or layers
+    names = [getattr(layer, "__qualname__", type(layer).__name__) for layer in theirs]
+    if inspect.iscoroutine(result):
+        result.close()  # else Python warns that nobody awaited it
+    raise ChainError(
+        f"{' or '.join(names)} returned {type(result).__name__} and not the response: a call layer or a model hook is "
+        f"`async def layer(request, call)` and ends with `return await call(request)` or a ModelResponse"
+    )
 
 
 def _complete_response(

@@ -1,14 +1,18 @@
 """A turn without a response names the middleware that is at fault, not the one that was entered last."""
 
+import asyncio
 import contextlib
 import functools
 import logging
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from sophon import Context, Next, Pipeline, Response, Services
+from sophon import Context, ModelRequest, Next, Pipeline, Response, Services
 from sophon.chain.pipeline import Middleware
 from sophon.errors import ChainError, CompositionError, ModelError
+from sophon.models.model import Call
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
 from sophon_middlewares.chains import twelve
@@ -198,3 +202,80 @@ def test_a_list_and_a_factory_are_refused_with_what_to_write() -> None:
         Pipeline.compose([passes, LlmInvoker()])  # type: ignore[arg-type] - the mistake
     with pytest.raises(CompositionError, match=r"limited, is not callable .* if it makes a middleware, call it"):
         Pipeline.compose(limited, LlmInvoker())  # type: ignore[arg-type] - the mistake
+
+
+class InBackground:
+    async def __call__(self, ctx: Context, next: Next, /) -> None:
+        self.task = asyncio.ensure_future(next(ctx))
+
+
+async def takes_back(ctx: Context, next: Next) -> None:
+    await next(ctx)
+    ctx.response = None
+
+
+@pytest.mark.parametrize("position", [0, 2, 5], ids=["outermost", "outer", "in the loop"])
+@pytest.mark.parametrize(
+    ("mistake", "problem"),
+    [
+        (InBackground, r"InBackground called next\(ctx\) and did not await it"),
+        (lambda: takes_back, r"no response: takes_back set ctx.response to None"),
+    ],
+    ids=["background", "taken back"],
+)
+async def test_neither_a_task_in_the_background_nor_a_response_taken_back_is_blamed_on_another(
+    position: int, mistake: Callable[[], object], problem: str
+) -> None:
+    chain: list[object] = [passes, *INNER, LlmInvoker()]
+    chain.insert(position, mistake())
+    with pytest.raises(ChainError, match=problem):
+        await Pipeline.compose(*chain).run(Services().turn("hi"))  # type: ignore[arg-type] - middlewares
+
+
+async def test_a_response_that_is_none_is_told() -> None:
+    async def answers(ctx: Context, next: Next) -> None:
+        ctx.response = "hello"  # type: ignore[assignment] - the mistake
+
+    with pytest.raises(ChainError, match=r"ctx.response is 'hello': a middleware sets ctx.response = Response"):
+        await Pipeline.compose(passes, answers).run(Services().turn("hi"))
+
+
+async def test_a_text_among_the_messages_is_told_with_the_error_that_it_causes() -> None:
+    async def adds(ctx: Context, next: Next) -> None:
+        ctx.messages.append("be brief")  # type: ignore[arg-type] - the mistake
+        await next(ctx)
+
+    with pytest.raises(AttributeError) as caught:
+        await Pipeline.compose(adds, LlmInvoker()).run(Services().turn("hi"))
+    assert "ctx.messages is or has 'be brief'" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("method", ["call_layer", "model_hook"])
+@pytest.mark.parametrize("answer", [None, "text"])
+async def test_a_layer_that_returns_no_response_is_named(method: str, answer: object) -> None:
+    async def silent(request: ModelRequest, call: Call) -> Any:
+        await call(request)
+        return answer
+
+    async def pushes(ctx: Context, next: Next) -> None:
+        with getattr(ctx, method)(silent):
+            await next(ctx)
+
+    record, *others = twelve(Services())
+    with pytest.raises(ChainError, match=r"silent returned (NoneType|str) and not the response"):
+        await Pipeline.compose(record, pushes, *others).run(Services().turn("hi"))
+
+
+async def test_a_layer_that_is_no_function_is_refused_where_it_is_pushed() -> None:
+    async def pushes(ctx: Context, next: Next) -> None:
+        with ctx.model_hook("mask"):  # type: ignore[arg-type] - the mistake
+            await next(ctx)
+
+    with pytest.raises(ChainError, match=r"ctx.model_hook\('mask'\) takes a function"):
+        await Pipeline.compose(pushes, LlmInvoker()).run(Services().turn("hi"))
+
+
+def test_a_turn_without_an_asyncio_loop_is_refused_in_one_sentence() -> None:
+    turn = Pipeline.compose(passes, LlmInvoker()).run(Services().turn("hi"))
+    with pytest.raises(ChainError, match="a turn runs on asyncio"):
+        turn.send(None)
