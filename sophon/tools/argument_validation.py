@@ -29,9 +29,15 @@ def build_validation(
     for parameter in parameters:
         name = parameter.name
         if name not in hints:
-            raise CompositionError(f"tool {tool!r}: parameter {name!r} has no annotation")
+            method = ": decorate the bound method, tool(instance.method)" if name == "self" else ""
+            raise CompositionError(f"tool {tool!r}: parameter {name!r} has no annotation{method}")
+        if getattr(hints[name], "__name__", "") == "Context" and hints[name].__module__.startswith("sophon."):
+            raise CompositionError(f"tool {tool!r}: the parameter that receives the turn is called ctx, not {name!r}")
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[FIELD_PREFIX + name] = (hints[name], Field(default, alias=name, description=help_by_name.get(name)))
+        # Not `description=None`: it would replace the one of an `Annotated[..., Field(description=...)]`.
+        text = help_by_name.get(name)
+        field = Field(default, alias=name) if text is None else Field(default, alias=name, description=text)
+        fields[FIELD_PREFIX + name] = (hints[name], field)
     model, json_schema = _build_model(tool, fields)
     validate = _build_validator(model).validate_python
 

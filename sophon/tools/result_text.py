@@ -21,7 +21,8 @@ def result_to_text(answer: object) -> str:
     """Convert a tool's return value to text: a text unchanged, None to the empty text, anything else to JSON.
 
     Values that JSON cannot represent become their `str`. A lone surrogate, which UTF-8 cannot encode, becomes `?`.
-    Raises ValueError, with what to return instead, for bytes, pictures, generators and objects without a text.
+    Raises ValueError, with what to return instead, for bytes, pictures, generators, objects without a text, and
+    a value that contains itself.
     """
     if isinstance(answer, str):
         text = answer if answer.isascii() else answer.encode("utf-8", "replace").decode()
@@ -33,8 +34,10 @@ def result_to_text(answer: object) -> str:
     except TypeError as error:
         if isinstance(error.__cause__, ValueError):
             raise error.__cause__ from None
-        # An integer of more than 64 bits, a lone surrogate, or a non-scalar key.
+    try:  # an integer of more than 64 bits, a lone surrogate, or a non-scalar key
         return json.dumps(_with_text_keys(answer), default=_to_jsonable)
+    except RecursionError:
+        raise ValueError("the tool returned a value that contains itself, or is nested too deeply") from None
 
 
 def _to_jsonable(value: object) -> object:

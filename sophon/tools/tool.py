@@ -2,8 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import field
+from types import UnionType
 from typing import Any, TypeAlias, cast, overload
 
 from sophon.clock import Clock, SystemClock
@@ -31,6 +32,18 @@ WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
 
 _TOOL_NAME = lazy_pattern(rf"(?=.{{1,{WIRE_NAME_LIMIT}}}\Z)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+
+
+_A_FLAG, _A_TEXT = "write True or False", "it must be a text"
+_TRAIT_KINDS: tuple[tuple[str, type[object] | UnionType, str], ...] = (
+    ("description", str, _A_TEXT),
+    ("group", str, _A_TEXT),
+    ("owner", str | None, _A_TEXT),
+    ("tags", Collection, 'write a tuple of words, such as ("weather",)'),
+    ("lasting", bool | None, _A_FLAG),
+    *((trait, bool, _A_FLAG) for trait in ("idempotent", "serial", "editable", "external", "sandboxed", "nested")),
+)
+_FUNCTION_TRAITS = ("normalize_result", "approval_note", "describe", "find_problem")
 
 
 class CallSuspended(Exception):
@@ -87,25 +100,8 @@ class Tool:
     _definition: Mapping[str, Any] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if type(self.risk) is not Risk:
-            raise CompositionError(f"tool {self.name!r}: risk {self.risk!r} is not a Risk; write Risk.HIGH or another")
-        if self.answer is not None and (not callable(self.answer) or self.risk > Risk.LOW):
-            raise CompositionError(f"tool {self.name!r}: answer must be a function, of a tool with at most low risk")
-        if isinstance(self.tags, str):
-            raise CompositionError(f"tool {self.name!r}: tags must be a tuple, not a text; write ({self.tags!r},)")
-        for trait in ("max_result", "max_calls_per_turn"):
-            value: object = getattr(self, trait)
-            if value is not None and (type(value) is not int or value < 1):
-                raise CompositionError(f"tool {self.name!r}: {trait} is {value!r}; it must be a whole number from 1")
-        seconds = self.timeout_seconds
-        if seconds is not None and (type(seconds) not in (int, float) or not seconds > 0):
-            raise CompositionError(f"tool {self.name!r}: timeout_seconds is {seconds!r}; it must be a number above 0")
-        if inspect.isasyncgenfunction(self.function) or inspect.isgeneratorfunction(self.function):
-            raise CompositionError(
-                f"tool {self.name!r}: its function yields, and a tool has one result: return a list or a text instead"
-            )
-        if self.nested and not self.idempotent:
-            raise CompositionError(f"tool {self.name!r}: a nested tool must be idempotent")
+        if problem := _find_wrong_kind(self) or _find_wrong_value(self):
+            raise CompositionError(f"tool {self.name!r}: {problem}")
         object.__setattr__(self, "_definition", None)
         object.__setattr__(self, "is_async", inspect.iscoroutinefunction(self.function))
 
@@ -141,6 +137,39 @@ class Tool:
         time = clock or SystemClock()
         answer = await time.run_in_thread(lambda: self.function(**values), abandon_on_cancel=True)
         return result_to_text(await cast(Awaitable[object], answer) if isinstance(answer, Awaitable) else answer)
+
+
+def _find_wrong_kind(tool: Tool) -> str:
+    """Return which trait has a value of the wrong kind, and what to write; else the empty text."""
+    if type(tool.risk) is not Risk:
+        return f"risk {tool.risk!r} is not a Risk; write Risk.HIGH or another"
+    if isinstance(tool.tags, str):
+        return f"tags must be a tuple, not a text; write ({tool.tags!r},)"
+    for trait, kinds, remedy in _TRAIT_KINDS:
+        value: object = getattr(tool, trait)
+        if not isinstance(value, kinds):
+            return f"{trait} is {value!r:.60}; {remedy}"
+    for trait in _FUNCTION_TRAITS:
+        value = getattr(tool, trait)
+        if value is not None and not callable(value) and not (trait == "approval_note" and isinstance(value, str)):
+            return f"{trait} is {value!r:.60}; it must be a function"
+    return ""
+
+
+def _find_wrong_value(tool: Tool) -> str:
+    """Return which trait has a value that cannot be, and which can; else the empty text."""
+    if tool.answer is not None and (not callable(tool.answer) or tool.risk > Risk.LOW):
+        return "answer must be a function, of a tool with at most low risk"
+    for trait in ("max_result", "max_calls_per_turn"):
+        value: object = getattr(tool, trait)
+        if value is not None and (type(value) is not int or value < 1):
+            return f"{trait} is {value!r}; it must be a whole number from 1"
+    seconds = tool.timeout_seconds
+    if seconds is not None and (type(seconds) not in (int, float) or not seconds > 0):
+        return f"timeout_seconds is {seconds!r}; it must be a number above 0"
+    if inspect.isasyncgenfunction(tool.function) or inspect.isgeneratorfunction(tool.function):
+        return "its function yields, and a tool has one result: return a list or a text instead"
+    return "a nested tool must be idempotent" if tool.nested and not tool.idempotent else ""
 
 
 @overload
@@ -191,6 +220,10 @@ def tool(
     """
 
     def make(function: ToolFunction) -> Tool:
+        if isinstance(function, Tool):
+            raise CompositionError(f"{function.name!r} is a tool already: write @tool once")
+        if not hasattr(function, "__name__"):
+            raise CompositionError(f"@tool takes a function, not {function!r:.60}: write a function that calls it")
         tool_name = check_tool_name(function.__name__ if name is None else name)
         schema, help_text = schema_from_function(function, tool_name, deferred=deferred)
         return Tool(tool_name, description or help_text or tool_name, function, schema, **traits)
@@ -203,7 +236,7 @@ def check_tool_name(name: str) -> str:
 
     For names that a program writes; those of foreign servers are converted by `to_wire_name`.
     """
-    if not _TOOL_NAME.fullmatch(name):
+    if not isinstance(name, str) or not _TOOL_NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise CompositionError(
             f"tool {name!r}: its name must be 1 to {WIRE_NAME_LIMIT} characters, of ASCII letters, digits, `_`, `-` "
             f'and dots between them; write @tool(name="files.read") or similar'

@@ -215,14 +215,17 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
         if ctx.cancellation.is_requested:
             raise
         text = f"error: {call.name} was cancelled by itself: it waited for something that it had cancelled"
-    except Exception as error:  # tools are third-party code; any exception becomes an error result
+    except (Exception, SystemExit) as error:  # tools are third-party code, which may also call sys.exit
         if ctx.cancellation.is_requested:
             raise asyncio.CancelledError from error
-        text = _error_text(call, error)
+        text = "" if limit.expired() else _error_text(call, error)
     finally:
         RUNNING_CALL.reset(running)
     if limit.expired():
-        return f"error: {call.name} did not finish within {seconds:g} seconds and was stopped", "timed_out"
+        log.warning("tool %s did not finish within %g seconds", call.name, seconds)
+        # A thread cannot be stopped: what it does is done, and the model must not believe otherwise.
+        fate = "was stopped" if tool.is_async else "may still be running"
+        return f"error: {call.name} did not finish within {seconds:g} seconds and {fate}", "timed_out"
     return text, outcome
 
 
@@ -231,8 +234,8 @@ def call_timeout_seconds(own_seconds: float | None, default: float, maximum: flo
     return min(own_seconds or default, maximum)
 
 
-def _error_text(call: ToolCall, error: Exception) -> str:
-    if isinstance(error, ToolError):
+def _error_text(call: ToolCall, error: Exception | SystemExit) -> str:
+    if isinstance(error, ToolError) and str(error):
         return f"error: {error}"
     log.warning("tool %s failed", call.name, exc_info=error)
     return f"error: {call.name} failed: {type(error).__name__}: {describe_error(error)}"

@@ -4,6 +4,8 @@ import asyncio
 import json
 import logging
 import re
+import sys
+import threading
 from collections.abc import Sequence
 
 import anyio
@@ -524,3 +526,29 @@ async def test_people_see_the_result_of_an_external_tool_without_its_fence() -> 
     assert all(text.startswith("<external-") for text in texts)
     shown = [event.result for event in recorder.of(ToolCallCompleted)]
     assert shown == ["outside", "error: there is no such file"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_tool_that_calls_sys_exit_has_failed_and_the_program_goes_on(is_async: bool) -> None:
+    async def leave() -> str:
+        sys.exit(2)
+
+    made = tool(name="leave")(leave if is_async else lambda: sys.exit(2))
+    assert await results(ToolCall("c", "leave"), tools=[made]) == ["error: leave failed: SystemExit: 2"]
+
+
+async def test_a_thread_that_is_too_slow_is_not_said_to_be_stopped(caplog: pytest.LogCaptureFixture) -> None:
+    end = threading.Event()
+
+    @tool(timeout_seconds=0.05)
+    def slow() -> str:
+        """Take long."""
+        end.wait()
+        return "late"
+
+    try:
+        [text] = await results(ToolCall("c", "slow"), tools=[slow], clock=SystemClock())
+    finally:
+        end.set()
+    assert text == "error: slow did not finish within 0.05 seconds and may still be running"
+    assert [record.exc_info for record in caplog.records if "slow" in record.getMessage()] == [None]

@@ -1,6 +1,7 @@
 """The decorator, the schema it reads, and how a tool is called."""
 
 import dataclasses
+import functools
 import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from sophon import Risk, Services, Tool, tool
+from sophon import Context, Risk, Services, Tool, tool
 from sophon.errors import CompositionError, InvalidArguments
 from sophon.images import Image
 from sophon.tools.argument_schema import parse_docstring
@@ -360,3 +361,66 @@ def test_a_dataclass_and_values_with_a_text_of_their_own_are_results() -> None:
         _cache: int = 0
 
     assert result_to_text([Place(Path("a"), Decimal("1.5"))]) == '[{"path":"a","price":"1.5"}]'
+
+
+@pytest.mark.parametrize(
+    ("trait", "value"),
+    [
+        *((trait, "no") for trait in ("external", "idempotent", "serial", "editable", "sandboxed", "lasting")),
+        ("group", ["mail"]),
+        ("description", 3),
+        ("tags", 3),
+        ("normalize_result", "mask"),
+        ("approval_note", 3),
+    ],
+)
+def test_a_trait_of_the_wrong_kind_is_refused_where_it_is_written(trait: str, value: Any) -> None:
+    with pytest.raises(CompositionError, match=f"tool 'limited': {trait} is"):
+        tool(name="limited", **{trait: value})(lambda: "x")
+
+
+class Desk:
+    async def book(self, seat: int) -> str:
+        return f"seat {seat}"
+
+    async def __call__(self, seat: int) -> str:
+        return f"seat {seat}"
+
+
+async def takes_turn(turn: Context, seat: int) -> str:
+    return turn.session_id
+
+
+@pytest.mark.parametrize(
+    ("function", "problem"),
+    [
+        (Desk.book, r"'self' has no annotation: decorate the bound method"),
+        (Desk(), "@tool takes a function, not .*Desk"),
+        (functools.partial(takes_turn, seat=1), "@tool takes a function, not functools.partial"),
+        (weather, "'weather' is a tool already"),
+        (takes_turn, "is called ctx, not 'turn'"),
+    ],
+)
+def test_what_cannot_be_a_tool_is_refused_with_what_to_write(function: Any, problem: str) -> None:
+    with pytest.raises(CompositionError, match=problem):
+        tool(function)
+
+
+async def test_a_bound_method_is_a_tool() -> None:
+    assert await tool(Desk().book).invoke({"seat": 3}, None) == "seat 3"
+
+
+def test_a_description_of_the_annotation_reaches_the_model() -> None:
+    @tool
+    async def book(seat: Annotated[int, Field(description="of row 1", ge=1)]) -> str:
+        """Book."""
+        return ""
+
+    assert book.parameters["properties"]["seat"] == {"description": "of row 1", "minimum": 1, "type": "integer"}
+
+
+def test_a_value_that_contains_itself_is_told() -> None:
+    loop: list[object] = []
+    loop.append(loop)
+    with pytest.raises(ValueError, match="contains itself"):
+        result_to_text(loop)
