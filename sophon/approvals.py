@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Literal, Protocol, Self, TypeAlias
+from typing import Any, Final, Literal, Protocol, Self, TypeAlias, get_args
 
+from sophon.errors import InputError
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
@@ -14,6 +15,7 @@ from sophon.visible_text import escape_invisible, render_for_person
 
 ApprovalKind: TypeAlias = Literal["tool", "plan", "question"]
 Verdict: TypeAlias = Literal["approve", "reject", "edit", "answer", "suspend"]
+VERDICTS: Final[tuple[str, ...]] = get_args(Verdict)
 GrantScope: TypeAlias = Literal["session", "always"]
 """Whether an approval in advance is for one session, or for all sessions of the person whose turn it is."""
 
@@ -182,6 +184,13 @@ class Decision:
     decided_by: str = ""
     grant: GrantScope | None = None
 
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise InputError(f"{self.verdict!r} is no verdict; write Decision.approve() or another of its methods")
+        if not isinstance(self.arguments, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - of untyped gates
+            raise InputError(f"Decision.edit({self.arguments!r:.60}): the arguments of a call are a dict")
+        object.__setattr__(self, "arguments", dict(self.arguments))
+
     @classmethod
     def approve(cls, *, decided_by: str = "", grant: GrantScope | None = None) -> Self:
         """Return the decision to run the call unchanged, and with `grant` later ones like it."""
@@ -195,7 +204,7 @@ class Decision:
     @classmethod
     def edit(cls, arguments: Mapping[str, Any], *, decided_by: str = "") -> Self:
         """Return the decision to run the call with `arguments`, which replace all original arguments."""
-        return cls("edit", arguments=dict(arguments), decided_by=decided_by)
+        return cls("edit", arguments=arguments, decided_by=decided_by)
 
     @classmethod
     def answer(cls, text: str, *, decided_by: str = "") -> Self:

@@ -103,6 +103,10 @@ def to_providers(models: Model | Provider | Sequence[Model | Provider] | None) -
         if not isinstance(model, Provider):
             if isinstance(model, type) or not hasattr(model, "info"):
                 raise CompositionError(f"{model!r:.60} is not a model: {MODEL_HINT}")
+            if not hasattr(model.info, "provider"):
+                raise CompositionError(
+                    f"{model!r:.60}: its info is {model.info!r:.40}, and not a sophon.models.model.ModelInfo"
+                )
             name = model.info.provider
             model = Provider(name if name not in taken else f"{name}-{position}", [model], priority=position)
         if model.id in taken:

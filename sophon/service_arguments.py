@@ -1,7 +1,7 @@
 """Checks of the arguments of `Services`: a value of the wrong kind is refused with what to write instead."""
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from sophon.errors import CompositionError
@@ -15,7 +15,7 @@ REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "approvals": ("request", "an object with `async def request(self, request: ApprovalRequest) -> Decision`"),
     "events": ("emit", "an object with `def emit(self, event: Event) -> None`"),
-    "clock": ("monotonic", "a clock, such as sophon.clock.SystemClock()"),
+    "clock": ("new_id", "a clock, such as sophon.clock.SystemClock()"),
     "policy": ("decide", "a policy, such as sophon.security.Policy.load(text)"),
     "vault": ("credentials", "a sophon.vault.CredentialVault"),
     "skills": (
@@ -26,6 +26,9 @@ REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
     "policies": ("take_pending", "a cache of policies"),
 }
 """Argument -> attribute that every implementation has, and what to pass."""
+
+ONE_ARGUMENT: Final = ("approvals", "events")
+"""Arguments whose method is called with one positional argument."""
 
 
 def check_service_arguments(**arguments: object) -> None:
@@ -43,6 +46,17 @@ def check_service_arguments(**arguments: object) -> None:
             raise CompositionError(f"settings={value!r:.60} is not a dict; sophon.settings.load_settings reads files")
         elif name == "instructions" and not isinstance(value, str):
             raise CompositionError(f"instructions={value!r:.60} is not a text")
+
+
+def takes_one_argument(function: Callable[..., object]) -> bool:
+    """Return whether a function can be called with one positional argument."""
+    try:
+        inspect.signature(function).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # a callable written in C that hides its signature
+        return True
+    return True
 
 
 def _acts_as_instance(name: str, value: type) -> bool:
@@ -68,6 +82,10 @@ def _check_part(name: str, value: object) -> None:
         raise CompositionError(f"{name}={value!r:.60} is not of the right kind; write {remedy}")
     if name == "approvals" and inspect.isroutine(found) and not inspect.iscoroutinefunction(inspect.unwrap(found)):
         raise CompositionError(f"approvals={value!r:.60}: its method request is not async; write `async def request`")
+    if name in ONE_ARGUMENT and callable(found) and not takes_one_argument(found):
+        raise CompositionError(
+            f"{name}={value!r:.60}: its method {attribute} takes {inspect.signature(found)}; write {remedy}"
+        )
     if name == "events" and inspect.iscoroutinefunction(found):
         raise CompositionError(
             f"events={value!r:.60}: its method emit is async, and nobody awaits it; write `def emit`"

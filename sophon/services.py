@@ -50,7 +50,13 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
-from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
+from sophon.turn_options import (
+    check_image_count,
+    check_max_iterations,
+    check_temperature,
+    check_turn_arguments,
+    parse_planning_mode,
+)
 from sophon.vault import CredentialVault
 
 if TYPE_CHECKING:
@@ -345,6 +351,7 @@ class Services:
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
+        check_turn_arguments(text, session_id=session_id, model=model, principal=principal, channel=channel)
         if not text.strip() and not images and not attachments:
             raise InputError("the message is empty: write something")
         if images:

@@ -13,16 +13,29 @@ def parse_planning_mode(text: str | None) -> str | None:
     """Return a planning mode in the spelling of the settings, given any case. Raises InputError."""
     if text is None:
         return None
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
+        raise InputError(f"planning is {text!r}; choose from {', '.join(PLANNING_MODES)}")
     for mode in PLANNING_MODES:
         if mode.lower() == text.lower():
             return mode
     raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
-def check_image_count(images: Sequence[object]) -> None:
-    """Check the number of images of a message. Raises InputError."""
-    from sophon.images import MAX_IMAGES  # lazy: few messages have images
+def check_turn_arguments(text: object, **names: object) -> None:
+    """Check the text of a message, and names (ids, a model) that may be None. Raises InputError."""
+    if not isinstance(text, str):
+        raise InputError(f"the message is {text!r:.60}; it must be a text")
+    for name, value in names.items():
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{name} is {value!r:.60}; it must be a text")
 
+
+def check_image_count(images: Sequence[object]) -> None:
+    """Check kind and number of the images of a message. Raises InputError."""
+    from sophon.images import MAX_IMAGES, Image  # lazy: few messages have images
+
+    if not isinstance(images, list | tuple) or not all(isinstance(each, Image) for each in images):
+        raise InputError(f"images is {images!r:.60}; write images=[sophon.images.image_from_bytes(content)]")
     if len(images) > MAX_IMAGES:
         raise InputError(f"the message has {len(images)} images; at most {MAX_IMAGES} are allowed")
 

@@ -83,6 +83,8 @@ def _format_sentence(root: type[SettingsSection], detail: "ErrorDetails") -> str
     if problem == "missing":
         return "is required and missing"
     if problem == "unexpected_keyword_argument":
+        if path == ("Sophon",):
+            return "unknown setting; leave this level out, it is that of appsettings.json: write what stands below it"
         section = get_section_type(find_type_at(root, path[:-1]))
         return f"unknown setting{suggest_nearest(str(path[-1]), get_field_types(section) if section else ())}"
     return _describe_invalid_value(find_type_at(root, path), detail, context)

@@ -1,5 +1,6 @@
 """Fake models for tests: an async function, or a script of responses."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Self, TypeAlias
 
@@ -45,7 +46,10 @@ class FunctionModel:
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the function and stream its text if requested."""
         self.requests.append(request)
-        answer = await self._function(request)
+        answer = self._function(request)
+        if not inspect.isawaitable(answer):
+            raise TypeError("the function of FunctionModel is not async: write `async def`")
+        answer = await answer
         response = ModelResponse(answer) if isinstance(answer, str) else answer
         if self._stream and request.on_reasoning is not None:
             for piece in split_text(response.reasoning, self._stream):
@@ -73,6 +77,8 @@ class ScriptedModel:
         prices: tuple[float, float] | None = None,
         stream: bool | int = False,
     ) -> None:
+        if isinstance(script, str) or not isinstance(script, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"ScriptedModel takes a list of steps, not {script!r:.60}: write ScriptedModel([...])")
         self._script = list(script)
         self._position = 0
         self._model = FunctionModel(
@@ -100,6 +106,10 @@ class ScriptedModel:
             raise step
         if isinstance(step, str | ModelResponse):
             return step
+        if not isinstance(step, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
+            raise TypeError(
+                f"step {self._position} of the script is {step!r:.60}; a call stands in a list: [ToolCall(...)]"
+            )
         return ModelResponse(tool_calls=list(step))
 
     def close(self) -> None:

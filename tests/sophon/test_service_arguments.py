@@ -1,5 +1,6 @@
 """Arguments of `Services` of the wrong kind, and settings that name parts: each acts or is refused at once."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from aiohttp import web
 
 from sophon import ApprovalRequest, Decision, Services, tool
-from sophon.errors import CompositionError, SettingsError
+from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import Event
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
@@ -40,6 +41,15 @@ class AsyncSink:
         raise AssertionError
 
 
+class NoArgument:
+    async def request(self) -> Decision:
+        return Decision.reject()
+
+
+class NoInfo:
+    info = None
+
+
 def approve(request: ApprovalRequest) -> bool:
     return True
 
@@ -62,6 +72,9 @@ def approve(request: ApprovalRequest) -> bool:
         ({"settings": "appsettings.json"}, r"settings='appsettings.json' is not a dict"),
         ({"instructions": ["Be brief."]}, r"instructions=\['Be brief.'\] is not a text"),
         ({"clock": 5}, r"clock=5 is not of the right kind"),
+        ({"clock": time}, r"clock=<module 'time'.* is not of the right kind"),
+        ({"approvals": NoArgument()}, r"its method request takes \(\)"),
+        ({"models": NoInfo()}, r"NoInfo.*: its info is None"),
         ({"policy": "deny: []"}, r"policy='deny: \[\]' .*Policy.load"),
         ({"skills": [Path("skills")]}, r"skills=.*Directories"),
         ({"embedder": "openai"}, r"embedder='openai'"),
@@ -196,3 +209,25 @@ async def test_what_is_passed_replaces_what_the_settings_name() -> None:
 
     assert services.store is store
     assert (await twelve(services).run(services.turn("hello"))).text == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"text": None}, "the message is None; it must be a text"),
+        ({"text": b"hi"}, "the message is b'hi'"),
+        ({"session_id": 3}, "session_id is 3; it must be a text"),
+        ({"principal": 3}, "principal is 3"),
+        ({"model": 3}, "model is 3"),
+        ({"planning": True}, "planning is True; choose from Auto"),
+        ({"images": ["cat.png"]}, r"images is \['cat.png'\]; write images="),
+    ],
+)
+def test_an_argument_of_a_turn_of_the_wrong_kind_is_refused(arguments: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        Services().turn(**{"text": "hi", **arguments})
+
+
+def test_settings_as_the_file_has_them_are_refused_with_what_to_leave_out() -> None:
+    with pytest.raises(SettingsError, match=r"^Sophon: unknown setting; leave this level out"):
+        Services(settings={"Sophon": {"Tools": {"MaxParallel": 2}}})

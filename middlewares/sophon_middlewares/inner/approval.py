@@ -12,6 +12,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.context.approval_events import build_request_event
 from sophon.deadline import Deadline, timeout_at
+from sophon.errors import ChainError
 from sophon.events import AgentStatus, ApprovalResolved
 from sophon.goals.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
@@ -216,6 +217,16 @@ HTTP_TOOLS = ("http.request", "http.send")
 """Tools to whose requests the host attaches credentials."""
 
 
+def check_decision(answer: object, gate: object) -> Decision:
+    """Return the answer of an approval gate. Raises ChainError if it is no Decision: True must not pass as one."""
+    if not isinstance(answer, Decision):
+        raise ChainError(
+            f"the approval gate {type(gate).__name__} returned {answer!r:.60}, which is not a Decision; return "
+            f"Decision.approve() or Decision.reject()"
+        )
+    return answer
+
+
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
     """Request a decision from the gate and emit the events; on a timeout `OnTimeout` decides."""
     _announce(ctx, request)
@@ -224,7 +235,7 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
     ctx.stopwatch.pause()
     try:
         async with timeout_at(deadline, clock) as limit:
-            decision = await ctx.services.approvals.request(request)
+            decision = check_decision(await ctx.services.approvals.request(request), ctx.services.approvals)
         if limit.expired():  # a gate that swallowed the timeout decided too late
             decision = timeout_decision(settings)
     except TimeoutError:

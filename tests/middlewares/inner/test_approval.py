@@ -7,6 +7,7 @@ import pytest
 
 from sophon import Context, Decision, Next, Pipeline, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest, Grant, RejectingGate, compute_call_digest
+from sophon.errors import ChainError, InputError
 from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted, ToolCallStarted
 from sophon.operator_policy import OperatorPolicy
 from sophon.settings import ApprovalSettings
@@ -471,3 +472,27 @@ async def test_a_path_that_no_files_folder_has_is_refused_before_anybody_is_aske
     [result] = [each.content for each in ctx.messages if each.role == "tool"]
     assert result.startswith("error: invalid arguments for files.write: path: ")
     assert recorder.of(ApprovalRequested) == []
+
+
+@pytest.mark.parametrize("answer", [True, None, "approve", Decision])
+async def test_what_a_gate_returns_must_be_a_decision(answer: object) -> None:
+    class Careless:
+        async def request(self, request: ApprovalRequest) -> object:
+            return answer
+
+    services = Services(
+        models=ScriptedModel([[ToolCall("c", "send", {"to": "a"})]]),
+        tools=[send],
+        approvals=Careless(),  # type: ignore[arg-type] - the mistake
+    )
+    chain = Pipeline.compose(AgenticLoop(), Approval(), ToolExecution(), LlmInvoker())
+    with pytest.raises(ChainError, match=r"the approval gate Careless returned .* not a Decision"):
+        await chain.run(services.turn("hi"))
+    assert ran == []
+
+
+def test_a_verdict_that_there_is_not_and_arguments_that_are_no_dict_are_refused() -> None:
+    with pytest.raises(InputError, match="'approved' is no verdict"):
+        Decision("approved")  # type: ignore[arg-type] - the mistake
+    with pytest.raises(InputError, match="the arguments of a call are a dict"):
+        Decision.edit("x")  # type: ignore[arg-type] - the mistake

@@ -96,3 +96,19 @@ def test_a_recorder_keeps_the_order_and_finds_by_class() -> None:
     recorder.emit(end)
     assert recorder.events == [chunk, end]
     assert recorder.of(TaskCancelled) == [end]
+
+
+async def test_a_function_that_is_not_async_is_told() -> None:
+    model = FunctionModel(lambda request: "hi")  # type: ignore[arg-type, return-value] - the mistake
+    with pytest.raises(TypeError, match="not async: write `async def`"):
+        await model.complete(request())
+
+
+def test_a_text_is_no_script() -> None:
+    with pytest.raises(TypeError, match="takes a list of steps, not 'done'"):
+        ScriptedModel("done")
+
+
+async def test_a_step_that_is_none_is_told() -> None:
+    with pytest.raises(TypeError, match="step 1 of the script is None"):
+        await ScriptedModel([None]).complete(request())  # type: ignore[list-item] - the mistake
