@@ -11,6 +11,7 @@ from sophon.errors import InputError, NotFound
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionStore, SessionSummary
+from sophon.stores.sessions.copy_limits import check_room_for_session
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.session_scope import (
@@ -71,8 +72,11 @@ class UserSessions:
         except NotFound:
             return await self.find_or_create_own(session_id)
 
-    async def find_or_create_own(self, session_id: str) -> SessionSummary:
-        """Return the stored session of the user; create it if the user has none of that name."""
+    async def find_or_create_own(self, session_id: str, *, has_message: bool = False) -> SessionSummary:
+        """Return the stored session of the user; create it if the user has none of that name.
+
+        Raises InputError for who has as many as one may begin without a message, unless it `has_message`.
+        """
         validate_id("session_id", session_id)
         scoped_id = to_scoped_session_id(session_id, self._user.id)
         plain = await self._store.find(session_id)
@@ -81,6 +85,8 @@ class UserSessions:
         scoped = await self._store.find(scoped_id)
         if scoped is not None and scoped.owner == self._user.id:
             return scoped
+        if not has_message:
+            await check_room_for_session(self._store, self._user.id)
         if not is_channel_session_id(session_id, self._channels):
             # Of two users who create the same id at once, the store gives it to the first; the other one's is scoped.
             plain = await self._store.get_or_create(session_id, self._user.id)

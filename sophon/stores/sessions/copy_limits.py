@@ -1,6 +1,6 @@
-"""Bounds on what one person keeps, for copies of conversations: forks, branches and imports.
+"""Bounds on what one person keeps, for conversations that begin without a message: forks, branches, imports, joins.
 
-A copy costs a request and no turn, so that nothing else would bound them.
+Each costs a request and no turn, so that nothing else would bound them.
 """
 
 from typing import Final
@@ -20,6 +20,13 @@ async def check_room_for_copy(sessions: SessionStore, owner: str, records: int) 
     found = find_excess(await sessions.count(owner), records)
     if found is not None:
         raise InputError(f"the conversation cannot be copied: {found}")
+
+
+async def check_room_for_session(sessions: SessionStore, owner: str) -> None:
+    """Raise InputError if the owner has as many conversations as one may begin without a message."""
+    found = find_excess(await sessions.count(owner), 0)
+    if found is not None:
+        raise InputError(f"no conversation can begin without a message: {found}")
 
 
 def find_excess(totals: SessionTotals, records: int) -> str | None:

@@ -136,7 +136,7 @@ class MessageOperations(BranchOperations):
         elif session_id is None:  # created with the task, so that a repeated message leaves no empty session
             session_id = self.new_session_id()
         else:
-            session_id = (await self.sessions.find_or_create_own(session_id)).id
+            session_id = (await self.sessions.find_or_create_own(session_id, has_message=True)).id
         if before_accept is not None:
             await before_accept(session_id)
         return await self.host.accept(

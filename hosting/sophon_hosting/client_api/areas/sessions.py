@@ -39,9 +39,12 @@ class SessionOperations(UserAccess):
         return await off.ensure_own_session(off.new_session_id())
 
     async def ensure_own_session(self, session_id: str) -> SessionSummary:
-        """Return a session of the user; create it if it does not exist. Raises InputError, Forbidden (operators)."""
+        """Return a session of the user, for a message that follows; create it if it does not exist.
+
+        Raises InputError, Forbidden (operators).
+        """
         self.rights.require("Chat")
-        return self.sessions.to_client_session(await self.sessions.find_or_create_own(session_id))
+        return self.sessions.to_client_session(await self.sessions.find_or_create_own(session_id, has_message=True))
 
     @by_session
     async def get_session(self, session_id: str) -> SessionSummary:

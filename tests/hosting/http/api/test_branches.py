@@ -4,9 +4,12 @@ import httpx
 import pytest
 
 from sophon import ModelRequest
+from sophon.errors import InputError
 from sophon.stores.sessions.contract import NewSession
 from sophon.stores.sessions.copy_limits import MAX_SESSIONS
 from sophon.testing import FunctionModel
+from sophon_hosting.client_api.authentication import User
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
 
 
 async def ask(api, client: httpx.AsyncClient, content: str, session: str = "s", **more) -> dict:
@@ -311,6 +314,13 @@ async def test_who_has_as_many_conversations_as_one_may_have_copies_none(api, ad
         assert "there are 10,000 conversations, branches included; delete some first" in each.text
     assert (await api.host.services.store.sessions.count("ada")).sessions == MAX_SESSIONS
     assert (await bob.post("/api/sessions/of-bob/fork", json={})).status_code == 201
-    await ask(api, ada, "two")  # a conversation goes on
+    await ask(api, ada, "two")  # a conversation goes on, and one begins with a message
+    authorized = AuthorizedHost(api.host, User("ada"))
+    with pytest.raises(InputError, match="no conversation can begin without a message: there are 10,000"):
+        await authorized.sessions.find_or_create("joined")
+    assert (await authorized.sessions.find_or_create("s")).id == "s"
+    assert (await ada.post("/api/schedules", json={"text": "x", "in_minutes": 5})).status_code == 400
+    await ask(api, ada, "three", "begun")
+    assert (await ada.delete("/api/sessions/begun")).status_code == 200
     assert (await ada.delete("/api/sessions/ada-0")).status_code in (200, 204)
     assert (await ada.post("/api/sessions/s/fork", json={})).status_code == 201
