@@ -7,6 +7,7 @@ import type { Attachment, ApprovalInfo, ChainInfo, CurrentUser, ProviderInfo, Se
 import { forgetToken, storeToken } from "../wire/token-storage";
 import { BranchRequests } from "./branches";
 import { canContinue, continuationMessage } from "./continuation";
+import { forgetDrafts } from "./drafts";
 import { LiveSession, type SessionChoices } from "./live-session";
 import { DecisionQueue, isTemporaryError, type ApprovalDecision } from "./decision-queue";
 import { isOffTheRecord } from "./off-the-record";
@@ -113,6 +114,7 @@ export async function signInWithToken(token: string, stay: boolean): Promise<voi
 
 export function signOut(): void {
   forgetToken();
+  forgetDrafts();
   location.hash = "";
   location.reload();
 }

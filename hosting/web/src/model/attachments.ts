@@ -5,10 +5,9 @@ import { sendJson } from "../wire/http-api";
 import type { Attachment } from "../wire/protocol";
 import { errorText } from "../text/error-text";
 import { t } from "../text/translate";
+import { FILES_PREFIX } from "./drafts";
 import { isOffTheRecord } from "./off-the-record";
 import { newId } from "./send-queue";
-
-const PREFIX = "sophon.draft-files.";
 
 /** A file in the composer. */
 export interface DraftFile {
@@ -35,7 +34,7 @@ export function filesOf(session: string): readonly DraftFile[] {
 /** Brings back the files that were uploaded before a reload. */
 export function loadDraftFiles(session: string): void {
   if (filesOf(session).length > 0) return;
-  const stored = parse(localStorage.getItem(PREFIX + session));
+  const stored = parse(localStorage.getItem(FILES_PREFIX + session));
   const files = stored.map((attachment) => ({ key: attachment.id, session, name: attachment.name, progress: 1, problem: "", attachment }));
   if (files.length > 0) draftFiles.value = [...draftFiles.value, ...files];
 }
@@ -94,8 +93,8 @@ function drop(session: string, is: (file: DraftFile) => boolean): void {
 function save(session: string): void {
   if (isOffTheRecord(session)) return;
   const uploaded = filesOf(session).flatMap((file) => file.attachment ?? []);
-  if (uploaded.length === 0) localStorage.removeItem(PREFIX + session);
-  else localStorage.setItem(PREFIX + session, JSON.stringify(uploaded));
+  if (uploaded.length === 0) localStorage.removeItem(FILES_PREFIX + session);
+  else localStorage.setItem(FILES_PREFIX + session, JSON.stringify(uploaded));
 }
 
 function parse(stored: string | null): Attachment[] {

@@ -3,6 +3,7 @@
 import { isOffTheRecord } from "./off-the-record";
 
 const PREFIX = "sophon.draft.";
+export const FILES_PREFIX = "sophon.draft-files.";
 const MAX_CHARACTERS = 100_000;
 
 export function loadDraft(session: string): string {
@@ -13,4 +14,11 @@ export function saveDraft(session: string, text: string): void {
   if (isOffTheRecord(session)) return;
   if (text === "") localStorage.removeItem(PREFIX + session);
   else if (text.length <= MAX_CHARACTERS) localStorage.setItem(PREFIX + session, text);
+}
+
+/** Forgets the drafts of all conversations, and which files they have: whoever signs in next may be somebody else. */
+export function forgetDrafts(): void {
+  for (const name of Object.keys(localStorage)) {
+    if (name.startsWith(PREFIX) || name.startsWith(FILES_PREFIX)) localStorage.removeItem(name);
+  }
 }
