@@ -88,7 +88,7 @@ async def test_the_middleware_of_the_readme_runs_alone_and_shows_what_it_does(
 
 
 def test_the_pages_link_to_pages_that_exist() -> None:
-    missing = []
+    missing = list[str]()
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             if not (page.parent / target).exists():
