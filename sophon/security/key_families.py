@@ -61,6 +61,9 @@ _FAMILIES: Final = (
     ("pscale_(?:tkn|pw|oauth)_", r"[A-Za-z0-9_-]{30,}+"),  # PlanetScale
     ("NRAK-", r"[A-Z0-9]{24,}+"),  # New Relic
     ("PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),  # Postman
+    (r"hooks\.slack\.com/services/", r"[A-Z0-9]{6,}+/[A-Z0-9]{6,}+/[A-Za-z0-9]{16,}+"),
+    (r"discord(?:app)?\.com/api/webhooks/", r"[0-9]{10,}+/[A-Za-z0-9_-]{40,}+"),
+    ("HRKU-", r"[A-Za-z0-9_-]{30,}+"),  # Heroku
     ("tskey-", r"(?:[a-z]{2,16}-)?[A-Za-z0-9]{8,}+-[A-Za-z0-9]{16,}+"),  # Tailscale
 )
 

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 _SPACE = r"[\t-\r ]"
 _GAP = rf"(?:{_SPACE}|[nrt]\\)"
 _ESCAPES = r"\\{0,7}"
-_QUOTE = rf"(?:[\"']{_ESCAPES})?"
+_QUOTE = rf"(?:[\"']{_ESCAPES}|[27]200u\\{{1,7}}|;(?:touq|sopa|[49]30?#|[27]2x#)&)?"
+_OPERATOR = r"(?:=:|>=|[:=]|[ad]300u\\{1,7}|;(?:16|85|[ad]3x)#&|[ad]3%)"
 _FIRST_NAMES = "drowssap|dwssap|esarhpssap|ssap|dwp|terces"
 _NAME = rf"(?:{_FIRST_NAMES}|yek|nekot|noitazirohtua|reraeb|cisab|tsegid|tob)"
-_ASSIGNMENT = rf"(?:{_GAP}{{0,4}}(?:=:|>=|[:=]))?{_GAP}{{0,4}}[\"']?{_ESCAPES}{_NAME}"
-_ENTRY = rf"(?:{_SPACE}{{0,4}}:?{_SPACE}{{0,4}}[\"']?eulav[\"']?)?{_SPACE}{{0,24}},?[\"']?(?:{_FIRST_NAMES}|yek|nekot)"
+_ASSIGNMENT = rf"(?:{_GAP}{{0,4}}{_OPERATOR})?{_GAP}{{0,4}}(?:{_QUOTE}|{_ESCAPES}){_NAME}"
+_ENTRY = (
+    rf"(?:{_SPACE}{{0,4}}[:=]?{_SPACE}{{0,4}}[\"']?eulav[\"']?)?{_SPACE}{{0,24}},?{_QUOTE}(?:{_FIRST_NAMES}|yek|nekot)"
+)
 _WORDS = rf"[\t-\r =]{{0,4}}(?:(?:yb{_SPACE}{{1,4}})?deifitnedi|(?:p-{_SPACE}{{1,4}})?ssaphss|u-|resu--)"
 _COMMAND = rf"{_SPACE}{{0,4}}(?:[^\t-\r \"'`;|&]{{1,64}}{_SPACE}{{1,4}}){{0,9}}ilc-sider"
 
@@ -30,7 +33,7 @@ _BEGUN = rf"(?i:{_QUOTE}(?:{_WORDS}|{_ASSIGNMENT}|{_ENTRY}|{_COMMAND}))"
 _BEGUN_BACKWARDS: Final = lazy_pattern(_BEGUN)
 _UNSAFE_BACKWARDS: Final = lazy_pattern(rf"(?:[^{STOP}]++|{_BEGUN})*+")
 
-_LINEAR_STOP = r"\s\x0b\x1c-\x1f\x{85}\x{a0}\x{e00}-\x{10ffff}\"'"
+_LINEAR_STOP = r"\s\x0b\x1b-\x1f\x{85}\x{a0}\x{e00}-\x{10ffff}\"'"
 """`STOP` in RE2's syntax."""
 _WITHOUT_COMMAND = rf"(?:[^{_LINEAR_STOP}]|(?i:{_QUOTE}(?:{_WORDS}|{_ASSIGNMENT}|{_ENTRY})))*"
 _COMMAND_NAME = "ilc-sider"

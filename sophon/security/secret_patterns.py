@@ -26,7 +26,7 @@ from sophon.security.secret_form import (
     no_word_of,
 )
 
-STOP: Final = r"\s\x1c-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
+STOP: Final = r"\s\x1b-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
 BOUNDARY: Final = lazy_pattern(f"[{STOP}]", re.ASCII)
 
 _KEY_HEADER = r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
@@ -41,10 +41,13 @@ MAX_FOOTER_CHARACTERS: Final = 64
 _VALUE = rf"[^{STOP}`&,;()<>{{}}\[\]\\$*]"
 _ESCAPES = r"\\{0,7}"
 """In front of a quote, in a text within texts of JSON."""
-_QUOTE = rf"{_ESCAPES}[\"']"
-_OPERATOR = r"(?::=|=>|[:=])"
+_QUOTE = rf"(?:{_ESCAPES}[\"']|\\{{1,7}}u002[27]|&(?:quot|apos|#0?3[49]|#x2[27]);)"
+"""Also as JSON and HTML escape it."""
+_OPERATOR = r"(?::=|=>|[:=]|\\{1,7}u003[ad]|&#(?:61|58|x3[ad]);|%3[ad])"
+_EQUALS = r"(?:=|\\{1,7}u003d)"
+_AMPERSAND = r"(?:[?&]|\\{1,7}u0026|&amp;)"
 _GAP = r"(?:\s|\\[nrt]){0,4}"
-_ASSIGN = rf"{_ESCAPES}[\"']?{_GAP}{_OPERATOR}{_GAP}"
+_ASSIGN = rf"(?:{_QUOTE}|{_ESCAPES}){_GAP}{_OPERATOR}{_GAP}"
 _START = rf"(?:\b|{AFTER_ESCAPE})"
 
 _A_VALUE = r"[^\s\x0b\"'`&,;()<>{}\[\]\\$*]"
@@ -126,14 +129,14 @@ _URL: Final = (
     ),
     SecretForm(("/b",), r"/bot[0-9]+:[^\s\x0b\"'/?\[\]]{4}", rf"(?P<kept_bot>/bot\d++:)[^{STOP}/?\[\]]{{4,}}+"),
     SecretForm(
-        tuple(first + second for first in "?&" for second in f"{ascii_lowercase}{digits}_.-"),
-        r"[?&](?:[A-Za-z0-9_.-]{0,48}(?:secret|passw|passphrase|pwd|signature|credential|key|sig|auth)[a-z]{0,3}"
-        f"|{_A_NO_PLACE}token)={_A_VALUE}",
-        rf"(?P<kept_query>[?&](?!(?:[a-z]+[_-]?)?(?:{'|'.join(_PLACES)})[_-]?token=)"
+        (*(first + second for first in "?&" for second in f"{ascii_lowercase}{digits}_.-"), "\\u", "\\\\"),
+        rf"{_AMPERSAND}(?:[A-Za-z0-9_.-]{{0,48}}(?:secret|passw|passphrase|pwd|signature|credential|key|sig|auth)[a-z]{{0,3}}"
+        f"|{_A_NO_PLACE}token){_EQUALS}{_A_VALUE}",
+        rf"(?P<kept_query>{_AMPERSAND}(?!(?:[a-z]+[_-]?)?(?:{'|'.join(_PLACES)})[_-]?token{_EQUALS})"
         r"(?:[A-Za-z0-9_.-]{0,32}"
         r"(?:token|secret|password|passwd|passphrase|pwd|signature|credential)"
-        rf"|(?:[a-z]{{1,32}}[_-])?api[_-]?key|sig|auth)=){_VALUE}++"
-        rf"|(?P<kept_key>[?&]key=){_VALUE}{{8,}}+",
+        rf"|(?:[a-z]{{1,32}}[_-])?api[_-]?key|sig|auth){_EQUALS}){_VALUE}++"
+        rf"|(?P<kept_key>{_AMPERSAND}key{_EQUALS}){_VALUE}{{8,}}+",
     ),
 )
 
@@ -212,10 +215,17 @@ _OPTIONS: Final = (
     # An entry of a list of variables: `name: DB_PASSWORD` above `value: ...`.
     SecretForm(
         ("pa", "pw", "se", "ke", "to"),
-        rf"(?:{_A_WORDS}|key|token)[\"']?,?[\s\x0b]{{1,24}}[\"']?value[\"']?[\s\x0b]{{0,4}}:[\s\x0b]{{0,4}}"
+        rf"(?:{_A_WORDS}|key|token)[\"']?,?[\s\x0b]{{1,24}}[\"']?value[\"']?[\s\x0b]{{0,4}}[:=][\s\x0b]{{0,4}}"
         f"{_A_QUOTE}{_A_DIGIT_8}",
-        rf"(?P<kept_entry>(?:{_WORDS}|key|token)[\"']?,?\s{{1,24}}[\"']?value[\"']?\s{{0,4}}:\s{{0,4}}(?:{_QUOTE})?)"
+        rf"(?P<kept_entry>(?:{_WORDS}|key|token)[\"']?,?\s{{1,24}}[\"']?value[\"']?\s{{0,4}}[:=]\s{{0,4}}(?:{_QUOTE})?)"
         rf"{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+    ),
+    # A constant, as in `define('DB_PASSWORD', '...')`.
+    SecretForm(
+        ("pa", "se", "ke", "to"),
+        rf"(?-i:PASSWORD|PASS|SECRET|KEY|TOKEN){_QUOTE}[\s\x0b]{{0,4}},[\s\x0b]{{0,4}}{_QUOTE}{_A_DIGIT_6}",
+        rf"(?P<kept_constant>(?-i:(?<=[A-Z0-9]_)(?:PASSWORD|PASS|SECRET|KEY|TOKEN)){_QUOTE}\s{{0,4}},\s{{0,4}}{_QUOTE})"
+        rf"{_WITH_DIGIT}{_VALUE}{{6,}}+(?={_QUOTE})",
     ),
     SecretForm(
         ("<p", "<s"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import ModelError, SettingsError
-from sophon.security import MARKER, describe_error, redact
+from sophon.security import MARKER, StreamRedactor, describe_error, redact
 from sophon.security.known_secrets import MIN_CHARACTERS, KnownSecrets
 
 KEYS = [
@@ -305,3 +305,41 @@ class Unprintable(Exception):
 )
 def test_any_exception_has_a_description_without_secrets(error: Exception, text: str) -> None:
     assert describe_error(error) == text
+
+
+ESCAPED = {
+    "JSON of .NET in JSON": r'{"a":"{\u0022password\u0022: \u0022hunter2x\u0022}"}',
+    "deeper JSON": r'{"a":"{\\u0022password\\u0022:\\u0022hunter2x\\u0022}"}',
+    "JSON of Gson": r'{"a":"password\u003dhunter2x"}',
+    "quote of Gson": r'{"a":"password\u003d\u0027hunter2x\u0027"}',
+    "query in JSON of Go": r'{"u":"https://x.example/c?sv=2020\u0026sig=hunter2x"}',
+    "query in JSON of Gson": r'{"u":"https://x.example/c?sv\u003d2020\u0026sig\u003dhunter2x"}',
+    "query in HTML": '<a href="https://x.example/c?sv=2020&amp;sig=hunter2x">',
+    "JSON in HTML": "&quot;password&quot;: &quot;hunter2x&quot;",
+    "JSON in an attribute": "&#34;password&#34;:&#34;hunter2x&#34;",
+    "sign in HTML": "password&#61;hunter2x",
+    "sign in a URL": "https://x.example/?next=a%3Fpassword%3Dhunter2x",
+    "colours of a terminal": "\x1b[32mAPI_KEY=hunter2x\x1b[0m ok",
+    "constant of PHP": "define( 'DB_PASSWORD', 'hunter2x' );",
+    "attribute of XML": '<add key="password" value="hunter2x"/>',
+}
+
+
+@pytest.mark.parametrize("text", ESCAPED.values(), ids=ESCAPED)
+def test_a_secret_is_found_between_escaped_signs(text: str) -> None:
+    shown = redact(text)
+    assert shown == text.replace("hunter2x", "[REDACTED]")
+    for cut in range(len(text)):
+        redactor = StreamRedactor()
+        assert redactor.feed(text[:cut]) + redactor.feed(text[cut:]) + redactor.flush() == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://hooks.slack.com/services/T00000000/B00000000/abcdEFGH1234ijklMNOP5678",
+        f"https://discord.com/api/webhooks/123456789012345678/{'abcdEFGH12' * 6}",
+    ],
+)
+def test_the_address_of_a_webhook_is_a_secret(url: str) -> None:
+    assert redact(f"see {url}.") == "see https://[REDACTED]."

@@ -10,7 +10,7 @@ from sophon.security import StreamRedactor, redact, stream_redactor
 from sophon.security.known_secrets import KNOWN_SECRETS
 from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, find_cut
 from tests.properties import examples
-from tests.sophon.security.test_redaction import BEHIND_ESCAPES, KEYS, ORDINARY, PASSWORDS, PUNCTUATED
+from tests.sophon.security.test_redaction import BEHIND_ESCAPES, ESCAPED, KEYS, ORDINARY, PASSWORDS, PUNCTUATED
 
 KNOWN = [
     "correct horse battery staple",
@@ -30,6 +30,8 @@ PIECES = st.one_of(
             *ENCODED,
             *BEHIND_ESCAPES,
             *PASSWORDS,
+            *ESCAPED.values(),
+            *(text.partition("hunter")[0] for text in ESCAPED.values()),
             *(frame.partition("{")[0] for frame in PUNCTUATED),
             'password\\t = \\\\"',
             PEM,
