@@ -137,6 +137,10 @@ class Services:
             turn_log=turn_log,
             policy=policy,
         )
+        if settings:
+            from sophon.program_parts import find_expected_stages  # lazy, as above
+
+            self.expected_stages = find_expected_stages(chosen)
 
     def _assemble(
         self,
@@ -181,6 +185,8 @@ class Services:
         self._routers: list[Router] = []
         self._memory_vectors: list[MemoryVectorCache] = []
         self._workspaces: dict[Path, WorkspaceSearch] = {}
+        self.expected_stages: dict[str, str] = {}
+        """Middlewares without which settings of a program do nothing, each with the setting's path; none of a host."""
         self.learns = True
         """False off the record: turns leave no trajectories and no routing decisions."""
 

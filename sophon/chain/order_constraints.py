@@ -154,7 +154,7 @@ def check_chain_order(middlewares: Sequence[object], *, is_fragment: bool = Fals
 
     A fragment is a part of a chain: what it requires, and its terminal, may be in the rest.
     """
-    members = [_Member(get_middleware_name(m), _class_names(m), read_order_constraints(m)) for m in middlewares]
+    members = [_Member(get_middleware_name(m), list_class_names(m), read_order_constraints(m)) for m in middlewares]
     problems: list[str] = []
     if not members:
         problems.append("a chain needs at least one middleware")
@@ -198,7 +198,8 @@ def _find_violations(index: int, members: Sequence[_Member]) -> list[str]:
     return faults
 
 
-def _class_names(middleware: object) -> frozenset[str]:
+def list_class_names(middleware: object) -> frozenset[str]:
+    """Return the name of the function, or of the instance's class and its base classes."""
     middleware = unwrap_partial(middleware)
     if hasattr(middleware, "__name__"):
         return frozenset({get_middleware_name(middleware)})

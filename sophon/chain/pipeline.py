@@ -99,6 +99,10 @@ class Pipeline(Sequence[Middleware]):
         if outer is not None and outer is not task:
             raise TurnAlreadyRun(ctx.run_id, "running")
         ctx.running_task, ctx.pipeline = task, self
+        if ctx.services.expected_stages and not ctx.depth:
+            from sophon.chain.missing_stages import warn_of_missing_stages  # lazy: programs with such settings are few
+
+            warn_of_missing_stages(self._middlewares, ctx.services.expected_stages)
         try:
             is_continued = ctx.resumed or (ctx.response is not None and ctx.response.finish_reason == "suspended")
             if is_continued and not ctx.depth:

@@ -133,6 +133,11 @@ class TurnServices(Protocol):
         ...
 
     @property
+    def expected_stages(self) -> dict[str, str]:
+        """Middlewares without which settings of a program do nothing, each with the setting's path."""
+        ...
+
+    @property
     def learns(self) -> bool:
         """Whether turns leave trajectories and routing decisions; False off the record."""
         ...

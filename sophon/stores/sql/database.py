@@ -209,4 +209,7 @@ class Database:
         self._write_engine.dispose()
 
     def _not_open_error(self) -> StoreError:
-        return StoreError(self.name, "it is not open; call `await store.open()` first")
+        return StoreError(
+            self.name,
+            "it is not open: write `async with services:`, or `await services.open()` first",
+        )
