@@ -1,6 +1,7 @@
 """What cannot work is refused when the chain is made, and the culprit is named."""
 
 import functools
+from collections.abc import Callable
 
 import pytest
 
@@ -10,12 +11,17 @@ from sophon_middlewares import (
     AgenticLoop,
     Approval,
     Budget,
+    CapabilityRouting,
+    ContextWindow,
     LlmInvoker,
     ParallelExecution,
+    PromptToolBridge,
     SessionEvents,
+    SkillCalls,
     ToolExecution,
 )
 from sophon_middlewares.chains import twelve
+from sophon_middlewares.guards.insertion import add_guards
 
 
 async def fine(ctx: Context, next: Next) -> None:
@@ -210,3 +216,21 @@ def test_a_declaration_of_the_wrong_kind_is_refused(attribute: str, value: objec
 def test_a_chain_is_not_made_by_the_class_itself() -> None:
     with pytest.raises(CompositionError, match=r"write Pipeline.compose"):
         Pipeline(fine, LlmInvoker())  # type: ignore[arg-type] - the mistake
+
+
+@pytest.mark.parametrize(
+    ("create", "problem"),
+    [
+        (lambda: AgenticLoop(options=20), r"AgenticLoop\(options\)=20 .*write LoopOptions"),
+        (
+            lambda: CapabilityRouting(strategy="Priority"),
+            r"CapabilityRouting\(strategy\)='Priority' is not",
+        ),
+        (lambda: PromptToolBridge(dialect=SkillCalls), r"PromptToolBridge\(dialect\)=<class .*SkillCalls\(\)"),
+        (lambda: ContextWindow(options={"Trigger": 0.5}), r"ContextWindow\(options\)=.*ContextWindowSettings"),
+        (lambda: add_guards(twelve(Services()), Services().settings), r"add_guards\(chain, services.settings.guards"),
+    ],
+)
+def test_what_a_middleware_cannot_use_is_refused_by_its_constructor(create: Callable[[], object], problem: str) -> None:
+    with pytest.raises(CompositionError, match=problem):
+        create()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Middleware, Pipeline
+from sophon.errors import CompositionError
 from sophon.settings import GuardsSettings
 from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.authorization import Authorization
@@ -47,6 +48,8 @@ def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
     A guard that the chain already has is not added, and stays if the settings disable it. A chain without tool
     execution is returned as it is. Raises CompositionError.
     """
+    if not isinstance(chain, Pipeline) or not isinstance(settings, GuardsSettings):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise CompositionError("add_guards takes a chain and its settings: add_guards(chain, services.settings.guards)")
     names = [get_middleware_name(each) for each in chain]
     if not any(name in names for name in _GUARDED):
         return chain

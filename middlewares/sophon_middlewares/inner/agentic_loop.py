@@ -4,6 +4,7 @@ import logging
 from dataclasses import replace
 from typing import Any
 
+from sophon.chain.argument_checks import check_argument
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import AgentStatus, Progress
@@ -70,6 +71,7 @@ class AgenticLoop:
     }
 
     def __init__(self, *, options: LoopOptions | None = None) -> None:
+        check_argument("AgenticLoop(options)", options, "max_iterations", "LoopOptions(max_iterations=20)")
         self._options = options or LoopOptions()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:

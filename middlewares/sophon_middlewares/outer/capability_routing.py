@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from sophon.chain.argument_checks import check_argument
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.errors import NoProvider, NotFound
@@ -53,6 +54,7 @@ class CapabilityRouting:
     acts = {"turn": "router: orders the models to ask: the session's choice, a plan step's hint, then priority"}
 
     def __init__(self, *, strategy: RoutingStrategy | None = None, traces_priority: bool = False) -> None:
+        check_argument("CapabilityRouting(strategy)", strategy, "route", "a strategy, such as StaticRouting('model')")
         self._strategy = strategy
         self._traces_priority = traces_priority
 

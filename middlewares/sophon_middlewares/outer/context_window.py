@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from sophon.chain.argument_checks import check_argument
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.settings import ContextWindowSettings
@@ -37,6 +38,7 @@ class ContextWindow:
     def __init__(
         self, *, options: ContextWindowSettings | None = None, breaker: CompactionBreaker | None = None
     ) -> None:
+        check_argument("ContextWindow(options)", options, "trigger", "ContextWindowSettings(trigger=0.7)")
         self._options = options
         self.breaker = breaker or CompactionBreaker()
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
+from sophon.chain.argument_checks import check_argument
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.models.model import Call, ModelRequest, ModelResponse, OnText
@@ -35,6 +36,7 @@ class PromptToolBridge:
     }
 
     def __init__(self, *, dialect: CallDialect | None = None) -> None:
+        check_argument("PromptToolBridge(dialect)", dialect, "render_calls", "a dialect, such as SkillCalls()")
         self._dialect: CallDialect = dialect or ToolCallBlocks()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
