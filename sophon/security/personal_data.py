@@ -25,34 +25,57 @@ _WORD = r"0-9A-Za-z_\u00aa\u00b5\u00ba\u00c0-\u0dff"
 """Characters of a word in scripts with spaces between words; in others a value may stand within a word."""
 _START = rf"(?:(?<![{_WORD}])|{AFTER_ESCAPE})"
 _END = rf"(?![{_WORD}])"
-_SPACE = r"[ \u00a0\u202f]"
+_SPACES = r" \u00a0\u2000-\u200a\u202f\u3000"
+_SPACE = rf"[{_SPACES}]"
+_DASHES = r"\u2010-\u2015\u2212\uff0d-"
+_INVISIBLE = r"\u00ad\u200b-\u200d\u2060\ufeff"
+_LETTER_ESCAPE = r"\\{1,7}u(?!00[0-9AaBb])[0-9A-Fa-f]{4}"
+"""A letter beyond ASCII, as JSON escapes it."""
 
-_EMAIL = lazy_pattern(
-    rf"[{_WORD}.+-]++(?:@|%40)"
-    rf"(?:[{_WORD}-]{{1,63}}\.){{1,8}}(?:xn--[{_WORD}-]{{1,59}}|[A-Za-z\u00c0-\u0dff]{{2,24}}){_END}"
+_AT = rf"[(\[{{]{_SPACE}?[Aa][Tt]{_SPACE}?[)\]}}]{_SPACE}?"
+_SIGN = rf"(?:[@\uff20]|%(?:25)?40|&(?:#(?:64|x40)|commat);|\\{{1,7}}u0040|{_AT})"
+"""`@`, as URLs, HTML and JSON escape it and people write it."""
+_DOT = rf"(?:[.\uff0e\u3002\uff61]|{_SPACE}?[(\[{{]{_SPACE}?[Dd][Oo][Tt]{_SPACE}?[)\]}}]{_SPACE}?)"
+_LABEL = rf"(?:[{_WORD}{_INVISIBLE}-]|{_LETTER_ESCAPE}){{1,63}}"
+_EMAIL_DOMAIN = lazy_pattern(
+    rf"{_SIGN}(?:{_LABEL}{_DOT}){{1,8}}"
+    rf"(?:xn--[{_WORD}-]{{1,59}}|(?:[A-Za-z\u00c0-\u0dff]|{_LETTER_ESCAPE}){{2,24}}){_END}"
+    # In scripts without spaces between words a domain ends with its letters.
+    rf"|{_SIGN}(?:[\w-]{{1,63}}{_DOT}){{1,8}}[^\W\d_]{{2,24}}"
 )
+_LOCAL_BACKWARDS = lazy_pattern(
+    rf"(?:(?![0-9A-Fa-f][0-9AaBb]00u)[0-9A-Fa-f]{{4}}u\\{{1,7}}|[{_WORD}{_INVISIBLE}.+-]|'(?=[{_WORD}]))++"
+)
+_OTHER_LOCAL_BACKWARDS = lazy_pattern(r"[\w.+-]++")
+"""A local part in a script without spaces between words."""
 _ESCAPE = lazy_pattern(r"\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0nrtbfv])|%[0-9A-Fa-f]{2}")
 """In front of a value in JSON or a URL; its letters are none of the value."""
-_EMAIL_SIGN = lazy_pattern("@|%40")
-_NO_LOCAL_PART = lazy_pattern(rf"[^{_WORD}.+-]")
+_EMAIL_SIGN = lazy_pattern(_SIGN)
 MAX_LOCAL_CHARACTERS, MAX_DOMAIN_CHARACTERS = 320, 640
+_ZERO = r"[0\u0660\u06f0\u0966\uff10]"
 _PHONE = lazy_pattern(
     # International, national with a leading 0, and of North America.
-    rf"(?:(?<![{_WORD}+])|{AFTER_ESCAPE})(?:\+|00(?=[1-9]))(?:(?:{_SPACE}|[./()-]){{0,3}}\d){{7,15}}{_END}"
-    rf"|(?:\(0\d{{1,4}}\)|{_START}0\d{{1,4}})(?:{_SPACE}|[/-]){{1,3}}\d(?:(?:{_SPACE}|[-/])?\d){{4,10}}{_END}"
-    rf"|{_START}0\d{{8,11}}{_END}"
-    rf"|(?:\([2-9]\d{{2}}\){_SPACE}?|{_START}[2-9]\d{{2}}[-.\u00a0 ])\d{{3}}[-.\u00a0 ]\d{{4}}{_END}"
+    rf"(?:(?<![{_WORD}+])|{AFTER_ESCAPE})(?:[+\uff0b]|00(?=[1-9]))(?:[{_SPACES}\t./(){_DASHES}]{{0,3}}\d){{7,15}}{_END}"
+    rf"|(?:\({_ZERO}\d{{1,4}}\)|{_START}{_ZERO}\d{{1,4}})[{_SPACES}/{_DASHES}]{{1,3}}"
+    rf"\d(?:[{_SPACES}/{_DASHES}]?\d){{4,10}}{_END}"
+    rf"|{_START}{_ZERO}\d{{8,11}}{_END}"
+    rf"|{_START}{_ZERO}(?:\d(?:\.\d\d){{4}}|\d{{2,4}}\.\d{{6,8}})(?!\.?\d){_END}"
+    rf"|(?:\([2-9]\d{{2}}\){_SPACE}?|{_START}[2-9]\d{{2}}[.{_SPACES}{_DASHES}])\d{{3}}[.{_SPACES}{_DASHES}]\d{{4}}{_END}"
 )
+_GAP = rf"(?:[{_SPACES}\t]{{1,2}}|[.{_DASHES}])?"
 _IBAN = lazy_pattern(
-    rf"{_START}[A-Za-z]{{2}}\d{{2}}(?:(?:{_SPACE}|-)?[A-Za-z0-9]{{4}}){{2,7}}(?:(?:{_SPACE}|-)?[A-Za-z0-9]{{1,3}})?{_END}"
+    rf"{_START}[A-Za-z]{{2}}\d{{2}}(?:{_GAP}[A-Za-z0-9]{{4}}){{2,7}}(?:{_GAP}[A-Za-z0-9]{{1,3}})?{_END}"
 )
-_CARD = lazy_pattern(rf"{_START}[2-6]\d{{3}}(?:(?:{_SPACE}|-)?\d){{9,15}}{_END}")
+_CARD = lazy_pattern(
+    rf"{_START}[2-6]\d{{3}}(?:(?:(?:{_SPACE}{{1,2}}|[{_DASHES}])?\d){{9,15}}|(?:\.\d{{4}}){{3}}){_END}"
+)
 _IPV4 = lazy_pattern(rf"(?:(?<![{_WORD}.])|{AFTER_ESCAPE})(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?!\.?[{_WORD}])")
 _IPV6 = lazy_pattern(rf"(?:(?<![{_WORD}:.])|{AFTER_ESCAPE})[0-9A-Fa-f:]{{3,39}}(?![{_WORD}:])")
 _COLONS = lazy_pattern("[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:")
 _DIGITS = lazy_pattern(r"\d+")
 _DATE = lazy_pattern(r"\d{1,2}[/-]\d{1,2}[/-](?:\d{2}|\d{4})")
 _SEPARATORS = lazy_pattern(r"[^A-Za-z0-9]")
+_TRAILING_GAP = lazy_pattern(rf"[{_SPACES}\t.{_DASHES}]+\Z")
 _IBAN_DIGITS = {ord(letter): str(number) for number, letter in enumerate(ascii_uppercase, 10)}
 
 
@@ -92,14 +115,19 @@ def _find_emails(text: str) -> Iterator[Span]:
         at = sign.start()
         if at < end:
             continue
-        begun = max(end, at - MAX_LOCAL_CHARACTERS)
-        other = _NO_LOCAL_PART.search(text[begun:at][::-1])
-        begun = begun if other is None else at - other.start()
-        escape = _ESCAPE.match(text, max(0, begun - 1))
-        match = _EMAIL.match(text, escape.end() if escape else begun, at + MAX_DOMAIN_CHARACTERS)
-        if match is not None:
-            end = match.end()
-            yield Span(*match.span(), "EMAIL")
+        domain = _EMAIL_DOMAIN.match(text, at, at + MAX_DOMAIN_CHARACTERS)
+        if domain is None:
+            continue
+        at -= text[at] in "([{" and text[at - 1 : at] == " "  # as in `ada [at] example.org`
+        backwards = text[max(end, at - MAX_LOCAL_CHARACTERS) : at][::-1]
+        local = _LOCAL_BACKWARDS.match(backwards) or _OTHER_LOCAL_BACKWARDS.match(backwards)
+        if local is None:
+            continue
+        begun = at - local.end()
+        escape = _ESCAPE.match(text, begun - 1) if begun else None
+        begun = escape.end() if escape and escape.end() < at else begun
+        end = domain.end()
+        yield Span(begun, end, "EMAIL")
 
 
 def _find_addresses(text: str) -> Iterator[Span]:
@@ -180,7 +208,7 @@ def _measure_longest(is_valid: Callable[[str], bool], least: int) -> Callable[[s
             if is_valid(bare):
                 return len(text)
             cut = max((at for at, each in enumerate(text) if not each.isalnum()), default=0)
-            text = text[:cut].rstrip(" -\u00a0\u202f")
+            text = _TRAILING_GAP.sub("", text[:cut])
         return 0
 
     return measure

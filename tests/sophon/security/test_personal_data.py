@@ -17,6 +17,25 @@ VALUES = {
     "ada.b+c@mail.example.co.uk": "EMAIL",
     "ada@xn--bcher-kva.example": "EMAIL",
     "ada%40example.com": "EMAIL",
+    "ada%2540example.com": "EMAIL",
+    "ada&#64;example.com": "EMAIL",
+    "ada\\u0040example.com": "EMAIL",
+    "ada\uff20example.com": "EMAIL",
+    "ada(at)example.com": "EMAIL",
+    "ada [at] example [dot] com": "EMAIL",
+    "o'brien@example.com": "EMAIL",
+    "ada@exam\u200bple.com": "EMAIL",
+    "иван@пример.рф": "EMAIL",
+    r"\u0438\u0432\u0430\u043d@\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444": "EMAIL",
+    r"m\u00fcller@example.com": "EMAIL",
+    "+43–664–1234567": "PHONE",
+    "+43\u2009664\u20091234567": "PHONE",
+    "\uff0b43 664 1234567": "PHONE",
+    "01.23.45.67.89": "PHONE",
+    "0151.23456789": "PHONE",
+    "٠٥٠١٢٣٤٥٦٧": "PHONE",
+    "4111.1111.1111.1111": "CARD",
+    "4111–1111–1111–1111": "CARD",
     "+43 664 1234567": "PHONE",
     "+43 (0) 664/123 45 67": "PHONE",
     "0043 664 1234567": "PHONE",
@@ -44,6 +63,7 @@ ORDINARY = (
     "std::vector<int>, a[::2], x[1:2:3], @decorator, pkg@1.2.3, a @ b",
     "Adagio, Zoes, Ada alone, f47ac10b-58cc-4372-a567-0e02b2c3d479",
     "1700000000000 and 0x0411111111111111 and #4111",
+    "1990–2000, 0151.2345, 01.02.2024, x[at].y, list(at), 4111.1111.1111.1112",
 )
 
 
@@ -195,3 +215,14 @@ def measure(text: str) -> float:
         placeholders().mask(text)
         spent.append(time.process_time() - began)
     return min(spent)
+
+
+@pytest.mark.parametrize(
+    "text", ["李雷@example.com", "さくら@example.jp", "김철수@example.kr", "用户@例子.广告", "ada@例子.中国"]
+)
+def test_an_address_in_a_script_without_spaces_is_found(text: str) -> None:
+    assert find_personal_data_texts(text) == [text]
+
+
+def find_personal_data_texts(text: str) -> list[str]:
+    return [text[each.start : each.end] for each in find_personal_data(text)]
