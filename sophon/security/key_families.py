@@ -14,6 +14,7 @@ _END = r"(?![A-Za-z0-9])"
 _NAME_END = r"(?![A-Za-z0-9_-])"
 _TITLE = rf"(?:[a-z]{{2,16}}-){{1,8}}(?:(?:19|20)\d\d|\d{{1,2}})(?:-[a-z]{{2,16}}){{0,8}}{_NAME_END}"
 """The rest of a name with a year or a small number in it, such as `sk-dist-2024-release-notes`."""
+_HEAD_END = lazy_pattern(r"[^\w-]")
 _ASSERTION = lazy_pattern(r"\(\?[=!](?:[^()]|\([^()]*\))*\)")
 
 # Letters and digits in one run, or of every kind; `npm-check-updates-for-all` is a name.
@@ -80,11 +81,13 @@ def _anchor(prefix: str, body: str) -> str:
     return f"(?-i:{prefix}{required})"
 
 
+def _form(prefix: str, body: str) -> SecretForm:
+    anchor, head = _anchor(prefix, body), _HEAD_END.split(prefix)[0].lower()
+    return SecretForm((head,), anchor, f"{_START}(?-i:{prefix}{body}){_END}", ",}" in anchor)
+
+
 KEY_FAMILIES: Final = (
-    *(
-        SecretForm((prefix[:2].lower(),), _anchor(prefix, body), f"{_START}(?-i:{prefix}{body}){_END}")
-        for prefix, body in _FAMILIES
-    ),
+    *(_form(prefix, body) for prefix, body in _FAMILIES),
     # Telegram bot
     SecretForm(
         tuple(f"{number:02}" for number in range(100)),

@@ -41,8 +41,8 @@ class LinearPattern(Protocol):
         """Yield the matches that do not overlap."""
         ...
 
-    def find_span(self, data: bytes, start: int, /) -> tuple[int, int] | None:
-        """Return the place of the first match from `start` on, in bytes of a text in UTF-8, or None."""
+    def find_span(self, data: bytes, start: int, end: int | None = None, /) -> tuple[int, int] | None:
+        """Return the place of the first match from `start` on, in bytes of a text in UTF-8 that ends at `end`."""
         ...
 
     def match_end(self, data: bytes, start: int = 0, /) -> int:
@@ -88,8 +88,8 @@ class _Pattern:
         found: Iterator[LinearMatch] = self._compiled.finditer(text)
         return found
 
-    def find_span(self, data: bytes, start: int, /) -> tuple[int, int] | None:
-        size = len(data)
+    def find_span(self, data: bytes, start: int, end: int | None = None, /) -> tuple[int, int] | None:
+        size = len(data) if end is None else end
         if start > size:
             return None
         span: tuple[int, int] = self._find(self._anywhere, data, start, size)[0]

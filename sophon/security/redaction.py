@@ -36,7 +36,7 @@ def redact(text: str) -> str:
         return text
     if len(text) <= MAX_PIECE:
         return redact_piece(text)
-    return "".join(map(redact_piece, split_pieces(text)))
+    return "".join(piece if is_clean else redact_piece(piece) for piece, is_clean in split_pieces(text))
 
 
 def redact_piece(text: str) -> str:

@@ -8,6 +8,7 @@ secrets in them: a secret of more characters that is not a private key is not kn
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Final, NamedTuple
 
 from sophon.security.known_secrets import KNOWN_SECRETS
 from sophon.security.secret_beginnings import find_safe_place
@@ -18,37 +19,52 @@ from sophon.security.secret_search import find_secrets
 MAX_PIECE = 8192
 """Characters without a safe cut after which a text is cut anyway."""
 
+_MIN_FORCED_PIECE = 512
+"""Characters of which a piece that is cut beside a secret has more, unless it ends behind that secret."""
+
+_NAME_CHARACTERS = 2
+"""In front of `PASS` and `KEY`, which are the end of a name: `DB_PASS`."""
+
+_FOLLOWING_CHARACTERS = 2
+"""Behind a secret, of what makes it one: `@` behind a password in a URL, or `</`."""
+
 CUT_MARGIN = 1024
 """Characters at the end of a window that are not cut off: a secret that the end of the window cuts begins in them."""
 
 
-def split_pieces(text: str) -> list[str]:
-    """Return the pieces of a text; a short one is one piece."""
-    pieces: list[str] = []
+class Cut(NamedTuple):
+    """Where a text is cut: the length of its next piece, and whether that is known to hold no secret."""
+
+    length: int
+    is_clean: bool = False
+
+
+NO_CUT: Final = Cut(0)
+
+
+def split_pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the pieces of a text, each with whether it is known to hold no secret; a short text is one piece."""
     start = 0
-    while len(text) - start > MAX_PIECE:
-        cut = find_cut(text, start)
-        if not cut:
-            break
-        pieces.append(text[start : start + cut])
-        start += cut
-    return [*pieces, text[start:]] if pieces else [text]
+    while len(text) - start > MAX_PIECE and (cut := find_cut(text, start)) is not NO_CUT:
+        yield text[start : start + cut.length], cut.is_clean
+        start += cut.length
+    yield text[start:], False
 
 
-def find_cut(text: str, start: int = 0, *, floor: int = 0) -> int:
-    """Return the length of the next piece from `start`; 0 if the rest is one piece, or more text must come first.
+def find_cut(text: str, start: int = 0, *, floor: int = 0) -> Cut:
+    """Return the next piece from `start`; `NO_CUT` if the rest is one piece, or more text must come first.
 
     Up to `floor` characters from `start` no place is safe (`stays_uncut`).
     """
     window = text[start : start + MAX_PIECE]
-    cut = _find_last_cut(window, floor)
-    if cut:
-        return cut
+    length = _find_last_cut(window, floor)
+    if length:
+        return Cut(length)
     key = find_open_key(window)
     if key is not None:
         closed = PRIVATE_KEY.match(text, start + key.start())
-        return closed.end() - start if closed is not None and closed["footer"] else 0
-    return _find_forced_cut(window) if len(text) - start > MAX_PIECE else 0
+        return Cut(closed.end() - start) if closed is not None and closed["footer"] else NO_CUT
+    return _find_forced_cut(window) if len(text) - start > MAX_PIECE else NO_CUT
 
 
 def find_open_key(text: str) -> re.Match[str] | None:
@@ -109,13 +125,38 @@ def _find_unsafe_spans(text: str) -> list[tuple[int, int, bool]]:
     return merged
 
 
-def _find_forced_cut(window: str) -> int:
+def _find_forced_cut(window: str) -> Cut:
+    spans = sorted(_find_secrets(window))
     place = len(window) - CUT_MARGIN
-    # A cut within the escape in front of a secret would make it a part of a word.
-    straddling = [span for span in _find_secrets(window) if span[0] - MAX_ESCAPE_CHARACTERS < place < span[1]]
-    if not straddling:
-        return place
-    return min(begin for begin, _ in straddling) or max(end for _, end in straddling)
+    return Cut(_find_place_beside(window, place, spans)) if spans else Cut(place, is_clean=True)
+
+
+def _find_place_beside(window: str, place: int, spans: list[tuple[int, int]]) -> int:
+    for number, (begin, end) in enumerate(spans):
+        # A cut within the escape in front of a secret would make it a part of a word.
+        if not begin - MAX_ESCAPE_CHARACTERS < place < end + _FOLLOWING_CHARACTERS:
+            continue
+        before = max((each for _, each in spans[:number]), default=0)
+        place = _keep_name(window, begin, before)
+        if place >= _MIN_FORCED_PIECE:
+            return place
+        # In front of it, pieces could become so short that the time would be quadratic.
+        return _find_place_behind(window, max(end, before), spans[number + 1 :])
+    return place
+
+
+def _keep_name(window: str, begin: int, before: int) -> int:
+    """Return a place in front of a secret and of the beginning of a name that may belong to it, as in `DB_PASS=`."""
+    start = begin - _NAME_CHARACTERS
+    return start if window[begin - 1 : begin] in ("_", "-") and start >= before else begin
+
+
+def _find_place_behind(window: str, end: int, later: list[tuple[int, int]]) -> int:
+    """Return a place behind a secret and what must follow it, such as `@` in a URL, and in front of the next one."""
+    following = next((begin for begin, _ in later if begin >= end), len(window))
+    if following - MAX_ESCAPE_CHARACTERS < end + _FOLLOWING_CHARACTERS:
+        return _keep_name(window, following, end)
+    return end + _FOLLOWING_CHARACTERS
 
 
 def _find_secrets(text: str) -> Iterator[tuple[int, int]]:

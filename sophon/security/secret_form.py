@@ -19,15 +19,35 @@ MAX_ESCAPE_CHARACTERS = 6
 """Maximum length of such an escape."""
 
 
+MAX_CODE_CHARACTERS = 256
+"""Maximum length of a name that is called or indexed, and of an index."""
+
+
+MAX_ANCHOR_CHARACTERS = 256
+"""Maximum length of what an anchor asks for, unless its form is long: a name, spaces, and a value up to its first
+digit."""
+
+
 class SecretForm(NamedTuple):
     """Form of a secret; `sophon.security.secret_search` tries its pattern only where its anchor matches."""
 
     heads: tuple[str, ...]
-    """The pairs of characters, in small letters, with which a match can begin."""
+    """What a match can begin with, whatever its case: in small letters, two characters or more."""
     anchor: str
     """Expression in RE2's syntax that matches wherever the pattern does, and at few other places."""
     pattern: str
     """Expression of `re`. A group whose name begins with `kept` stays in front of the marker."""
+    is_long: bool = False
+    """Whether what the anchor asks for may have more than `MAX_ANCHOR_CHARACTERS`."""
+
+
+def bare_value(character: str, count: int, called: str = r"[(\[]") -> str:
+    """Return the pattern of at least `count` characters of a bare value; one that is called or indexed is code.
+
+    Nobody calls a name of more than 256 characters: to look for the end of one, from every beginning of a secret within
+    it, would take quadratic time.
+    """
+    return rf"{character}{{{count},{MAX_CODE_CHARACTERS}}}+(?:{character}++|(?!{called}))"
 
 
 def at_least_with_digit(count: int, other: str, character: str) -> str:

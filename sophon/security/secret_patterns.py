@@ -19,14 +19,18 @@ from sophon.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
 from sophon.security.secret_form import (
     AFTER_ESCAPE,
+    MAX_CODE_CHARACTERS,
     SecretForm,
     at_least_with,
     at_least_with_digit,
+    bare_value,
     no_end_of,
     no_word_of,
 )
 
 STOP: Final = r"\s\x1b-\x1f\x85\xa0\u0e00-\U0010ffff\"'"
+FIRST_WIDE_STOP: Final = 0xE00
+"""Of `STOP`; the others are below 256."""
 BOUNDARY: Final = lazy_pattern(f"[{STOP}]", re.ASCII)
 
 _KEY_HEADER = r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"
@@ -46,12 +50,13 @@ _QUOTE = rf"(?:{_ESCAPES}[\"']|\\{{1,7}}u002[27]|&(?:quot|apos|#0?3[49]|#x2[27])
 _OPERATOR = r"(?::=|=>|[:=]|\\{1,7}u003[ad]|&#(?:61|58|x3[ad]);|%3[ad])"
 _EQUALS = r"(?:=|\\{1,7}u003d)"
 _AMPERSAND = r"(?:[?&]|\\{1,7}u0026|&amp;)"
-_GAP = r"(?:\s|\\[nrt]){0,4}"
+_GAP = r"(?:\s|\\[nrt]){0,4}+"
+"""Possessive: no operator, quote or value begins with a space or such an escape."""
 _ASSIGN = rf"(?:{_QUOTE}|{_ESCAPES}){_GAP}{_OPERATOR}{_GAP}"
 _START = rf"(?:\b|{AFTER_ESCAPE})"
 
 _A_VALUE = r"[^\s\x0b\"'`&,;()<>{}\[\]\\$*]"
-_A_ASSIGN = _ASSIGN.replace(r"\s", r"[\s\x0b]")
+_A_ASSIGN = _ASSIGN.replace(r"\s", r"[\s\x0b]").replace("}+", "}")
 _A_QUOTE = rf"(?:{_QUOTE})?"
 """For anchors; RE2's white space has no vertical tab."""
 _A_SPACES = r"[\s\x0b]{1,4}"
@@ -63,11 +68,12 @@ _WORDS_JOINED = r"(?-i:[a-z]{2,20}(?:[_-][a-z]{2,20}){1,8})(?![A-Za-z0-9_-])"
 """Words of small letters, such as `authentication-and-authorization`."""
 _CODE = rf"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^{STOP}`&,;<>{{}}\\$*]))"
 """A value that is an attribute, such as `settings.password`, is code."""
-_CALL = r"(?![(\[])"
-"""A bare value that is called or indexed is code."""
+_BARE_4, _BARE_6, _BARE_8, _BARE_20 = (bare_value(_VALUE, count) for count in (4, 6, 8, 20))
+_PLAIN_16, _PLAIN_32 = (bare_value("(?-i:[A-Za-z0-9_+/=.~-])", count) for count in (16, 32))
 _WITH_DIGIT = rf"(?=[^{STOP}`&,;()<>{{}}\[\]\\$*\d]{{0,128}}\d)"
 _WITH_ANY_DIGIT = rf"(?=[^{STOP}`\d]{{0,128}}\d)"
-_WITH_LETTER_AND_DIGIT = rf"{_WITH_ANY_DIGIT}(?=[^{STOP}`A-Za-z]{{0,128}}[A-Za-z])"
+_WITH_LETTER = rf"(?=[^{STOP}`A-Za-z]{{0,128}}[A-Za-z])"
+_WITH_LETTER_AND_DIGIT = f"{_WITH_ANY_DIGIT}{_WITH_LETTER}"
 _PATH = (
     r"(?!(?:~|/(?:home|usr|var|opt|tmp|etc|root|srv|mnt|media|data|app|work|workspaces?|Users|private|Volumes))"
     rf"/[\w.@+-]+(?:/[\w.@+-]+)*+/?(?![^{STOP}`&,;:()<>{{}}\[\]\\$*]))"
@@ -78,8 +84,9 @@ _TYPE_NAME = rf"(?!(?:{'|'.join(_TYPES)}){_QUOTE})"
 """A quoted name of a type, as in a JSON schema."""
 _A_NO_TYPE_NAME = no_word_of(_TYPES, 6, _A_VALUE)
 
-_PASSWORD = rf"(?:[^{STOP}`&,;()<>{{}}\[\]\\]|[\[\]]|&(?![&{STOP}]|[\w.%-]{{0,64}}=))"
+_PASSWORD = rf"(?:[^{STOP}`&,;()<>{{}}\\]|&(?![&{STOP}]|[\w.%-]{{0,64}}=))"
 """A character of a password that stands bare: `&` in front of a query parameter or at its end is none."""
+_PASSWORD_6, _PASSWORD_8 = (bare_value(_PASSWORD, count, r"\(") for count in (6, 8))
 _SECRET_NAMES = "password|passwd|passphrase|pwd|secret|(?:secret|encryption|signing)[_-]?key"  # noqa: S105 - a pattern
 _NO_NAME = (
     # A variable of a shell, and the name of a variable with a secret, as in `password=new_password`.
@@ -90,14 +97,16 @@ _NO_NAME = (
 _NO_CODE = (
     # An attribute, and an index.
     rf"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^{STOP}`&,;<>{{}}\\*]))"
-    rf"(?![A-Za-z_][\w.]*+\[(?:\\{{0,7}}[\"']|[^{STOP}\]]*+\](?![A-Za-z0-9!#$%@^]))){_NO_NAME}"
+    rf"(?![A-Za-z_][\w.]*+\[(?:\\{{0,7}}[\"']|[^{STOP}\]]{{0,{MAX_CODE_CHARACTERS}}}+\](?![A-Za-z0-9!#$%@^]))){_NO_NAME}"
 )
 _NO_TEMPLATE = rf"(?![^{STOP}]{{0,128}}(?:\{{[\w.:!]*\}}|<[A-Za-z][\w.-]*>|[%$][{{(]))"
-_QUOTED_PASSWORD = rf"(?:[^{STOP}`\\]|\\{{1,7}}[^{STOP}\\])"
+_QUOTED_PASSWORD = rf"(?:[^{STOP}`&\\]|&(?!(?:quot|apos|#0?3[49]|#x2[27]);)|\\{{1,7}}(?!u002[27])[^{STOP}\\])"
+"""A character of a password in quotes; an escaped quote ends it."""
 _A_PASSWORD = r"[^\s\x0b\"'`,;()<>{}\\]"  # noqa: S105 - a pattern
 _A_PASSWORD_6 = at_least_with_digit(6, _A_PASSWORD.replace("^", "^0-9"), _A_PASSWORD)
 _A_QUOTED_6 = at_least_with_digit(6, r"[^0-9\s\x0b\"'`]", r"[^\s\x0b\"'`]")
 
+_HEADS = ("pass", "pwd", "secret", "encryption", "signing")
 _WORDS = rf"(?:{_SECRET_NAMES}|(?<=[A-Za-z0-9][_-])pass)"
 _A_WORDS = r"(?:(?:pass|pwd|secret)(?:word|wd|phrase)?|(?:secret|encryption|signing)[_-]?key)"
 _KEY_NAME = (
@@ -117,17 +126,19 @@ _A_NO_PLACE = (
 
 _URL: Final = (
     SecretForm(
-        (":/",),
+        ("://",),
         r"://[^\s\x0b\"'/:@?#\[\]]*:[^\s\x0b\"'/<>\[\]]+@",
         rf"(?P<kept_user>://[^{STOP}/:@?#\[\]]*+:)[^{STOP}/<>\[\]]+(?=@)",
+        is_long=True,
     ),
     # A token in place of a user; without a digit it is a name.
     SecretForm(
-        (":/",),
+        ("://",),
         r"://[^\s\x0b\"'/:@?#<>\[\](){}$*]{8,}@",
         rf"(?P<kept_place>://)(?=[^{STOP}/:@?#\[\]\d]{{0,64}}\d)[^{STOP}/:@?#<>\[\](){{}}$*]{{8,}}+(?=@)",
+        is_long=True,
     ),
-    SecretForm(("/b",), r"/bot[0-9]+:[^\s\x0b\"'/?\[\]]{4}", rf"(?P<kept_bot>/bot\d++:)[^{STOP}/?\[\]]{{4,}}+"),
+    SecretForm(("/bot",), r"/bot[0-9]+:[^\s\x0b\"'/?\[\]]{4}", rf"(?P<kept_bot>/bot\d++:)[^{STOP}/?\[\]]{{4,}}+", True),
     SecretForm(
         (*(first + second for first in "?&" for second in f"{ascii_lowercase}{digits}_.-"), "\\u", "\\\\"),
         rf"{_AMPERSAND}(?:[A-Za-z0-9_.-]{{0,48}}(?:secret|passw|passphrase|pwd|signature|credential|key|sig|auth)[a-z]{{0,3}}"
@@ -142,7 +153,7 @@ _URL: Final = (
 
 _HEADERS: Final = (
     SecretForm(
-        ("au",),
+        ("authorization",),
         r"authorization\\{0,7}[\"']?[\s\x0b]{0,4}[:=][\s\x0b]{0,4}\\{0,7}[\"']?(?:basic|bearer|digest|token|apikey|bot)"
         f"{_A_SPACES}{_A_VALUE}{{6}}",
         rf"(?P<kept_header>{_START}authorization{_ESCAPES}[\"']?\s{{0,4}}[:=]\s{{0,4}}{_ESCAPES}[\"']?"
@@ -150,7 +161,7 @@ _HEADERS: Final = (
         rf"\s{{1,4}}){_VALUE}{{6,}}+",
     ),
     SecretForm(
-        ("be", "ba"),
+        ("bearer", "basic"),
         r"(?:bearer|basic)[\s\x0b]{1,4}[A-Za-z0-9._~+/=-]{12}",
         rf"(?P<kept_bearer>{_START}(?:Bearer|Basic)\s{{1,4}})(?!{_WORDS_JOINED})"
         r"(?=[A-Za-z_/+.~-]{0,128}[\d=]|[A-Za-z_/+.~-]{20})[A-Za-z0-9._~+/=-]{12,}+",
@@ -161,31 +172,39 @@ _ASSIGNMENTS: Final = (
     # Passwords: in quotes, or after `=` without spaces, or anything with a digit. A name of a resource, as in
     # `arn:aws:secretsmanager:us-west-2:123456789012:secret:name`, is none.
     SecretForm(
-        ("pa", "pw", "se", "en", "si"),
-        f"{_A_WORDS}(?:{_A_ASSIGN}(?:{_QUOTE}(?:{_A_NO_TYPE_NAME}{_QUOTE}|{_A_QUOTED_6})|{_A_PASSWORD_6})|={_A_PASSWORD}{{8}})",
+        _HEADS,
+        f"{_A_WORDS}{_A_ASSIGN}{_QUOTE}(?:{_A_NO_TYPE_NAME}{_QUOTE}|{_A_QUOTED_6})",
         rf"(?P<kept_quoted_password>{_WORDS}{_ASSIGN}{_QUOTE}){_TYPE_NAME}{_PATH}{_NO_NAME}"
-        rf"(?:{_VALUE}{{6,}}+|{_NO_TEMPLATE}{_WITH_LETTER_AND_DIGIT}{_QUOTED_PASSWORD}{{6,}}+)(?={_QUOTE})"
-        rf"|(?P<kept_password>{_WORDS}=){_NO_CODE}{_PATH}{_PASSWORD}{{8,}}+(?!\()"
-        rf"|(?P<kept_digit_password>(?<!\d{{8}}:){_WORDS}{_ASSIGN}){_NO_CODE}{_PATH}{_WITH_ANY_DIGIT}{_PASSWORD}{{8,}}+(?!\()"
-        rf"|(?P<kept_short_password>(?<!\d{{8}}:){_WORDS}{_ASSIGN}){_NO_CODE}{_PATH}{_WITH_LETTER_AND_DIGIT}{_PASSWORD}{{6,}}+(?!\()",
+        rf"(?:{_VALUE}{{6,}}+|{_NO_TEMPLATE}{_WITH_LETTER_AND_DIGIT}{_QUOTED_PASSWORD}{{6,}}+)(?={_QUOTE})",
+        is_long=True,
+    ),
+    SecretForm(
+        _HEADS,
+        f"{_A_WORDS}(?:={_A_PASSWORD}{{8}}|{_A_ASSIGN}{_A_PASSWORD_6})",
+        # Anything behind a bare `=`; behind another operator, or if it is shorter, with a digit.
+        rf"(?P<kept_password>(?:(?<!\d{{8}}:){_WORDS}{_ASSIGN}|{_WORDS}=)){_NO_CODE}{_PATH}"
+        rf"(?:(?<=[A-Za-z]=){_PASSWORD_8}|{_WITH_ANY_DIGIT}(?:{_PASSWORD_8}|{_WITH_LETTER}{_PASSWORD_6}))",
     ),
     # Named keys and tokens: 8 characters with a digit, or 20 of any kind.
     SecretForm(
-        ("ap", "ac", "au", "se", "pr", "sh", "ma", "bo", "cl", "re", "id", "ve", "we", "be", "va", "en", "si"),
+        (
+            *("api", "access", "auth", "secret", "private", "account", "shared", "service", "master", "bot", "app"),
+            *("client", "refresh", "session", "id", "verify", "webhook", "bearer", "vault", "encryption", "signing"),
+        ),
         f"(?:(?:api|access|auth|secret|private|account|service|master|bot|app|client|refresh|session|id|verify|webhook"
-        f"|bearer|vault|encryption|signing)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization){_A_ASSIGN}{_A_QUOTE}(?:{_A_DIGIT_8}|{_A_VALUE}{{20}})",
-        rf"(?P<kept_named>{_KEY_NAME}{_ASSIGN}(?:{_QUOTE})?){_CODE}{_NO_NAME}(?:{_WITH_DIGIT}{_VALUE}{{8,}}+|{_VALUE}{{20,}}+){_CALL}",
+        f"|bearer|vault|encryption|signing)[_-]?(?:access[_-]?)?(?:key|token|secret)|authorization){_A_ASSIGN}{_A_QUOTE}(?:{_A_VALUE}{{20}}|{_A_DIGIT_8})",
+        rf"(?P<kept_named>{_KEY_NAME}{_ASSIGN}(?:{_QUOTE})?){_CODE}{_NO_NAME}(?:{_WITH_DIGIT}{_BARE_8}|{_BARE_20})",
     ),
     # A plain `key` or `token`: 32 characters with a digit; 8 behind the name of an environment variable, numbers
     # excepted.
     SecretForm(
-        ("ke", "to"),
+        ("key", "token"),
         f"(?-i:KEY|TOKEN){_A_ASSIGN}{_A_QUOTE}{_A_DIGIT_8}|(?:key|token){_A_ASSIGN}{_A_QUOTE}{_A_PLAIN}",
         rf"(?P<kept_environment>(?-i:(?<=[A-Z0-9]_)(?:KEY|TOKEN)){_ASSIGN}(?:{_QUOTE})?){_CODE}{_PATH}"
-        rf"(?!(?:\d++|0x\w++)(?!{_VALUE})){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}"
-        rf"|(?P<kept_plain>{_START}(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}[A-Za-z0-9_+/=.~-]{{32,}}+{_CALL}"
+        rf"(?!(?:\d++|0x\w++)(?!{_VALUE})){_WITH_DIGIT}{_BARE_8}"
+        rf"|(?P<kept_plain>{_START}(?:key|token){_ASSIGN}(?:{_QUOTE})?){_CODE}{_WITH_DIGIT}{_PLAIN_32}"
         rf"|(?P<kept_token>{_START}token{_ASSIGN}(?:{_QUOTE})?){_CODE}{_PATH}(?![A-Za-z_.]+\d{{0,2}}(?!{_VALUE}))"
-        rf"{_WITH_LETTER_AND_DIGIT}[A-Za-z0-9_+/=.~-]{{16,}}+{_CALL}",
+        rf"{_WITH_LETTER_AND_DIGIT}{_PLAIN_16}",
     ),
 )
 
@@ -196,33 +215,34 @@ _OPTIONS: Final = (
         ("--",),
         rf"--[a-z-]{{0,24}}{_FLAG}{_A_SPACES}{_A_QUOTE}{_A_DIGIT_6}",
         rf"(?P<kept_option>{_OPTION_START}--(?:[a-z]{{1,16}}-){{0,2}}{_FLAG}\s{{1,4}}(?:{_QUOTE})?)"
-        rf"(?!-){_CODE}{_PATH}{_WITH_DIGIT}{_VALUE}{{6,}}+{_CALL}",
+        rf"(?!-){_CODE}{_PATH}{_WITH_DIGIT}{_BARE_6}",
     ),
     # `curl -u ada:word`; ids, as in `docker run -u 1000:1000`, and a group with the user's name are none.
     SecretForm(
         ("-u", "--"),
         rf"-(?:u|-user)[\s\x0b=]{{1,4}}{_A_QUOTE}[A-Za-z0-9_.@%+-]{{1,64}}:{_A_NO_NUMBER}",
         rf"(?P<kept_login>{_OPTION_START}-(?:u|-user)(?:\s{{1,4}}|=)(?:{_QUOTE})?(?P<login>[A-Za-z0-9_.@%+-]{{1,64}}):)"
-        rf"(?!(?:\d+|(?P=login)|root|staff|users|nogroup)(?!{_VALUE})){_VALUE}{{4,}}+{_CALL}",
+        rf"(?!(?:\d+|(?P=login)|root|staff|users|nogroup)(?!{_VALUE})){_BARE_4}",
+        is_long=True,
     ),
     # An entry of a `.netrc` file, and a password in prose.
     SecretForm(
-        ("pa",),
+        ("password",),
         f"password{_A_SPACES}{_A_DIGIT_8}",
         rf"(?P<kept_said>{_START}password\s{{1,4}})(?!-){_CODE}{_PATH}"
-        rf"(?=[^{STOP}A-Za-z]{{0,64}}[A-Za-z]){_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+        rf"(?=[^{STOP}A-Za-z]{{0,64}}[A-Za-z]){_WITH_DIGIT}{_BARE_8}",
     ),
     # An entry of a list of variables: `name: DB_PASSWORD` above `value: ...`.
     SecretForm(
-        ("pa", "pw", "se", "ke", "to"),
+        (*_HEADS, "key", "token"),
         rf"(?:{_A_WORDS}|key|token)[\"']?,?[\s\x0b]{{1,24}}[\"']?value[\"']?[\s\x0b]{{0,4}}[:=][\s\x0b]{{0,4}}"
         f"{_A_QUOTE}{_A_DIGIT_8}",
         rf"(?P<kept_entry>(?:{_WORDS}|key|token)[\"']?,?\s{{1,24}}[\"']?value[\"']?\s{{0,4}}[:=]\s{{0,4}}(?:{_QUOTE})?)"
-        rf"{_WITH_DIGIT}{_VALUE}{{8,}}+{_CALL}",
+        rf"{_WITH_DIGIT}{_BARE_8}",
     ),
     # A constant, as in `define('DB_PASSWORD', '...')`.
     SecretForm(
-        ("pa", "se", "ke", "to"),
+        ("pass", "secret", "key", "token"),
         rf"(?-i:PASSWORD|PASS|SECRET|KEY|TOKEN){_QUOTE}[\s\x0b]{{0,4}},[\s\x0b]{{0,4}}{_QUOTE}{_A_DIGIT_6}",
         rf"(?P<kept_constant>(?-i:(?<=[A-Z0-9]_)(?:PASSWORD|PASS|SECRET|KEY|TOKEN)){_QUOTE}\s{{0,4}},\s{{0,4}}{_QUOTE})"
         rf"{_WITH_DIGIT}{_VALUE}{{6,}}+(?={_QUOTE})",
@@ -231,22 +251,25 @@ _OPTIONS: Final = (
         ("<p", "<s"),
         f"<{_A_WORDS}>{_A_VALUE}{{6,}}</",
         rf"(?P<kept_element><(?:password|passwd|passphrase|pwd|secret)>){_VALUE}{{6,}}+(?=</)",
+        is_long=True,
     ),
     SecretForm(
-        ("id",),
+        ("identified",),
         f"identified{_A_SPACES}by{_A_SPACES}{_QUOTE}{_A_VALUE}{{4,}}{_QUOTE}",
         rf"(?P<kept_identified>{_START}identified\s{{1,4}}by\s{{1,4}}{_QUOTE}){_VALUE}{{4,}}+(?={_QUOTE})",
+        is_long=True,
     ),
     SecretForm(
-        ("ss",),
+        ("sshpass",),
         rf"sshpass{_A_SPACES}-p[\s\x0b]{{0,4}}{_A_QUOTE}{_A_VALUE}{{4}}",
         rf"(?P<kept_sshpass>{_START}sshpass\s{{1,4}}-p\s{{0,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
     ),
     SecretForm(
-        ("re",),
+        ("redis-cli",),
         rf"redis-cli(?:[\s\x0b]+[^\s\x0b\"'`;|&\[\]]+){{0,8}}{_A_SPACES}(?:-a|--pass){_A_SPACES}{_A_QUOTE}{_A_VALUE}{{4}}",
         rf"(?P<kept_redis>{_START}redis-cli(?:\s{{1,4}}(?!(?:-a|--pass)\s)[^{STOP}`;|&\[\]]{{1,64}}){{0,8}}\s{{1,4}}"
         rf"(?:-a|--pass)\s{{1,4}}(?:{_QUOTE})?){_VALUE}{{4,}}+",
+        is_long=True,
     ),
 )
 

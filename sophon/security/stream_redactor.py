@@ -1,7 +1,7 @@
 """Redaction of a text that arrives in chunks."""
 
 from sophon.security.redaction import redact_piece
-from sophon.security.redaction_pieces import MAX_PIECE, find_cut, find_open_key, stays_uncut
+from sophon.security.redaction_pieces import MAX_PIECE, NO_CUT, find_cut, find_open_key, stays_uncut
 from sophon.security.secret_patterns import BOUNDARY, KEY_FOOTER, MAX_FOOTER_CHARACTERS
 
 SEARCHED_ALWAYS = 1024
@@ -63,12 +63,13 @@ class StreamRedactor:
     def _release(self) -> str:
         held, start = self._held, 0
         released: list[str] = []
-        while cut := find_cut(held, start, floor=self._floor):
-            released.append(redact_piece(held[start : start + cut]))
-            start += cut
+        while (cut := find_cut(held, start, floor=self._floor)) is not NO_CUT:
+            piece = held[start : start + cut.length]
+            released.append(piece if cut.is_clean else redact_piece(piece))
+            start += cut.length
             self._floor = 0
             # The last safe place of all that is held: only in front of the end of a key may another one be left.
-            if len(held) - start + cut <= MAX_PIECE and "-----" not in held:
+            if len(held) - start + cut.length <= MAX_PIECE and "-----" not in held:
                 break
         self._held = held[start:]
         length = len(self._held)

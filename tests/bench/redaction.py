@@ -35,6 +35,9 @@ NEARLY_SECRET = ("password = settings.password1 ", "-u 1000:1000 ", "password='s
 ENDLESS = ("-----BEGIN ", "?key=")
 """Repeated, a text that cannot be cut, and one that is a single secret."""
 
+WORST = ("x_pass=", "pass=", "pwd=$A", "pwd=>a1[", "x_pass=abcdefg1(", "x_pass='&a=1", "password = hunter22 ")
+"""Repeated, the dearest of some 13,000 texts that were made of names, operators, values and what follows them."""
+
 
 def measure_recall() -> dict[str, tuple[int, int]]:
     """Return (secrets, leaked) for the forms that the patterns were made for, and for those that were held out."""
@@ -97,11 +100,12 @@ def main() -> None:
     prose = "The quick brown fox wrote the password and the key into a file, and then it jumped over a token. "
     for name, text in (
         ("1 MB of prose", prose * 10_310),
+        ("1 MB of JSON", '{"id": "a1", "name": "x y", "at": "2026-11-23", "sizes": [1, 2]}, ' * 15_400),
         ("1,000 characters", prose * 10),
         ("30 characters", prose[:30]),
     ):
         print(f"cost, {name:<26}{1e6 * measure_seconds(text):>9.0f} us")
-    for unit in (*HOSTILE, *NEARLY_SECRET, *ENDLESS):
+    for unit in (*HOSTILE, *NEARLY_SECRET, *ENDLESS, *WORST):
         text = unit * (250_000 // len(unit))
         whole = 1e9 * measure_seconds(text) / len(text)
         large, small = (1e9 * _measure_stream_seconds(text, chunk) / len(text) for chunk in (4096, 50))

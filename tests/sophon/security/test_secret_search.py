@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.security import redact, secret_search
+from sophon.security.linear_patterns import LinearPattern
+from sophon.security.secret_form import MAX_ANCHOR_CHARACTERS
 from sophon.security.secret_patterns import SECRET_FORMS
 from sophon.security.secret_search import find_secrets, secret_pattern
 from tests.bench.redaction import HOSTILE, NEARLY_SECRET
@@ -116,17 +118,78 @@ def test_the_fast_search_finds_what_the_slow_one_finds_in_the_corpus() -> None:
         assert [(*match.span(), match.lastgroup) for match in find_secrets(text)] == find_slowly(text), text
 
 
+MANY_ANCHORS = ["pwd=$A" * 20, "key=pass=" * 20, "-u a: " * 12, "eyJaaaaaaaa.a" * 9, "pwd='s", "é", ""]
+DENSE = st.lists(
+    st.one_of(st.sampled_from(MANY_ANCHORS), st.sampled_from(SAMPLES), st.sampled_from(KEYS), EXCEPTED), max_size=8
+).map("".join)
+
+
+@given(DENSE)
+@settings(max_examples=examples(300))
+def test_among_many_anchors_it_finds_what_the_slow_one_finds(text: str) -> None:
+    assert [(*match.span(), match.lastgroup) for match in find_secrets(text)] == find_slowly(text)
+
+
+@pytest.mark.parametrize("filler", ["a", "é"])
+def test_a_secret_among_many_anchors_is_found_wherever_a_search_ends(filler: str) -> None:
+    samples = [text for text in SAMPLES[:: len(SAMPLES) // 60] if "\n" not in text]
+    for length in range(0, 2 * MAX_ANCHOR_CHARACTERS, 37):
+        for sample in samples:
+            text = f"{'pwd=$A' * 20}{filler * length} {sample}"
+            found = [(*match.span(), match.lastgroup) for match in find_secrets(text)]
+            assert found == find_slowly(text), text
+
+
+def test_among_many_anchors_one_that_goes_on_behind_a_long_one_is_found() -> None:
+    text = f"{'pwd=$A' * 20} api_key=abcd://a:b@abcdefghijklm"
+    found = [(*match.span(), match.lastgroup) for match in find_secrets(text)]
+    assert found == find_slowly(text) != []
+
+
+class CountedSearch:
+    """Pattern that adds up how many bytes it may look at."""
+
+    def __init__(self, pattern: LinearPattern) -> None:
+        self._pattern, self.bytes = pattern, 0
+
+    def find_span(self, data: bytes, start: int, end: int | None = None) -> tuple[int, int] | None:
+        self.bytes += (len(data) if end is None else end) - start
+        return self._pattern.find_span(data, start, end)
+
+
+@pytest.mark.parametrize("unit", ["key=pass=aaaaaaaa", "pwd=$A", "token:pass=abcdefgh", "AUTH_KEY=xx"])
+def test_many_anchors_cost_a_bounded_number_of_looks_at_each_byte(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = {kind: CountedSearch(secret_search.compile_anchors(is_long=kind)) for kind in (None, True, False)}
+
+    def compile_anchors(*, is_long: bool | None = None) -> CountedSearch:
+        return counted[is_long]
+
+    monkeypatch.setattr(secret_search, "compile_anchors", compile_anchors)
+    looks = list[float]()
+    for times in (250, 500, 1000):
+        text = unit * times
+        before = sum(each.bytes for each in counted.values())
+        list(find_secrets(text))
+        looks.append((sum(each.bytes for each in counted.values()) - before) / len(text))
+    assert looks[2] < 2 * looks[0] < 200
+
+
 class CountedPatterns(dict[str, re.Pattern[str]]):
     tries = 0
 
-    def get(self, head: str, default: object = None) -> re.Pattern[str] | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.tries += head in self
-        return super().get(head)
+    def __getitem__(self, head: str) -> re.Pattern[str]:
+        self.tries += 1
+        return super().__getitem__(head)
+
+
+def _first_two(head: str) -> str:
+    return head[:2]
 
 
 @pytest.fixture
 def patterns(monkeypatch: pytest.MonkeyPatch) -> CountedPatterns:
-    counted = CountedPatterns(secret_search.patterns_by_head())
+    compiled = secret_search.patterns_by_head()
+    counted = CountedPatterns({head: compiled[head] for form in SECRET_FORMS for head in map(_first_two, form.heads)})
     monkeypatch.setattr(secret_search, "patterns_by_head", lambda: counted)
     return counted
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sophon.security import StreamRedactor, redact, stream_redactor
 from sophon.security.known_secrets import KNOWN_SECRETS
-from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, find_cut
+from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, Cut, find_cut
 from tests.properties import examples
 from tests.sophon.security.test_redaction import BEHIND_ESCAPES, ESCAPED, KEYS, ORDINARY, PASSWORDS, PUNCTUATED
 
@@ -154,7 +154,7 @@ def test_a_private_key_behind_an_assignment_is_replaced_whole() -> None:
 def test_a_text_that_cannot_be_cut_is_not_searched_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
 
-    def count(text: str, start: int = 0, *, floor: int = 0) -> int:
+    def count(text: str, start: int = 0, *, floor: int = 0) -> Cut:
         searched.append(len(text) - start)
         return find_cut(text, start, floor=floor)
 
