@@ -221,8 +221,9 @@ def measure(text: str) -> float:
     "text", ["李雷@example.com", "さくら@example.jp", "김철수@example.kr", "用户@例子.广告", "ada@例子.中国"]
 )
 def test_an_address_in_a_script_without_spaces_is_found(text: str) -> None:
-    assert find_personal_data_texts(text) == [text]
+    assert find(text) == [(text, "EMAIL")]
 
 
-def find_personal_data_texts(text: str) -> list[str]:
-    return [text[each.start : each.end] for each in find_personal_data(text)]
+@pytest.mark.parametrize("text", ["DE89.3704.0044.0532.0130.00", "DE89  3704  0044  0532  0130  00"])
+def test_what_may_be_two_kinds_is_masked_whole(text: str) -> None:
+    assert placeholders().mask(text) == "[IBAN_1]"
