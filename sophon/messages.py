@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, get_args
 
 import orjson
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sophon.images import Image
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+ROLES: Final[tuple[str, ...]] = get_args(Role)
 """Author of a message."""
 
 ToolCallOutcome: TypeAlias = Literal[

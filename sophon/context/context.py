@@ -420,8 +420,8 @@ class Context(TurnState):
             raise ChainError(self.pipeline.explain_missing_response(self))
         self.next_error = None
         response, usage = self.response, self.tally.usage
-        if not isinstance(response, Response):  # pyright: ignore[reportUnnecessaryIsInstance] - what a middleware set
-            raise ChainError(f"ctx.response is {response!r:.60}: a middleware sets ctx.response = Response(...)")
+        if not isinstance(response, Response) or not isinstance(response.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ChainError(f"ctx.response is {response!r:.60}: a middleware sets ctx.response = Response(text)")
         if self.cancellation.is_end_recorded and response.usage is usage:
             return response  # concluded before its end was recorded
         earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)

@@ -3,7 +3,19 @@
 from operator import index
 from typing import Any, Self, SupportsIndex
 
-from sophon.messages import Message
+from sophon.errors import ChainError
+from sophon.messages import ROLES, Message
+
+
+def check_message(message: object) -> None:
+    """Raise ChainError for what a middleware has put among the messages and no provider takes."""
+    if not isinstance(message, Message):
+        shown = f"{message!r:.60}"
+    elif message.role not in ROLES or not isinstance(message.content, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        shown = f"Message({message.role!r:.40}, {message.content!r:.40})"
+    else:
+        return
+    raise ChainError(f"{shown} among ctx.messages: write Message(role, text), with the role {', '.join(ROLES)}")
 
 
 class MessageList(list[Message]):
@@ -41,7 +53,8 @@ class MessageList(list[Message]):
         return super().__imul__(count)
 
     def insert(self, position: SupportsIndex, message: Message, /) -> None:
-        """See `list.insert`."""
+        """See `list.insert`. Raises ChainError for what is no message."""
+        check_message(message)
         self._note_change(slice(position, None).indices(len(self))[0])
         super().insert(position, message)
 

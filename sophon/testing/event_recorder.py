@@ -1,6 +1,6 @@
 """Event sink that records every event."""
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from sophon.events import Event
 
@@ -18,5 +18,9 @@ class EventRecorder:
         self.events.append(event)
 
     def of(self, kind: type[E]) -> list[E]:
-        """Return the recorded events of one class, in order."""
+        """Return the recorded events of one class, in order. Raises TypeError for any other kind."""
+        # Not only `isinstance` below: without any event it would never run.
+        wanted = cast(object, kind)
+        if isinstance(wanted, str) or (isinstance(wanted, type) and not issubclass(wanted, Event)):
+            raise TypeError(f"of({kind!r:.60}): write a class of sophon.events, such as of(TaskFailed)")
         return [event for event in self.events if isinstance(event, kind)]

@@ -5,6 +5,7 @@ from functools import partial
 
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
 from sophon.context import Context
+from sophon.context.message_list import check_message
 from sophon.context.reply_stream import build_stream_listener, restart_stream
 from sophon.errors import ChainError
 from sophon.events import Message as MessageAdded
@@ -73,6 +74,7 @@ class LlmInvoker:
             ctx.put(_TURN_STATE, turn_state)
         if turn_state.is_asking:
             raise ChainError(CONCURRENT_NEXT)
+        _remove_malformed(ctx, turn_state.validated)
         withdrawn = withdraw_reply(ctx)
         _forget_ids(withdrawn, turn_state)
         _repair(ctx, turn_state)
@@ -229,6 +231,16 @@ def find_repeated_calls(calls: Sequence[ToolCall]) -> set[int]:
             repeated.add(position)
         seen.add(identity)
     return repeated
+
+
+def _remove_malformed(ctx: Context, start: int) -> None:
+    """Raise ChainError for a message that no provider takes. It is taken out: stored, it would fail each later turn."""
+    for index in range(start, len(ctx.messages)):
+        try:
+            check_message(ctx.messages[index])
+        except ChainError:
+            del ctx.messages[index]
+            raise
 
 
 def _repair(ctx: Context, turn_state: _InvokerState) -> None:

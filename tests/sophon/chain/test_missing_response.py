@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from sophon import Context, ModelRequest, Next, Pipeline, Response, Services
+from sophon import Context, Message, ModelRequest, Next, Pipeline, Response, Services
 from sophon.chain.pipeline import Middleware
 from sophon.errors import ChainError, CompositionError, ModelError
 from sophon.models.model import Call
 from sophon.testing import FunctionModel, ScriptedModel
-from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, ToolExecution
+from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ParallelExecution, SessionEvents, ToolExecution
 from sophon_middlewares.chains import twelve
 
 
@@ -232,12 +232,33 @@ async def test_neither_a_task_in_the_background_nor_a_response_taken_back_is_bla
         await Pipeline.compose(*chain).run(Services().turn("hi"))  # type: ignore[arg-type] - middlewares
 
 
-async def test_a_response_that_is_none_is_told() -> None:
+@pytest.mark.parametrize("answer", ["hello", Response(None), Response(3)])  # type: ignore[arg-type] - the mistakes
+async def test_what_is_no_response_is_told(answer: Any) -> None:
     async def answers(ctx: Context, next: Next) -> None:
-        ctx.response = "hello"  # type: ignore[assignment] - the mistake
+        ctx.response = answer
 
-    with pytest.raises(ChainError, match=r"ctx.response is 'hello': a middleware sets ctx.response = Response"):
-        await Pipeline.compose(passes, answers).run(Services().turn("hi"))
+    services = Services()
+    with pytest.raises(ChainError, match=r"ctx.response is .*: a middleware sets ctx.response = Response\(text\)"):
+        await Pipeline.compose(SessionEvents(), answers).run(services.turn("hi"))
+
+
+@pytest.mark.parametrize("message", [Message("systm", "x"), Message("user", None), "be brief"])  # type: ignore[arg-type]
+@pytest.mark.parametrize("method", ["append", "insert"])
+async def test_a_message_that_no_provider_takes_is_named_and_fails_no_later_turn(message: Any, method: str) -> None:
+    async def adds(ctx: Context, next: Next) -> None:
+        ctx.messages.append(message) if method == "append" else ctx.messages.insert(0, message)
+        await next(ctx)
+
+    model = FunctionModel(echo)
+    services = Services(models=model)
+    with pytest.raises(ChainError, match=r"(systm|None|be brief).* among ctx.messages: write Message\(role, text\)"):
+        await Pipeline.compose(SessionEvents(), adds, LlmInvoker()).run(services.turn("hi", session_id="s"))
+    assert model.requests == []
+    assert [each.content for each in await services.history("s")] == ["hi"]
+
+
+async def echo(request: ModelRequest) -> str:
+    raise AssertionError("the model was asked")
 
 
 async def test_a_text_among_the_messages_is_told_with_the_error_that_it_causes() -> None:
@@ -245,8 +266,11 @@ async def test_a_text_among_the_messages_is_told_with_the_error_that_it_causes()
         ctx.messages.append("be brief")  # type: ignore[arg-type] - the mistake
         await next(ctx)
 
+    async def reads(ctx: Context, next: Next) -> None:
+        assert ctx.messages[-1].role
+
     with pytest.raises(AttributeError) as caught:
-        await Pipeline.compose(adds, LlmInvoker()).run(Services().turn("hi"))
+        await Pipeline.compose(adds, reads).run(Services().turn("hi"))
     assert "ctx.messages is or has 'be brief'" in caught.value.__notes__[0]
 
 
