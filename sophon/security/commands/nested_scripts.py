@@ -22,6 +22,9 @@ MAX_NESTING: Final = 5
 MAX_SCRIPTS: Final = 100
 """Scripts in one command that are read."""
 
+MAX_NESTED_CHARACTERS: Final = 100_000
+"""Characters of all nested scripts in one command that are read: `find -exec find -exec ...` nests one in each word."""
+
 MAX_ROUNDS: Final = 5
 """Times that a script is evaluated, as long as that shows further values of its variables."""
 
@@ -76,12 +79,15 @@ class _Collector:
         self.is_hidden = False
         self._variables = variables
         self._seen: dict[str, bool] = {}
+        self._nested_characters = 0
 
     def read(self, script: str, depth: int, *, is_sure: bool = True) -> None:
         """Read a script. `is_sure`: a shell runs it; if not, it may only be one."""
         if script in self._seen and self._seen[script] >= is_sure:
             return
-        if depth > MAX_NESTING or len(self._seen) >= MAX_SCRIPTS:
+        if self._seen:
+            self._nested_characters += len(script)
+        if depth > MAX_NESTING or len(self._seen) >= MAX_SCRIPTS or self._nested_characters > MAX_NESTED_CHARACTERS:
             self.is_complete = False
             self.is_hidden = self.is_hidden or is_sure
             return

@@ -23,6 +23,9 @@ from sophon.security.commands.program_targets import WRITE_TARGETS
 from sophon.security.commands.programs import Program, find_program, hides_program
 from sophon.security.commands.syntax import SimpleCommand, Word
 
+MAX_XARGS: Final = 20
+"""How often `xargs` may run `xargs`, to be followed: each one makes a command of all that follow."""
+
 
 class CommandEffects:
     """Collects the effects of the commands of one script, in the order in which they are noted.
@@ -39,6 +42,7 @@ class CommandEffects:
         self.files: dict[str, Texts] = {}
         self.functions: set[str] = set()
         self._copies: dict[str, str] = {}
+        self._nesting = 0
         self.is_hidden = False
 
     def note(self, command: SimpleCommand, stdin: Texts) -> Texts:
@@ -55,8 +59,13 @@ class CommandEffects:
         if (words := find_xargs(command)) is not None:
             if len(words) == 1 and not words[0].text.endswith("parallel"):
                 return stdin
+            if self._nesting >= MAX_XARGS:
+                self.is_hidden = True
+                return None
+            self._nesting += 1
             for each in build_xargs_commands(words, stdin):
                 self.note(each, NOTHING)
+            self._nesting -= 1
             return None
         return None if program is None else self._find_output(program, stdin)
 
