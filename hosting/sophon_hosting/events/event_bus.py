@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
@@ -16,6 +16,7 @@ from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import FinishResult, Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.texts.contract import TextStore
+from sophon_hosting.completion import complete
 from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.exchange import EventExchange, FindStart
 from sophon_hosting.events.replay import SessionReplay, bound_replay, read_missed_events
@@ -291,7 +292,7 @@ class EventBus:
             async with self._acquire_sequencer(session_id) as sequencer:
                 return await sequencer.commit(write, build_events, is_stored=is_stored, is_unique=is_unique)
 
-        return await _complete(commit())
+        return await complete(commit())
 
     async def commit_first(
         self, session_id: str, build_events: BuildEvents, write: Write[R], *, is_stored: Callable[[R], bool]
@@ -312,7 +313,7 @@ class EventBus:
                     await sequencer.commit_first()
             return await result
 
-        return await _complete(commit())
+        return await complete(commit())
 
     async def commit_outcome(
         self, session_id: str, build_events: BuildEvents, write: Write[FinishResult]
@@ -344,7 +345,7 @@ class EventBus:
                 last_seq = await write(build_rows)
                 await sequencer.publish_stored(new_events, rows, last_seq)
 
-        await _complete(commit())
+        await complete(commit())
 
     async def load_run_events(self, run: Run) -> None:
         """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""
@@ -382,7 +383,7 @@ class EventBus:
             async with self._acquire_sequencer(session_id) as sequencer:
                 await sequencer.flush()
 
-        await _complete(flush())
+        await complete(flush())
 
     async def aclose(self) -> None:
         """Flush all sessions once; events that the store refuses are logged and dropped."""
@@ -517,22 +518,3 @@ class EventBus:
             del self._sequencers[session_id]
             if self._exchange is not None and sequencer.elsewhere is not None:
                 self._exchange.keep_position(session_id, sequencer.elsewhere.published)
-
-
-async def _complete(transaction: Coroutine[Any, Any, T]) -> T:
-    """Run a transaction that completes even if its caller is cancelled.
-
-    The store writes it all the same, and what the sequencer believes to be pending would be written again.
-    """
-    task = asyncio.ensure_future(transaction)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        task.add_done_callback(_log_unheard_failure)
-        raise
-
-
-def _log_unheard_failure(transaction: asyncio.Future[Any]) -> None:
-    """Log the failure of a transaction whose caller was cancelled, so that asyncio does not report it as unheard."""
-    if not transaction.cancelled() and isinstance(error := transaction.exception(), Exception):
-        log_failure(log, error, "a transaction whose caller was cancelled failed")

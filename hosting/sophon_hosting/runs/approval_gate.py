@@ -18,6 +18,7 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
+from sophon_hosting.completion import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.held_questions import HeldQuestions
@@ -101,7 +102,7 @@ class StoreApprovalGate:
                 await active_run.store.approvals.get_or_create(request, self._clock.now())
                 await self._wait_for_decision(request, may_be_decided, seconds)
         except asyncio.CancelledError:
-            await asyncio.shield(asyncio.ensure_future(self._withdraw(active_run, request, CANCELLED)))
+            await complete(self._withdraw(active_run, request, CANCELLED))
             raise
         finally:
             active_run.resume_timeout()

@@ -1,12 +1,14 @@
 """Accepting: a place first, then the row, then the queue; the same message twice is one task."""
 
 import asyncio
+import gc
 
 import pytest
 
 from sophon import Decision
-from sophon.errors import InputError, NotFound, QueueFull
+from sophon.errors import InputError, NotFound, QueueFull, SessionTaken
 from sophon.events import TaskCompleted, TaskQueued
+from sophon.stores.contract import Store
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.turn_factory import build_turn
 
@@ -199,6 +201,33 @@ async def test_a_sender_that_goes_away_leaves_a_whole_task(world) -> None:
 
     await world.until(waiting)
     assert [run.text for run in await world.store.runs.list()] == ["hello"]
+
+
+async def test_a_refusal_whose_sender_has_gone_away_is_no_exception_that_nobody_retrieves(
+    world, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unheard: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))
+    host = world.host()
+    began, is_away, refused = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def refuse(*_: object, **__: object) -> None:
+        began.set()
+        await is_away.wait()
+        refused.set()
+        raise SessionTaken("s")
+
+    monkeypatch.setattr(store.runs, "accept", refuse)
+    sending = asyncio.create_task(world.send(host, "hello"))
+    await began.wait()
+    sending.cancel()
+    await asyncio.gather(sending, return_exceptions=True)
+    is_away.set()
+    await refused.wait()
+    del sending
+    await host.shutdown(grace_seconds=0)
+    gc.collect()
+    assert unheard == []
 
 
 @pytest.mark.parametrize(

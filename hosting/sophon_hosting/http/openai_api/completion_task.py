@@ -25,6 +25,7 @@ from sophon.trace_context import HEADER
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.completion import complete
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import TaskReceipt
 from sophon_hosting.http.json_io import TRACE, get_authorized_host, get_host
@@ -111,13 +112,13 @@ class CompletionTask:
                 await self._follow(receipt, self._key)
                 return self
         except BaseException:
-            await asyncio.shield(self._drop_session())
+            await complete(self._drop_session())
             raise
         self.task_id = receipt.task_id
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await asyncio.shield(self._clean_up())
+        await complete(self._clean_up())
 
     async def events(self) -> AsyncGenerator[Event | None]:
         """Yield chunks and requests for approval, then the final event; None after silence. Raises ClientDisconnected.
