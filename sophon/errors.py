@@ -14,6 +14,7 @@
     │   └── SessionTaken          a session that is no longer the one that was found
     ├── StoreError                the store cannot be opened, read or written: its file, its server, its URL
     │   └── StoreUnavailable      not now: its disk is full, its server is gone; the same request may succeed later
+    ├── ChangedMeanwhile          what was read was changed or deleted since (whoever reads again finds the change)
     ├── IllegalTransition         a state transition that is not allowed (caller)
     ├── BudgetExceeded            a limit set by the operator was reached
     │   └── PriceUnknown          a limit on the cost, and a model whose price is unknown
@@ -190,6 +191,16 @@ class Busy(SophonError):
     """A running turn blocks the operation; retry when the turn has ended."""
 
     code = "busy"
+
+
+class ChangedMeanwhile(SophonError):
+    """The `kind` of that name was changed or deleted since it was read; nothing was stored."""
+
+    code = "changed_meanwhile"
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
+        super().__init__(f"the {kind} {name!r} was changed or deleted meanwhile; read it again")
 
 
 class IllegalTransition(SophonError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
-from sophon.errors import CompositionError, NotFound, QueueUnavailable
+from sophon.errors import ChangedMeanwhile, CompositionError, NotFound, QueueUnavailable
 from sophon.failure_log import log_failure
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
@@ -23,6 +23,7 @@ from sophon.task_types import TaskType
 from sophon.traces.trace import Trace
 from sophon_hosting.audit_heads import AuditHeadWriter, find_signing_key
 from sophon_hosting.chain_factory import build_named_chain, records_turns
+from sophon_hosting.completion import complete
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
@@ -295,9 +296,10 @@ class Host:
         A message whose key was accepted before is never refused: it gets the receipt of its task, also while the queue
         is full. Raises QueueFull and StoreUnavailable before anything is written, InputError for an empty message, an
         unknown planning mode or a `max_iterations` above the hard limit, NotFound for an unknown model, SessionTaken if
-        the session is not (or no longer) of `session_owner`. Completes even if the caller is cancelled.
+        the session is not (or no longer) of `session_owner`, ChangedMeanwhile for a `precondition` that does not hold.
+        Completes even if the caller is cancelled.
         """
-        return await asyncio.shield(asyncio.ensure_future(self._acceptance.accept(message)))
+        return await complete(self._acceptance.accept(message))
 
     async def find_accepted(self, key: InboundKey) -> TaskReceipt | None:
         """Return the receipt of the message that was accepted with this key; None if there is none."""
@@ -317,20 +319,20 @@ class Host:
         A task that was given up has its outcome and keeps it: its message is accepted again, as a new task of the same
         session. One whose outcome is not stored yet goes on itself. Raises NotFound.
         """
-        return await asyncio.shield(asyncio.ensure_future(self._retry_dead_letter(task_id)))
+        return await complete(self._retry_dead_letter(task_id))
 
     async def _retry_dead_letter(self, task_id: str) -> str:
         if all(letter.entry.task_id != task_id for letter in await self.queue.list_dead_letters()):
             raise NotFound("dead letter", task_id)
         try:
             run = await self.services.store.runs.get(task_id)
-        except NotFound:  # deleted by retention
+            if not run.is_finished:
+                await self.queue.retry_dead_letter(task_id)
+                return task_id
+            receipt = await self._acceptance.accept_again(run)
+        except (NotFound, ChangedMeanwhile):  # deleted by retention or with its session
             await self.queue.remove(task_id)
             raise NotFound("dead letter", task_id) from None
-        if not run.is_finished:
-            await self.queue.retry_dead_letter(task_id)
-            return task_id
-        receipt = await self._acceptance.accept_again(run)
         await self.queue.remove(task_id)
         return receipt.task_id
 
@@ -359,18 +361,18 @@ class Host:
         for the session wait meanwhile, and are then messages to a new session. Completes even if the caller is
         cancelled.
         """
-        await asyncio.shield(asyncio.ensure_future(self._deletion.delete(session_id)))
+        await complete(self._deletion.delete(session_id))
 
     async def delete_goal(self, goal: Goal) -> None:
         """Cancel a goal, and delete it with the sessions that it works in. Raises Busy, as `delete_session` does."""
-        await asyncio.shield(asyncio.ensure_future(self._deletion.delete_goal(goal)))
+        await complete(self._deletion.delete_goal(goal))
 
     async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
         """Delete the session if nothing was added to it since a time and nothing is to happen in it.
 
         Return whether it was deleted. Completes even if the caller is cancelled.
         """
-        return await asyncio.shield(asyncio.ensure_future(self._deletion.delete_idle(session_id, before)))
+        return await complete(self._deletion.delete_idle(session_id, before))
 
     async def start(self) -> None:
         """Recover unfinished runs, then start the worker.

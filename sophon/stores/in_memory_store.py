@@ -22,7 +22,7 @@ from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.preferences.in_memory import InMemoryPreferenceStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
 from sophon.stores.route_averages.in_memory import InMemoryRouteAverageStore
-from sophon.stores.runs.contract import Run
+from sophon.stores.runs.contract import Precondition, Run
 from sophon.stores.runs.in_memory import InMemoryRunStore
 from sophon.stores.schedules.in_memory import InMemoryScheduleStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
@@ -87,6 +87,7 @@ class InMemoryStore:
         self.vectors = InMemoryVectorStore()
         self.sessions.on_delete(self.vectors.forget_session)
         runs: dict[str, Run] = {}
+        self._runs = runs
         self.journal = InMemoryJournal(runs)
         self.leases = InMemoryLeaseStore(clock)
         own_memories = InMemoryMemoryStore(clock, self.vectors)
@@ -126,6 +127,7 @@ class InMemoryStore:
             self.attachments,
             lambda request, at: self.approvals.add(request, at),
             lambda run_id, decision, at: self.approvals.decide_open(run_id, decision, at),
+            self._find_version,
         )
         self.sessions.check_fence = self.journal.check_fence = self.runs.check_fence
         self.sessions.has_unfinished = self._has_unfinished
@@ -156,6 +158,17 @@ class InMemoryStore:
 
     def _has_unfinished(self, session_id: str) -> bool:
         return any(map(self.runs.has_unfinished, [session_id, *self.goals.list_work_sessions(session_id)]))
+
+    def _find_version(self, precondition: Precondition) -> int | None:
+        """Return the version in which is stored what a run is accepted for; None if it is not stored."""
+        match precondition.kind:
+            case "goal":
+                return self.goals.find_version(precondition.id)
+            case "schedule":
+                return self.schedules.find_version(precondition.id)
+            case "run":
+                run = self._runs.get(precondition.id)
+                return None if run is None else run.starts
 
     def _forget_trajectories(self, person: str) -> int:
         own = self.trajectories.forget_person(person)

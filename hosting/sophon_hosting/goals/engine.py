@@ -8,14 +8,14 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sophon.errors import SophonError
+from sophon.errors import ChangedMeanwhile, SophonError
 from sophon.events import GoalChanged
 from sophon.failure_log import log_failure
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.task_graph import list_running
 from sophon.lazy_dataclass import dataclass
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.goals.goal_host import GoalChangedMeanwhile, GoalHost
+from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_work import CheckOwner, GoalWork
 from sophon_hosting.goals.planning import GoalPlanner
 
@@ -161,7 +161,7 @@ class GoalEngine:
         """Return the goal after a look; None if somebody else has changed it, or if the look failed."""
         try:
             return await look
-        except GoalChangedMeanwhile:
+        except ChangedMeanwhile:
             self._wake_up.set()
         except Exception as error:  # noqa: BLE001 - logged; other goals go on
             self._failed += 1

@@ -3,18 +3,11 @@
 from typing import Protocol
 
 from sophon.chain.pipeline_registry import PipelineRegistry
-from sophon.errors import SophonError
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.leadership.contract import Leadership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
-
-
-class GoalChangedMeanwhile(SophonError):
-    """Somebody else has changed the goal since it was read; whoever looks again finds the change."""
-
-    code = "goal_changed_meanwhile"
 
 
 class GoalHost(Protocol):

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from sophon.clock import Clock
+from sophon.errors import ChangedMeanwhile
 from sophon.goals.goal import Goal
 from sophon.goals.goal_writer import GoalWriter
 from sophon.goals.task_node import TaskNode
 from sophon.stores.goals.contract import GoalStore
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.goals.goal_host import GoalChangedMeanwhile
 
 
 class GoalSaver:
@@ -19,7 +19,7 @@ class GoalSaver:
         self._writer = GoalWriter(goals, event_bus)
 
     async def save(self, goal: Goal, before: Goal, *, step: TaskNode | None = None) -> Goal:
-        """Store a change, with the event of a transition or of a step. Raises GoalChangedMeanwhile, StoreError."""
+        """Store a change, with the event of a transition or of a step. Raises ChangedMeanwhile, StoreError."""
         new = replace(goal, version=before.version, updated_at=self._clock.now())
         if step is not None:
             changed = await self._writer.change(new, step=step.id, step_status=step.status)
@@ -28,5 +28,5 @@ class GoalSaver:
         else:
             changed = await self._goals.change(new)
         if changed is None:
-            raise GoalChangedMeanwhile(f"the goal {goal.id!r} was changed by somebody else")
+            raise ChangedMeanwhile("goal", goal.id)
         return changed

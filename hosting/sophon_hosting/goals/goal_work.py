@@ -52,7 +52,7 @@ class GoalWork:
         return self._plans.is_planning(goal.id) or self._steps.is_working(goal)
 
     async def advance(self, goal: Goal, *, may_start: bool) -> Goal:
-        """Do what is due for a live goal; return it as it is stored then. Raises GoalChangedMeanwhile, SophonError."""
+        """Do what is due for a live goal; return it as it is stored then. Raises ChangedMeanwhile, SophonError."""
         now = self._clock.now()
         goal = await self._steps.collect(goal)
         if goal.state == "paused":

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from sophon.errors import ChangedMeanwhile
 from sophon.failure_log import log_failure
 from sophon.goals.budget import find_exhausted
 from sophon.goals.goal import Goal
-from sophon_hosting.goals.goal_host import GoalChangedMeanwhile, GoalHost
+from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
 from sophon_hosting.goals.governor import ResourceGovernor
 from sophon_hosting.goals.planning import GoalPlanner, PlanResult
@@ -58,7 +59,7 @@ class PlanWork:
     async def start(self, goal: Goal) -> Goal:
         """Start to plan a goal that may use models; return it as it is then.
 
-        Raises GoalChangedMeanwhile, StoreError.
+        Raises ChangedMeanwhile, StoreError.
         """
         now = self._clock.now()
         if goal.id in self._plans:
@@ -94,7 +95,7 @@ class PlanWork:
             return True
         try:
             await self._saver.save(self._apply_plan(goal, result), goal)
-        except GoalChangedMeanwhile:
+        except ChangedMeanwhile:
             return False
         return True
 

@@ -8,7 +8,7 @@ from sophon.goals.progress import StepOutcome
 from sophon.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results, find_results
 from sophon.goals.task_node import TaskNode
 from sophon.messages import ToolCall
-from sophon.stores.runs.contract import Run
+from sophon.stores.runs.contract import Precondition, Run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.acceptance import RunRequest
 from sophon_middlewares.inner.direct_call import OUTCOME_FIELD
@@ -40,6 +40,7 @@ def build_step_request(goal: Goal, node: TaskNode, session_id: str, clock: Clock
         planning="Never",
         call=call,
         goal={"id": goal.id, "step": node.id, "autonomy": goal.autonomy},
+        precondition=Precondition("goal", goal.id, goal.version),
     )
 
 
@@ -59,6 +60,7 @@ def build_report_request(goal: Goal, clock: Clock) -> RunRequest:
         origin=origin,
         planning="Never",
         stream=not goal.origin,
+        precondition=Precondition("goal", goal.id, goal.version),
     )
 
 

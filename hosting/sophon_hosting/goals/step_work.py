@@ -6,19 +6,18 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from sophon.errors import NotFound, SophonError, StoreError, TryLater
+from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError, TryLater
 from sophon.goals.goal import Goal
 from sophon.goals.progress import StepOutcome, apply_outcome
 from sophon.goals.state_machine import GoalState
 from sophon.goals.task_graph import list_running, replace_node
 from sophon.goals.task_node import TaskNode
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.goals.goal_host import GoalChangedMeanwhile, GoalHost
+from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
 from sophon_hosting.goals.governor import Resource, ResourceGovernor
 from sophon_hosting.goals.step_accounting import count_memory, count_time, count_usage
 from sophon_hosting.goals.step_runs import build_step_request, read_outcome
-from sophon_hosting.runs.acceptance import TaskReceipt
 
 log = logging.getLogger("sophon")
 
@@ -56,13 +55,16 @@ class StepWork:
         self._seen.intersection_update(goal_ids)
 
     async def collect(self, goal: Goal) -> Goal:
-        """Apply the outcomes of steps that have ended; accept a step again whose acceptance was interrupted."""
+        """Apply the outcomes of steps that have ended; accept a step again whose acceptance was interrupted.
+
+        While the goal is paused it is not: a person may have stopped it since.
+        """
         first = goal.id not in self._seen
         self._seen.add(goal.id)
         goal = count_time(goal, self._clock.now(), is_first_look=first)
         for node in list_running(goal.nodes):
             if not node.run_id:
-                goal = await self._accept(goal, node)
+                goal = await self._accept(goal, node) if goal.state == "active" else goal
                 continue
             run = await self._store.runs.find(node.run_id)
             if run is None:
@@ -83,7 +85,7 @@ class StepWork:
         return goal
 
     async def start(self, goal: Goal, nodes: Sequence[TaskNode]) -> Goal:
-        """Start steps, unless a limit of the owner holds them back. Raises GoalChangedMeanwhile, SophonError."""
+        """Start steps, unless a limit of the owner holds them back. Raises ChangedMeanwhile, SophonError."""
         for node in nodes:
             refused = await self._find_refusal(goal, node)
             if refused:
@@ -111,9 +113,9 @@ class StepWork:
         """Cancel the runs of all running steps, which are pending then."""
         nodes = goal.nodes
         for node in list_running(nodes):
-            if node.run_id:
+            if run_id := node.run_id or await self._find_accepted(goal, node):
                 try:
-                    await self._host.cancel(node.run_id)
+                    await self._host.cancel(run_id)
                 except NotFound:
                     log.debug("the task of step %s of goal %s was deleted", node.id, goal.id)
             self._asking.discard(node.run_id)
@@ -131,32 +133,29 @@ class StepWork:
         return await self._saver.save(after, goal, step=after.get_node(node.id))
 
     async def _accept(self, goal: Goal, node: TaskNode) -> Goal:
-        """Accept the run of a started node; the key of its try makes a repetition the same run."""
+        """Accept the run of a started node; the key of its try makes a repetition the same run.
+
+        The store accepts it for the goal as it was read, so that none is accepted behind a deletion or a pause.
+        """
         try:
-            await self._store.sessions.get_or_create(node.session_id, goal.owner)
             receipt = await self._host.accept(build_step_request(goal, node, node.session_id, self._clock))
         except TryLater as error:
             log.info("goal %s: step %s is not accepted yet: %s", goal.id, node.id, error)
             later = replace(goal, next_at=self._clock.now() + self._settings.tick, reason=f"waits: {error}")
             return await self._saver.save(later, goal)
-        except StoreError:
+        except (StoreError, ChangedMeanwhile):
             raise
         except SophonError as error:
             return await self._apply(goal, node, StepOutcome("failed", str(error)))
         accepted = replace(node, run_id=receipt.task_id)
-        try:
-            return await self._saver.save(replace(goal, nodes=replace_node(goal.nodes, accepted)), goal)
-        except GoalChangedMeanwhile:
-            await self._withdraw(goal, receipt)
-            raise
+        return await self._saver.save(replace(goal, nodes=replace_node(goal.nodes, accepted)), goal)
 
-    async def _withdraw(self, goal: Goal, receipt: TaskReceipt) -> None:
-        """Cancel a step that was accepted while its goal ended or was deleted: nobody would look at it any more."""
-        now = await self._store.goals.find(goal.id)
-        if now is None or now.state not in ("active", "planning"):
-            await self._host.cancel(receipt.task_id)
-        if now is None:
-            await self._store.sessions.delete(receipt.session_id)
+    async def _find_accepted(self, goal: Goal, node: TaskNode) -> str:
+        """Return the run of a node whose goal was changed between its acceptance and the note of it; "" if none."""
+        key = build_step_request(goal, node, node.session_id, self._clock).inbound_key
+        assert key is not None
+        run = await self._store.runs.find_by_key(key)
+        return "" if run is None else run.id
 
     async def _find_refusal(self, goal: Goal, node: TaskNode) -> str:
         """Return which limit of the owner keeps a step from starting; "" if none does."""

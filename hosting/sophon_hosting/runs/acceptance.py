@@ -12,7 +12,7 @@ from sophon.errors import InputError, QueueFull, QueueUnavailable, SophonError
 from sophon.lazy_dataclass import dataclass
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
-from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Run
+from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Precondition, Run
 from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.trace_context import parse_traceparent
 from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
@@ -51,7 +51,8 @@ class RunRequest:
     `images` and `attachments`, files that the session's owner has uploaded, belong to the text. With `call` the run is
     that tool call, and asks no model; its id is chosen with that of the run. `key` is the de-duplication key of a
     message that no platform has sent. `goal` makes it a step of a goal: id, step and autonomy. With `branch` the
-    message begins that branch, whose new id is `session_id`.
+    message begins that branch, whose new id is `session_id`. With `precondition` it is accepted only while what it is
+    for is stored as it was read.
     """
 
     text: str
@@ -77,6 +78,7 @@ class RunRequest:
     key: InboundKey | None = None
     goal: Mapping[str, str] | None = None
     branch: "SessionBranch | None" = None
+    precondition: Precondition | None = None
 
     @property
     def inbound_key(self) -> InboundKey | None:
@@ -138,7 +140,8 @@ class MessageAcceptance:
     async def accept_again(self, run: Run) -> TaskReceipt:
         """Accept the message of a run that was given up as a new run, regardless of the capacity of the queue.
 
-        Of several calls for the same run only the first creates one. Raises StoreError.
+        Of several calls for the same run only the first creates one. Raises ChangedMeanwhile if that was deleted,
+        StoreError.
         """
         self._services.store.health.check()
         again = Run(
@@ -151,7 +154,8 @@ class MessageAcceptance:
             options=run.options,
         )
         async with self._gate.accepting(run.session_id):
-            accepted = await self._store(again, InboundKey(RETRY_CHANNEL, "", run.id), None)
+            repeated = Precondition("run", run.id, run.starts)  # not in a session that was deleted meanwhile
+            accepted = await self._store(again, InboundKey(RETRY_CHANNEL, "", run.id), None, precondition=repeated)
             if not accepted.created:
                 return await self._repeat_receipt(accepted.run)
             position = await self._enqueue(accepted.run, partial(self._queue.put, force=True))
@@ -171,7 +175,9 @@ class MessageAcceptance:
                 await self._rate.reserve(run.owner, run.channel, message.sent_at) as counted,
                 await self._reserve_slot(run.owner) as slot,
             ):
-                accepted = await self._store(run, key, message.session_owner, counted, message.branch)
+                accepted = await self._store(
+                    run, key, message.session_owner, counted, message.branch, message.precondition
+                )
                 if accepted.created:
                     self._rate.count(counted)
                     self._accepted_runs.add(accepted.run)
@@ -186,6 +192,7 @@ class MessageAcceptance:
         session_owner: str | None,
         counted: Reservation | None = None,
         branch: "SessionBranch | None" = None,
+        precondition: Precondition | None = None,
     ) -> AcceptResult:
         """Store the run and announce it; before it is put: a worker may start at once, and its events must follow."""
         position = await self._estimate_position(run)
@@ -194,7 +201,13 @@ class MessageAcceptance:
 
         async def accept(rows: EventFactory, _: StagedWrites) -> AcceptResult:
             accepted = await self._services.store.runs.accept(
-                run, key, session_owner=session_owner, events=rows, staged=StagedWrites(rates=rates), branch=branch
+                run,
+                key,
+                session_owner=session_owner,
+                events=rows,
+                staged=StagedWrites(rates=rates),
+                branch=branch,
+                precondition=precondition,
             )
             if accepted.created and session_owner is not None:
                 self._event_bus.drop_listeners_of_others(run.session_id, session_owner)

@@ -71,10 +71,9 @@ class SessionDeletion:
 
         Goals are deleted with their session of work, in one transaction.
         """
-        try:
+        await self._end(goal)
+        with suppress(NotFound):  # an older host has deleted the session alone
             await self.delete(goal.work_session_id)
-        except NotFound:  # an older host has deleted the session alone
-            await self._end(goal)
         await self._services.store.goals.remove(goal.id)
 
     async def delete_idle(self, session_id: str, before: datetime) -> bool:
@@ -154,7 +153,7 @@ class SessionDeletion:
     async def _delete_goals(self, session_id: str) -> None:
         """Delete the sessions in which the goals of a chat or of a session of work run, before that itself.
 
-        Each goal is cancelled first, so that none of its steps starts any more.
+        Each goal is ended first, so that none of its steps starts any more, and no report of it.
         """
         goals = self._services.store.goals
         worked_in = await goals.find(session_id.removeprefix(f"{WORK_SESSION_PREFIX}-"))
@@ -167,14 +166,17 @@ class SessionDeletion:
                     await self.delete(each)
 
     async def _end(self, goal: Goal) -> None:
-        """Cancel a goal that is about to be deleted, whoever else changes it meanwhile."""
-        store, writer = self._services.store, GoalWriter(self._services.store.goals, self._event_bus)
+        """Cancel a goal that is about to be deleted, and let no report follow, whoever else changes it meanwhile."""
+        goals = self._services.store.goals
         found: Goal | None = goal
-        while found is not None and found.is_live:
-            ended = found.move("cancel", "its session is deleted", self._services.clock.now())
-            if await writer.change(replace(ended, reported=True)) is not None:
-                return
-            found = await store.goals.find(goal.id)
+        while found is not None and (found.is_live or not found.reported):
+            ended = replace(found, reported=True)
+            if found.is_live:
+                ended = ended.move("cancel", "its session is deleted", self._services.clock.now())
+                changed = await GoalWriter(goals, self._event_bus).change(ended)
+            else:
+                changed = await goals.change(ended)
+            found = None if changed is not None else await goals.find(goal.id)
 
     def _forget_routes(self, session_id: str) -> None:
         """Forget the routes of the session's messages, which the store has deleted with it."""

@@ -1,11 +1,12 @@
 """Firing of one schedule: what becomes of the times that have come. Each ends in one visible outcome."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from sophon.errors import SophonError, StoreUnavailable, TryLater
+from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable, TryLater
 from sophon.events import ScheduleChanged, ScheduleFired
 from sophon.schedules.library import pause_schedule
 from sophon.schedules.misfires import choose_firings
@@ -13,10 +14,12 @@ from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.quiet_hours import find_quiet_end
 from sophon.schedules.turn_mark import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
 from sophon.settings.sections.schedules import SchedulesSettings
-from sophon.stores.runs.contract import InboundKey
+from sophon.stores.runs.contract import InboundKey, Precondition
 from sophon.stores.schedules.contract import FiringOutcome, QuietAction, Schedule
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.run_authorship import OWN_TEXT
+
+log = logging.getLogger("sophon")
 
 CheckOwner: TypeAlias = Callable[[Schedule], Awaitable[str]]
 """Returns why the owner of a schedule may not run it any more; "" if they may."""
@@ -33,7 +36,8 @@ class ScheduleFiring:
     """Fires the schedules whose time has come.
 
     A run is accepted under a key of schedule and time, so that it exists once, however many hosts fire it and whenever
-    one is killed. Only then is the schedule moved on to its next time.
+    one is killed, and for the schedule as it was read: none is accepted behind a deletion, a pause or another change.
+    Only then is the schedule moved on to its next time.
     """
 
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
@@ -57,6 +61,8 @@ class ScheduleFiring:
             await self._run(schedule, times or [due_at], now)
         except StoreUnavailable:
             raise
+        except ChangedMeanwhile:
+            log.debug("the schedule %s was changed or deleted before it fired", schedule.id)
         except TryLater as error:
             await self._delay(schedule, due_at, now, str(error))
         except SophonError as error:
@@ -95,6 +101,7 @@ class ScheduleFiring:
                 account=str(schedule.origin.get("account", "")),
                 origin={**schedule.origin, **marks},
                 key=InboundKey(SCHEDULE_KEYS, schedule.id, at.isoformat()),
+                precondition=Precondition("schedule", schedule.id, schedule.version),
             )
         )
 

@@ -97,6 +97,11 @@ class InMemoryGoalStore:
         self._goals[goal.id] = goal
         return GoalWrite(goal, seq)
 
+    def find_version(self, goal_id: str) -> int | None:
+        """Return the version of a stored goal; None if it does not exist."""
+        goal = self._goals.get(goal_id)
+        return None if goal is None else goal.version
+
     def needs_session(self, session_id: str) -> bool:
         """Return whether a live goal reports to a session, or any works in it."""
         return any(

@@ -49,6 +49,18 @@ class InboundKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Precondition:
+    """What a run is accepted for, in the version that was read: a goal, a schedule, or a run that it repeats.
+
+    The version of a run is the number of its starts.
+    """
+
+    kind: Literal["goal", "schedule", "run"]
+    id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunError:
     """Why a run failed: `code` for programs, `message` for people, `id` to find it in the logs."""
 
@@ -209,6 +221,7 @@ class RunStore(Protocol):
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
         branch: "SessionBranch | None" = None,
+        precondition: Precondition | None = None,
     ) -> AcceptResult:
         """Store a run, its de-duplication key, events and staged writes in one write; creates the session if needed.
 
@@ -219,6 +232,9 @@ class RunStore(Protocol):
 
         With `branch` the run's session is a new branch of another one, made by the same write (`SessionStore.fork`).
         Raises NotFound if that one does not exist, InputError if the run's session does.
+
+        With `precondition` a new run is stored only while what it is for is stored in that version; otherwise raises
+        ChangedMeanwhile.
         """
         ...
 

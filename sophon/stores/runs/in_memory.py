@@ -29,6 +29,7 @@ from sophon.stores.runs.contract import (
     FinishResult,
     InboundKey,
     PendingRun,
+    Precondition,
     Run,
     RunOutcome,
     RunStatus,
@@ -40,6 +41,7 @@ from sophon.stores.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
     begin_run,
+    check_precondition,
     check_session_owner,
     finish_run,
     give_to,
@@ -84,7 +86,9 @@ class InMemoryRunStore:
         attachments: InMemoryAttachmentStore,
         add_request: Callable[[ApprovalRequest, datetime], object],
         decide_requests: Callable[[str, Decision, datetime], Sequence[ApprovalRequest]],
+        find_version: Callable[[Precondition], int | None],
     ) -> None:
+        self._find_version = find_version
         self._add_request, self._decide_requests = add_request, decide_requests
         self._clock = clock
         self._rows = rows
@@ -114,11 +118,14 @@ class InMemoryRunStore:
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
         branch: SessionBranch | None = None,
+        precondition: Precondition | None = None,
     ) -> AcceptResult:
         """See `RunStore.accept`."""
         known = self._inbound.get(key) if key is not None else None
         if known is not None:
             return AcceptResult(self._rows[known], created=False)
+        if precondition is not None:
+            check_precondition(precondition, self._find_version(precondition))
         if run.id in self._rows:
             raise run_id_taken(run.id)
         new = accept_run(run, next(self._orders), self._clock.now())

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, select, update
 
 from sophon.clock import Clock
 from sophon.errors import StaleRun
@@ -31,6 +31,7 @@ from sophon.stores.runs.contract import (
     FinishResult,
     InboundKey,
     PendingRun,
+    Precondition,
     Run,
     RunOutcome,
     RunStatus,
@@ -43,6 +44,7 @@ from sophon.stores.runs.transitions import (
     SUGGESTION_POOL_SIZE,
     accept_run,
     begin_run,
+    check_precondition,
     check_session_owner,
     count_starts_after_outcome,
     give_to,
@@ -61,7 +63,7 @@ from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.outbound_rows import add_entries
 from sophon.stores.sql.run_fences import check_fences
-from sophon.stores.sql.schema import IS_UNFINISHED, inbound, outbound, runs
+from sophon.stores.sql.schema import IS_UNFINISHED, goals, inbound, outbound, runs, schedules
 from sophon.stores.sub_agents.sql import put_sub_agents
 from sophon.stores.texts.sql import TextReader, TextWriter
 from sophon.stores.tool_call_journal.sql import delete_entries, put_entry
@@ -70,6 +72,13 @@ from sophon.stores.trajectories.sql import add_trajectories
 from sophon.stores.usage.contract import UsageRow
 from sophon.stores.usage.sql import record_usage
 from sophon.stores.vectors.sql import put_vectors
+
+_SELECT_VERSION = {
+    "goal": select(goals.c.version).where(goals.c.id == bindparam("which")),
+    "schedule": select(schedules.c.version).where(schedules.c.id == bindparam("which")),
+    "run": select(runs.c.starts).where(runs.c.id == bindparam("which")),
+}
+"""The version of what a run is accepted for, by `Precondition.kind`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +109,12 @@ class SqlRunStore:
         events: EventFactory = no_events,
         staged: StagedWrites = NOTHING_STAGED,
         branch: SessionBranch | None = None,
+        precondition: Precondition | None = None,
     ) -> AcceptResult:
         """See `RunStore.accept`."""
         more = _Additions(self._clock.now(), events=events, staged=staged)
-        return await self._database.write(
-            partial(_accept, run=run, key=key, session_owner=session_owner, branch=branch, more=more)
-        )
+        work = partial(_accept, run=run, key=key, session_owner=session_owner, branch=branch, more=more)
+        return await self._database.write(partial(work, precondition=precondition))
 
     async def begin(
         self,
@@ -310,10 +319,14 @@ def _accept(
     session_owner: str | None,
     branch: SessionBranch | None,
     more: _Additions,
+    precondition: Precondition | None,
 ) -> AcceptResult:
     known = _find_by_key(connection, key) if key is not None else None
     if known is not None:
         return AcceptResult(known, created=False)
+    if precondition is not None:
+        version = connection.execute(_SELECT_VERSION[precondition.kind], {"which": precondition.id}).scalar()
+        check_precondition(precondition, version)
     if statements.SELECT_NUMBER.fetch_row(connection, {"which": run.id}) is not None:
         raise run_id_taken(run.id)
     if branch is not None:

@@ -6,9 +6,9 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sophon.errors import InputError, NotFound, SessionTaken, StaleRun
+from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken, StaleRun
 from sophon.stores.run_fence import check_start
-from sophon.stores.runs.contract import BeginResult, Run, RunOutcome, RunStatus
+from sophon.stores.runs.contract import BeginResult, Precondition, Run, RunOutcome, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 
 SUGGESTION_POOL_SIZE = 1000
@@ -28,6 +28,12 @@ def accept_run(run: Run, order: int, at: datetime) -> Run:
         order=order,
         created_at=at,
     )
+
+
+def check_precondition(precondition: Precondition, stored_version: int | None) -> None:
+    """Raise ChangedMeanwhile unless what a run is accepted for is stored in the version that was read."""
+    if stored_version != precondition.version:
+        raise ChangedMeanwhile(precondition.kind, precondition.id)
 
 
 def check_session_owner(run: Run, session: SessionSummary | None, session_owner: str | None) -> None:

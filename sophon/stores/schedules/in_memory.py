@@ -63,6 +63,11 @@ class InMemoryScheduleStore:
         """See `ScheduleStore.watch`."""
         self._callbacks.append(callback)
 
+    def find_version(self, schedule_id: str) -> int | None:
+        """Return the version of a stored schedule; None if it does not exist."""
+        schedule = self._schedules.get(schedule_id)
+        return None if schedule is None else schedule.version
+
     def needs_session(self, session_id: str) -> bool:
         """Return whether a schedule of a session is not finished."""
         return any(each.session_id == session_id and each.state != "finished" for each in self._schedules.values())

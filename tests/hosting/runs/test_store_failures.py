@@ -9,6 +9,7 @@ from sophon import Decision
 from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
 from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.runs.contract import AcceptResult
 from sophon.testing import VirtualClock
 
 
@@ -143,6 +144,23 @@ async def test_a_dead_letter_that_is_retried_twice_at_once_makes_one_task(world,
     assert len(await store.runs.list()) == 2
     with pytest.raises(NotFound):
         await host.retry_dead_letter(task)
+
+
+async def test_a_dead_letter_that_is_retried_while_its_session_is_deleted_does_not_bring_it_back(
+    world, store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, task = await given_up(world, store)
+    accept = store.runs.accept
+
+    async def behind_deletion(*run: Any, **more: Any) -> AcceptResult:
+        await store.sessions.delete("s")  # by another process
+        return await accept(*run, **more)
+
+    monkeypatch.setattr(store.runs, "accept", behind_deletion)
+    with pytest.raises(NotFound):
+        await host.retry_dead_letter(task)
+    assert (await store.runs.list(), await store.sessions.list()) == ([], [])
+    assert await host.queue.list_dead_letters() == []
 
 
 async def test_the_dead_letters_of_a_deleted_session_are_gone(world, store) -> None:

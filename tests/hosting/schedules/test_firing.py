@@ -2,12 +2,14 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from sophon.errors import QueueFull
 from sophon.events import Message, ScheduleChanged, ScheduleFired
 from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.runs.contract import AcceptResult
 from sophon.testing import VirtualClock
 from sophon_hosting.schedules.scheduler import Scheduler
 from tests.hosting.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
@@ -54,6 +56,52 @@ async def test_a_schedule_of_one_moment_is_finished_after_it(world: ScheduleWorl
 
     await world.until(announced)
     assert [event.change for event in world.events.of(ScheduleChanged)] == ["finished"]
+
+
+@pytest.mark.parametrize("what", ["schedule", "session", "pause"])
+async def test_nothing_is_accepted_for_a_schedule_that_was_deleted_or_paused_meanwhile(
+    world: ScheduleWorld, monkeypatch: pytest.MonkeyPatch, what: str
+):
+    host = await world.started()
+    schedule = await world.add(host, in_minutes=5)
+    accept = world.store.runs.accept
+
+    async def accept_behind(*run: Any, **more: Any) -> AcceptResult:
+        """Accept what the host has decided to run after another process has changed the schedule."""
+        match what:
+            case "schedule":
+                await world.store.schedules.remove(schedule.id)
+            case "session":
+                await world.store.sessions.delete("s")
+            case _:
+                await world.change(schedule, state="paused", due_at=None, wake_at=None)
+        return await accept(*run, **more)
+
+    monkeypatch.setattr(world.store.runs, "accept", accept_behind)
+    world.pass_time(5 * MINUTE)
+    await world.fire(host)
+    assert (await world.runs(), world.asked) == ([], [])
+    assert bool(await world.store.sessions.find("s")) == (what != "session")
+    found = await world.store.schedules.find(schedule.id)
+    assert found is None if what != "pause" else found is not None and found.state == "paused"
+
+
+async def test_a_schedule_that_is_changed_while_it_fires_runs_as_it_is_now(
+    world: ScheduleWorld, monkeypatch: pytest.MonkeyPatch
+):
+    host = await world.started()
+    schedule = await world.add(host, in_minutes=5)
+    accept, changes = world.store.runs.accept, ["tell me a joke"]
+
+    async def accept_behind(*run: Any, **more: Any) -> AcceptResult:
+        if changes:
+            await world.change(await world.get(schedule), text=changes.pop())
+        return await accept(*run, **more)
+
+    monkeypatch.setattr(world.store.runs, "accept", accept_behind)
+    world.pass_time(5 * MINUTE)
+    await world.fire(host)
+    assert [asked.splitlines()[-1] for asked in world.asked] == ["tell me a joke"]
 
 
 async def test_several_hosts_over_one_store_fire_once(world: ScheduleWorld):

@@ -7,11 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.errors import InputError, NotFound, SessionTaken, StaleRun
+from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken, StaleRun
+from sophon.goals.goal import Goal
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
-from sophon.stores.runs.contract import PendingRun
+from sophon.stores.runs.contract import PendingRun, Precondition
 from sophon.stores.runs.staged_writes import LogWrite
+from sophon.stores.schedules.contract import Schedule
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
@@ -65,6 +67,49 @@ async def test_an_accepted_message_is_a_queued_run(store: Store, clock: VirtualC
     assert (run.status, run.starts, run.is_finished, run.cancel_requested) == ("queued", 0, False, False)
     assert (run.created_at, run.started_at, run.finished_at) == (clock.now(), None, None)
     assert await store.runs.get("r") == run
+
+
+async def prepare(store: Store, kind: str) -> tuple[Precondition, Callable[[], Awaitable[object]]]:
+    """Store what a run may be accepted for; return it as it was read, and how it is changed."""
+    await store.sessions.get_or_create("home", "ada")
+    if kind == "goal":
+        goal = await store.goals.add(Goal("x", "ada", "Title", "Words", session_id="home", created_at=NOON))
+        assert goal is not None
+        return Precondition("goal", "x", goal.version), lambda: store.goals.change(goal)
+    if kind == "schedule":
+        schedule = Schedule("x", "ada", "home", "hub", "text", "interval", "60", "UTC", NOON, "ada")
+        await store.schedules.add(schedule)
+        return Precondition("schedule", "x", schedule.version), lambda: store.schedules.update(schedule)
+    await store.runs.accept(message("x", "home"))
+    return Precondition("run", "x", 0), lambda: store.runs.begin("x", NOON)
+
+
+@pytest.mark.parametrize("kind", ["goal", "schedule", "run"])
+async def test_a_run_is_accepted_while_what_it_is_for_is_as_it_was_read(store: Store, kind: str):
+    precondition, _ = await prepare(store, kind)
+    assert (await store.runs.accept(message(), KEY, precondition=precondition)).created
+
+
+@pytest.mark.parametrize("way", ["changed", "deleted"])
+@pytest.mark.parametrize("kind", ["goal", "schedule", "run"])
+async def test_no_run_is_accepted_for_what_was_changed_or_deleted(store: Store, kind: str, way: str):
+    precondition, change = await prepare(store, kind)
+    await (change() if way == "changed" else store.sessions.delete("home"))
+    with pytest.raises(ChangedMeanwhile, match=f"the {kind} 'x' was changed or deleted meanwhile"):
+        await store.runs.accept(message(), KEY, precondition=precondition)
+    assert (await store.runs.find("r"), await store.sessions.find("s")) == (None, None)
+    assert await store.runs.find_by_key(KEY) is None
+
+
+@pytest.mark.parametrize("kind", ["goal", "schedule", "run"])
+async def test_what_was_accepted_before_is_found_by_its_key_although_what_it_is_for_has_changed(
+    store: Store, kind: str
+):
+    precondition, change = await prepare(store, kind)
+    await store.runs.accept(message(), KEY, precondition=precondition)
+    await change()
+    again = await store.runs.accept(message("other"), KEY, precondition=precondition)
+    assert (again.run.id, again.created) == ("r", False)
 
 
 async def test_the_same_key_gives_the_same_run(store: Store):
