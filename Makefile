@@ -75,17 +75,20 @@ $(WEB)/node_modules/.done: $(WEB)/package-lock.json | $(VENV)/.run
 	@$(NPM) ci --silent
 	@touch $@
 
+# A set-up that was stopped halfway (Ctrl-C) leaves an environment without a working pip: it is made anew.
+CREATE_VENV = $(BIN)/python -m pip --version > /dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+
 # A stamp file per set-up: a second call starts at once, a changed requirement sets up again.
 $(VENV)/.run: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, about a minute)..."
 	@$(PYTHON) -c 'import sys; sys.exit("Sophon needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12") if sys.version_info < (3, 11) else None'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(CREATE_VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) for development (once, about two minutes)..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(CREATE_VENV)
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $(VENV)/.run $@
 

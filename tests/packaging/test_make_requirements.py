@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -142,3 +143,24 @@ def test_the_extensions_and_the_theme_of_the_site_are_installed() -> None:
     [theme] = re.findall(r'^html_theme = "(\w+)"', configuration, re.M)
     wanted = {canonicalize_name(each.partition(".")[0]) for each in [*ast.literal_eval(names), theme]}
     assert wanted - list_installed(["docs"]) == set()
+
+
+@pytest.mark.parametrize("stamp", ["run", "dev"])
+def test_a_set_up_that_was_interrupted_begins_again(tmp_path: Path, stamp: str) -> None:
+    """Ctrl-C while `venv` installs pip leaves a python without it."""
+    venv, program = tmp_path / "venv", tmp_path / "python"
+    (venv / "bin").mkdir(parents=True)
+    put_program(venv / "bin" / "python", "exit 1")
+    put_program(
+        program, f'case "$*" in "-m venv"*) echo "$*"; rm {venv}/bin/python; ln -s /bin/true {venv}/bin/python;; esac'
+    )
+    command = ["make", "--no-print-directory", f"VENV={venv}", f"PYTHON={program}", f"{venv}/.{stamp}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"-m venv --clear {venv}\n")
+    assert (venv / f".{stamp}").exists()
+
+
+def put_program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
