@@ -1,11 +1,12 @@
 """Outgoing webhooks: durable events become outbound entries in the transaction that stores them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from sophon.clock import Clock
-from sophon.errors import InputError
+from sophon.errors import SettingsError
 from sophon.events import Event
 from sophon.settings.sections.webhooks import OutgoingWebhookSettings
 from sophon.stores.events.contract import LoggedEvent
@@ -38,16 +39,18 @@ class OutgoingWebhooks:
     def __init__(
         self, webhooks: Sequence[OutgoingWebhookSettings], clock: Clock, event_classes: Sequence[type[Event]]
     ) -> None:
-        """Create the builder. Raises InputError for a name that is no durable event."""
+        """Create the builder. Raises SettingsError with each name that is no durable event."""
         self._clock = clock
         self._by_event: dict[str, list[OutgoingWebhookSettings]] = {}
         durable = {each.wire_name for each in event_classes if each.durable}
+        if problems := [
+            f"Webhooks.Outgoing[{index}].Events[{place}]: {name!r} is no durable event; {_suggest_event(name, durable)}"
+            for index, webhook in enumerate(webhooks)
+            for place, name in enumerate(webhook.events)
+            if name not in durable
+        ]:
+            raise SettingsError(problems)
         for webhook in webhooks:
-            if unknown := sorted(set(webhook.events) - durable):
-                raise InputError(
-                    f"Webhooks.Outgoing {webhook.id!r}: {unknown[0]!r} is no durable event; those are "
-                    + ", ".join(sorted(durable))
-                )
             for name in webhook.events if webhook.enabled else ():
                 self._by_event.setdefault(name, []).append(webhook)
 
@@ -77,6 +80,11 @@ def remove_content(data: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in data.items() if _is_plain(name, value)}
     error = data.get("error")
     return {**kept, "error": {"code": error.get("code")}} if isinstance(error, Mapping) else kept  # pyright: ignore[reportUnknownMemberType] - any JSON
+
+
+def _suggest_event(name: str, durable: Collection[str]) -> str:
+    near = get_close_matches(name, durable, n=1)
+    return f"did you mean {near[0]}?" if near else f"those are {', '.join(sorted(durable))}"
 
 
 def _is_plain(name: str, value: object) -> bool:

@@ -21,6 +21,7 @@ from sophon_hosting.cli.settings_warnings import (
     missing_lines,
     warning_lines,
 )
+from sophon_hosting.host_server import HostServer
 from sophon_hosting.queue.factory import check_backend
 
 IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
@@ -81,13 +82,15 @@ def validate(ctx: typer.Context, as_json: Annotated[bool, typer.Option("--json",
 
 
 def check_composition(options: GlobalOptions, settings: Settings) -> None:
-    """Check what the settings name: providers, modules, tools, the kind of store, the chain, the queue; opens none.
+    """Check what the settings name, and whether a host would start: create its server as `serve` does; opens nothing.
 
     Raises SettingsError with every problem.
     """
     problems: list[str] = []
     try:
-        build_pipelines(create_services(options, settings))
+        services = create_services(options, settings)
+        build_pipelines(services)
+        HostServer(services, os.environ)
     except SettingsError as error:
         problems += error.problems
     except StoreError as error:

@@ -11,6 +11,7 @@ from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from tests.hosting.cli.conftest import Command
 
+HOOK = {"Id": "hook", "Url": "https://example.org/hook", "Secret": "whsec_sixteen_letters_long"}
 OLGA = {"Id": "olga", "Operator": True}
 
 
@@ -45,6 +46,12 @@ PROBLEMS = [
     ({"Store": {"Url": "mysql://db/x"}}, "Store.Url", "choose from memory, sqlite, postgresql"),
     ({"Budget": {"Providers": {"opneai": {"MonthlyCost": 9}}}}, "Budget.Providers.opneai", "did you mean openai?"),
     ({"Chain": {"Name": "twleve"}}, "Chain.Name", "twelve"),
+    ({"Hub": {"Users": [{"Id": "ada", "Token": "short"}]}}, "Hub.Users[0].Token", "at least 8"),
+    (
+        {"Webhooks": {"Outgoing": [{**HOOK, "Events": ["task_failed", "approval_requestd"]}]}},
+        "Webhooks.Outgoing[0].Events[1]",
+        "did you mean approval_requested?",
+    ),
 ]
 
 
