@@ -1,7 +1,9 @@
 """Command-line interface: the program `sophon`."""
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from sophon_hosting.cli.direct_serve import run_serve
 
@@ -13,9 +15,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     `arguments` defaults to `sys.argv[1:]`.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    open_closed_streams()
     code = run_serve(words)
     if code is None:
         from sophon_hosting.cli.app import run_command_line  # lazy: a host needs no typer
 
         code = run_command_line(words)
     sys.exit(code)
+
+
+def open_closed_streams() -> None:
+    """Open the null device in place of closed standard streams: a file opened next would get their number, and output.
+
+    The numbers come first, because an open file gets the lowest free one.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the process ends

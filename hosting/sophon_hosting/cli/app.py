@@ -123,6 +123,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     words = hoist_global_options(to_text(arguments))
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()  # what cannot be written is an error of the command, not of the interpreter's last flush
     except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
         from sophon_hosting.cli.error_reporting import report_error  # lazy: `--help` must not import `sophon`
 

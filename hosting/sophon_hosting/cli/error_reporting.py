@@ -1,5 +1,6 @@
 """Error reporting: one line per problem on standard error, and the exit codes."""
 
+import errno
 import logging
 import os
 import re
@@ -15,12 +16,16 @@ EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 1, 2, 130, 1
 
 MAX_ERROR_CHARACTERS = 600
 
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 def report_error(error: Exception, *, debug: bool = False) -> int:
     """Write an error to standard error and return the exit code; write a traceback only with `debug`."""
     if isinstance(error, BrokenPipeError):
         _discard_stdout()
         return EXIT_FAILURE
+    if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+        _discard_stdout()
     if debug:
         sys.stderr.write(redact("".join(traceback.format_exception(error))))
     for line in error_lines(error):
@@ -43,6 +48,8 @@ def error_lines(error: Exception) -> list[str]:
         return [_usage_error_line(error)]
     if (typer := sys.modules.get("typer")) is not None and isinstance(error, typer.Abort):
         return ["aborted"]
+    if isinstance(error, OSError) and error.errno in DISK_IS_FULL:
+        return [f"{error.filename or 'the output'} cannot be written: {error.strerror}"]
     return [f"unexpected {type(error).__name__}: {describe_error(error)}; run it with --debug for the traceback"]
 
 

@@ -1,10 +1,14 @@
 """A mistake gets one clear line and an exit code, never a traceback."""
 
+import shlex
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.hosting.cli.conftest import PROGRAM, clean_environment
 
 Command = Callable[..., Any]
 
@@ -128,3 +132,32 @@ def test_an_empty_line_alone_is_an_empty_message(process: Command) -> None:
     done = process("chat", lines="\n  \n")
     assert done.code == 1
     assert done.err == "error: the message is empty\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_failure(folder: Path, closed: str) -> None:
+    command = shlex.join((*PROGRAM, "models"))
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"],
+        cwd=folder,
+        env=clean_environment(folder),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_without_room_is_one_line(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*PROGRAM, "config", "show"],
+            cwd=folder,
+            env=clean_environment(folder),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: the output cannot be written: No space left on device\n")
