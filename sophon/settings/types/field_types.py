@@ -50,6 +50,7 @@ def prefer_spelling(*names: str) -> ValueRules:
 
 def parse_duration(value: object) -> timedelta:
     """Parse `HH:MM:SS` or `D.HH:MM:SS`, with an optional fraction; a timedelta is accepted. It must be above zero."""
+    written = value  # an error shows what a person wrote, not what was made of it
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found:
         days, hours, minutes, seconds, fraction = found.groups()
@@ -61,7 +62,9 @@ def parse_duration(value: object) -> timedelta:
             microseconds=int((fraction or "0")[:6].ljust(6, "0")),
         )
     if not isinstance(value, timedelta) or value <= timedelta(0):
-        raise build_value_error(f'{value!r} is not a duration; write it as "HH:MM:SS" or "D.HH:MM:SS", more than zero')
+        raise build_value_error(
+            f'{written!r} is not a duration; write it as "HH:MM:SS" or "D.HH:MM:SS", more than zero'
+        )
     return value
 
 

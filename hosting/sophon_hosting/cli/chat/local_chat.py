@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from sophon.attachment_inspection import check_attachment_count, inspect_file
 from sophon.attachments import Attachment
-from sophon.errors import NotFound, SophonError
+from sophon.errors import InputError, NotFound, SophonError
 from sophon.messages import Message, Response
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import LOCAL_USER
@@ -88,13 +88,14 @@ class LocalChat:
     def branch_before_last_message(self, branch_id: str) -> Message:
         """Go to a new branch of the session, which ends before its last message, and return that message.
 
-        Raises NotFound if there is none.
+        Raises InputError if there is none.
         """
         sessions = self.services.store.sessions
-        records = self.run_coroutine(sessions.list_records(self.choices.session))
+        # A session exists from its first message on.
+        records = self.run_coroutine(sessions.list_records(self.choices.session)) if self.count_messages() else []
         last = next((each for each in reversed(records) if _is_of_user(each)), None)
         if last is None or last.message is None:
-            raise NotFound("message", "of yours")
+            raise InputError("you have written nothing in this session yet, so there is nothing to answer again")
         self.run_coroutine(sessions.fork(self.choices.session, branch_id, upto=last.seq - 1, branch=True))
         self.choices.session = branch_id
         return last.message

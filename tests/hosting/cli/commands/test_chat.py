@@ -249,7 +249,9 @@ def test_the_last_message_is_answered_again_in_a_branch(process: Command, sophon
     assert transcript.count("> 3 + 3") == 1
     empty = process("chat", "--session", "new", lines="/regenerate\n")
     assert empty.code != 0
-    assert "there is no session 'new'" in empty.err
+    assert empty.err.endswith(
+        "error: you have written nothing in this session yet, so there is nothing to answer again\n"
+    )
 
 
 def test_a_file_goes_with_the_next_message_only(process: Command, sophon: Command, folder: Path) -> None:

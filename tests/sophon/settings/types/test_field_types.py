@@ -34,8 +34,9 @@ def test_a_duration_is_read_as_it_is_written(value: timedelta):
     "value", ["24:00:00", "00:60:00", "00:30", "30", 30, "-00:00:01", "00:00:00", "", None, "PT2H"]
 )
 def test_what_is_no_duration_is_told_how_to_write_one(value: object):
-    with pytest.raises(SettingsError, match=r'^Approval.Timeout: .*"HH:MM:SS"'):
+    with pytest.raises(SettingsError, match=r'^Approval.Timeout: .*"HH:MM:SS"') as refused:
         Settings.from_mapping({"Approval": {"Timeout": value}})
+    assert f"Approval.Timeout: {value!r} is not a duration" in str(refused.value)
 
 
 def test_a_choice_may_be_written_in_any_case():
