@@ -4,6 +4,7 @@ import unicodedata
 from typing import Final
 
 from sophon.security import redact
+from sophon.tools.untrusted_text import FENCE_ELEMENT
 from sophon.visible_text import is_blank
 
 MAX_TITLE_CHARACTERS: Final = 60
@@ -14,7 +15,8 @@ READ_CHARACTERS: Final = 2000
 def provisional_title(text: str) -> str:
     """Return the first line that shows something, in one line without secrets, cut at a word; "" if there is none."""
     lines = [each for each in redact(text[:READ_CHARACTERS]).splitlines() if not is_blank(each)]
-    # A line in brackets is the mark of a turn that no person began: `[SCHEDULED TASK: News]`.
+    # A line in brackets is the mark of a turn that no person began, `[SCHEDULED TASK: News]`; a tag of a fence is for
+    # the model.
     line = next((each for each in lines if not _is_mark(each)), lines[0] if lines else "")
     visible = "".join(" " if each.isspace() else each for each in line if not _is_hidden(each))
     title = " ".join(visible.split())
@@ -25,7 +27,8 @@ def provisional_title(text: str) -> str:
 
 
 def _is_mark(line: str) -> bool:
-    return line.startswith("[") and line.endswith("]") and line[1:].split(":")[0].isupper()
+    in_brackets = line.startswith("[") and line.endswith("]") and line[1:].split(":")[0].isupper()
+    return in_brackets or line.startswith((f"<{FENCE_ELEMENT}-", f"</{FENCE_ELEMENT}-"))
 
 
 def _is_hidden(character: str) -> bool:

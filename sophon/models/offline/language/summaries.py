@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sophon.messages import Message
 from sophon.models.offline.language.english import capitalise, ensure_full_stop, extract_content_words, split_sentences
+from sophon.tools.untrusted_text import FENCE_ELEMENT
 
 MAX_TITLE_WORDS = 6
 MAX_SUMMARY_CHARACTERS = 2000
@@ -16,6 +17,8 @@ _MAX_CHARACTERS_PER_MESSAGE = 240
 _MAX_SCORED_SENTENCES = 400
 """Sentences of a text that are scored; later ones are ignored."""
 _DEFAULT_COUNT = 3
+_FENCE_TAG = re.compile(rf"</?{FENCE_ELEMENT}-[^>\n]*>")
+_CONJUNCTIONS = frozenset(("and", "or", "but", "then"))
 _PREFIX = re.compile(r"\W*(?:please|can you|could you|hey|hi|hello|first(?:ly)?)\b[,!:]? ", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"\W*(?:please )?(?:summari[sz]e|compress|condense|write a summary)\b", re.IGNORECASE)
 _ELEMENT = re.compile(r'<message role="(\w{1,20})">\n(.*?)\n</message>', re.DOTALL)
@@ -98,7 +101,10 @@ def compact_messages(messages: Sequence[Message], max_characters: int = MAX_SUMM
 def make_title(messages: Sequence[Message]) -> str:
     """Return a title: up to six words of the first user message."""
     first = next((m.content for m in messages if m.role == "user" and m.content.strip() and not m.origin), "")
-    words = _PREFIX.sub("", " ".join(first[:500].split()), count=1).split()[:MAX_TITLE_WORDS]
+    shown = " ".join(_FENCE_TAG.sub(" ", first[:500]).split())
+    words = _PREFIX.sub("", shown, count=1).split()[:MAX_TITLE_WORDS]
+    while words and words[-1].casefold() in _CONJUNCTIONS:
+        words.pop()  # a title that is cut does not end with what joins it to the rest
     return capitalise(" ".join(words).strip(" .,;:!?\"'")) or "Conversation"
 
 

@@ -93,6 +93,7 @@ async def test_what_does_not_exist_is_not_marked(store: Store):
         ("x" * 100, "x" * 59 + "…"),
         ("a\u202eb\x00c\ud800d", "abcd"),
         ("[SCHEDULED TASK: News]\nRead the news", "Read the news"),
+        ('<external-21e70643e642fc49 source="webhook">\nIt breaks\n</external-21e70643e642fc49>', "It breaks"),
         ("my key is AKIA" + "IOSFODNN7EXAMPLE", "my key is [REDACTED]"),
     ],
 )

@@ -95,6 +95,8 @@ def test_a_compaction_reads_the_elements_of_the_context_window() -> None:
         ("Please tell me what the weather in Paris is like", "Tell me what the weather in"),
         ("hi", "Hi"),
         ("  ", "Later"),
+        ("What is 17 * 23, and what day is it?", "What is 17 * 23"),
+        ('Sum up.\n\n<external-21e70643e642fc49 source="webhook">\nIt breaks', "Sum up. It breaks"),
     ],
 )
 def test_a_title_has_up_to_six_words_of_the_first_question(text: str, expected: str) -> None:
