@@ -199,11 +199,17 @@ async def test_commands_are_chosen_by_the_keyboard(host, look) -> None:
     assert session.planning == "Always"
     await field(page).fill("/nonsense")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_text("There is no command /nonsense")).to_be_visible()
+    notice = page.get_by_text("There is no command /nonsense")
+    await expect(notice).to_be_visible()
     await expect(field(page)).to_have_value("/nonsense")
+    noticed, composer = await page.locator(".notice").bounding_box(), await page.locator(".composer").bounding_box()
+    assert noticed is not None
+    assert composer is not None
+    assert noticed["y"] + noticed["height"] <= composer["y"], "the notice hides what is to be corrected"
     await field(page).fill("/etc/hosts")
     await page.keyboard.press("Enter")
     await expect(said(page, 1)).to_contain_text("/etc/hosts")
+    await expect(notice).to_have_count(0)
     await field(page).fill("/new")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()

@@ -374,7 +374,7 @@ const catalogue: Catalogue = {
   "Something went wrong.": "Etwas ist schiefgegangen.",
   "Sophon answered": "Sophon hat geantwortet",
   "Sophon is answering": "Sophon antwortet",
-  "Sophon {version}. Configured in {file}; this page does not change the settings.": "Sophon {version}. Eingestellt in {file}; diese Seite ändert die Einstellungen nicht.",
+  "Sophon {version}. Configured in {file}; some settings can be changed on the page Settings.": "Sophon {version}. Eingestellt in {file}; einige Einstellungen lassen sich auf der Seite Einstellungen ändern.",
   "Start": "Beginn",
   "Stay signed in on this device": "Auf diesem Gerät angemeldet bleiben",
   "Steps of the plan": "Schritte des Plans",

@@ -179,6 +179,7 @@ function storeChoices(id: string): Promise<void> | null {
 export function sendMessage(text: string, attachments: readonly Attachment[] = []): void {
   const session = currentSession.value;
   if (session === null) return;
+  if (notice.peek()?.isError) notice.value = null; // what was wrong with the text is corrected
   if (session.state.value === "new") session.isNew = !isOffTheRecord(session.id);
   sendQueue.add(session.id, text, attachments);
   focusComposer();

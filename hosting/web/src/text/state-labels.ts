@@ -29,6 +29,7 @@ const STATES: Readonly<Record<string, () => string>> = {
   skipped: () => t("skipped"),
   starting: () => t("starting"),
   stopped: () => t("stopped"),
+  suspended: () => t("waiting for approval"),
   timed_out: () => t("timed out"),
   unavailable: () => t("unavailable"),
   unusable: () => t("unusable"),

@@ -50,10 +50,10 @@ export function App(): JSX.Element | null {
           <ConnectionStatus />
         </header>
         <Content />
+        <Notice />
       </main>
       <Sidebar onGone={() => setSidebarOpen(false)} />
       <div class="backdrop" onClick={() => setSidebarOpen(false)} />
-      <Notice />
       <p class="off-screen" role="status" aria-live="polite">
         {announcement.value}
       </p>
@@ -156,9 +156,11 @@ function Notice(): JSX.Element | null {
   }, [current]);
   if (current === null) return null;
   return (
-    <div class={current.isError ? "notice bad" : "notice"} role={current.isError ? "alert" : "status"}>
-      <p lang={current.lang}>{toOneLine(current.text, 400)}</p>
-      <IconButton icon="close" label={t("Dismiss")} onClick={() => (notice.value = null)} />
+    <div class="notice-place">
+      <div class={current.isError ? "notice bad" : "notice"} role={current.isError ? "alert" : "status"}>
+        <p lang={current.lang}>{toOneLine(current.text, 400)}</p>
+        <IconButton icon="close" label={t("Dismiss")} onClick={() => (notice.value = null)} />
+      </div>
     </div>
   );
 }

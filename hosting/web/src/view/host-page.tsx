@@ -41,7 +41,7 @@ export function HostPage(): JSX.Element {
       <OperatorNav />
       <h2>{t("This host")}</h2>
       <p class="hint">
-        {rich("Sophon {version}. Configured in {file}; this page does not change the settings.", { version: currentUser.value?.version, file: <code>appsettings.json</code> })}
+        {rich("Sophon {version}. Configured in {file}; some settings can be changed on the page Settings.", { version: currentUser.value?.version, file: <code>appsettings.json</code> })}
       </p>
       <h3>{t("Models")}</h3>
       <ProvidersTable />
