@@ -34,6 +34,7 @@ from sophon_middlewares.inner.call_checks import (
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS, redact_result, redact_text
 from sophon_middlewares.inner.tool_limits import keep_reserved_call, note_suspended_call, start_reserved_call
+from sophon_middlewares.inner.turn_time import limit_call_seconds
 
 log = logging.getLogger("sophon.tools")
 
@@ -200,7 +201,7 @@ async def _redact_arguments(ctx: Context, call: ToolCall, arguments: Mapping[str
 async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCallOutcome]:
     services = ctx.services
     default, maximum = services.settings.tools.call_seconds
-    seconds = call_timeout_seconds(tool.timeout_seconds, default, maximum)
+    seconds = limit_call_seconds(ctx, call_timeout_seconds(tool.timeout_seconds, default, maximum))
     limit = TaskTimeout(services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
     running = RUNNING_CALL.set(RunningCall(call.id, limit))

@@ -43,6 +43,16 @@ def find_last_start(limit_seconds: float) -> float:
     return limit_seconds - min(limit_seconds * SUMMARY_SHARE, MAX_SUMMARY_SECONDS)
 
 
+def limit_call_seconds(ctx: Context, seconds: float) -> float:
+    """Return the timeout of a tool call that begins now: it ends while there is time to sum up, half of what was left.
+
+    Otherwise a call that runs into the limit would take all that the turn has found with it.
+    """
+    limit = ctx.services.settings.agent_execution.max_execution_time.total_seconds()
+    last_end = (find_last_start(limit) + limit) / 2
+    return max(min(seconds, last_end - ctx.stopwatch.seconds), 0.0)
+
+
 def refuse_late_call(ctx: Context, call: ToolCall) -> str | None:
     """Check of a tool call immediately before it runs: one that is due when the time is over does not start."""
     spent = find_spent_time(ctx)
