@@ -99,8 +99,10 @@ class Context(TurnState):
     parent: "Context | None" = None
     """The turn, or plan step, whose plan step or sub-agent this is."""
     pipeline: TurnRunner | None = None
-    running_task: "asyncio.Task[Any] | None" = None
-    """The task in which the turn runs now. A part of the chain may run a pipeline again in it, one after the other."""
+    running_task: "asyncio.Task[Any] | ToolCall | None" = None
+    """The task in which the turn runs now. A part of the chain may run a pipeline again in it, one after the other, but
+    not a tool: while one runs, this is its call.
+    """
     call_layers: list[CallLayer] = field(default_factory=new_list)
     """Layers around every `reply` and `step` call of the model, first pushed outermost."""
     model_hooks: list[CallLayer] = field(default_factory=new_list)

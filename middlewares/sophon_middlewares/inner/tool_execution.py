@@ -205,6 +205,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     limit = TaskTimeout(services.clock, seconds)
     outcome: ToolCallOutcome = "failed"
     running = RUNNING_CALL.set(RunningCall(call.id, limit))
+    runner, ctx.running_task = ctx.running_task, call  # not the task: a tool that runs its own turn is refused
     try:
         if tool.nested:
             return await tool.invoke(call.arguments, ctx.branch(call), clock=services.clock), "completed"
@@ -221,6 +222,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
             raise asyncio.CancelledError from error
         text = "" if limit.expired() else _error_text(call, error)
     finally:
+        ctx.running_task = runner
         RUNNING_CALL.reset(running)
     if limit.expired():
         log.warning("tool %s did not finish within %g seconds", call.name, seconds)

@@ -552,3 +552,13 @@ async def test_a_thread_that_is_too_slow_is_not_said_to_be_stopped(caplog: pytes
         end.set()
     assert text == "error: slow did not finish within 0.05 seconds and may still be running"
     assert [record.exc_info for record in caplog.records if "slow" in record.getMessage()] == [None]
+
+
+async def test_a_tool_that_runs_its_own_turn_again_has_failed_and_the_turn_goes_on() -> None:
+    @tool
+    async def again(ctx: Context) -> str:
+        """Run this turn."""
+        return (await CHAIN.run(ctx)).text
+
+    [text] = await results(ToolCall("c", "again"), tools=[again])
+    assert re.fullmatch(r"error: again failed: TurnAlreadyRun: the turn \w+ is running, .*", text)
