@@ -1,11 +1,11 @@
 """`POST /v1/chat/completions` and `GET /v1/models`; each completion is one task in a temporary session."""
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from aiohttp import web
 
 from sophon.errors import SophonError
-from sophon.events import ApprovalRequested, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed
+from sophon.events import ApprovalRequested, Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
@@ -73,13 +73,13 @@ def _has_run(task: CompletionTask | None) -> bool:
 
 async def _whole_response(task: CompletionTask) -> web.Response:
     async for event in task.events():
+        if isinstance(event, TaskFailed | TaskCancelled) or _is_over_budget(event):
+            return _error_response(_payload_of(event), has_run=True)
         if isinstance(event, TaskCompleted):
             body = build_completion(
                 task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage
             )
             return json_response(body)
-        if isinstance(event, TaskFailed | TaskCancelled):
-            return _error_response(_payload_of(event), has_run=True)
     raise ClientDisconnected
 
 
@@ -99,6 +99,8 @@ async def _stream_response(request: web.Request, task: CompletionTask) -> web.St
         elif isinstance(event, StreamChunk):
             if text := sent.add_chunk(event):
                 await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": text}))
+        elif isinstance(event, TaskFailed | TaskCancelled) or _is_over_budget(event):
+            await _write_event(response, to_error_body(_payload_of(event)))
         elif isinstance(event, TaskCompleted):
             if event.text and not sent.epoch_text:
                 await _write_event(
@@ -108,8 +110,6 @@ async def _stream_response(request: web.Request, task: CompletionTask) -> web.St
             await _write_event(response, build_chunk(task.task_id, task.model, task.created, {}, reason))
             if task.counts:
                 await _write_event(response, build_usage_chunk(task.task_id, task.model, task.created, event.usage))
-        elif isinstance(event, TaskFailed | TaskCancelled):
-            await _write_event(response, to_error_body(_payload_of(event)))
     await response.write(b"data: [DONE]\n\n")
     return response
 
@@ -127,9 +127,16 @@ def build_approval_notice(event: ApprovalRequested, public_url: str | None) -> s
     return f"\n\n[{what}: {where}, or `sophon approvals approve {event.approval_id}`]\n\n"
 
 
-def _payload_of(event: TaskFailed | TaskCancelled) -> ErrorPayload:
+def _is_over_budget(event: Event | None) -> TypeGuard[TaskCompleted]:
+    """Return whether a budget ended the turn: its text says so, and a client would take it for an answer."""
+    return isinstance(event, TaskCompleted) and event.finish_reason == "budget_exceeded"
+
+
+def _payload_of(event: TaskCompleted | TaskFailed | TaskCancelled) -> ErrorPayload:
     if isinstance(event, TaskCancelled):
         return payload_of_turn("cancelled", "the task was cancelled")
+    if isinstance(event, TaskCompleted):
+        return payload_of_turn("budget_exceeded", event.text)
     return payload_of_turn(str(event.error["code"]), str(event.error["message"]))
 
 

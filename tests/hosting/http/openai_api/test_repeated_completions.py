@@ -85,6 +85,20 @@ async def test_a_turn_that_failed_at_a_provider_runs_its_tools_once(serve, text,
     assert ("Retry-After" in response.headers) == (status == 429)
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_a_spent_budget_is_a_limit_and_no_answer(serve, is_streamed) -> None:
+    settings = {"Hub": {"OpenAiApi": True}, "Budget": {"Turn": {"Tokens": 1}}}
+    api = await serve(models=FunctionModel(Model(), stream=True), settings=settings)
+    response = await send_as_the_sdk(await api.open("ada"), body("hello", stream=is_streamed))
+    if is_streamed:
+        error = next(json.loads(line[6:])["error"] for line in response.text.splitlines() if '"error"' in line)
+    else:
+        error = response.json()["error"]
+        assert (response.status_code, response.headers["x-should-retry"]) == (429, "false")
+    assert (error["type"], error["code"]) == ("rate_limit_error", "insufficient_quota")
+    assert "Budget.Turn.Tokens" in error["message"]
+
+
 async def test_a_cancelled_task_is_not_made_again(serve) -> None:
     api, model = await start(serve)
     ada = await api.open("ada")
