@@ -142,7 +142,7 @@ def _message(act: Callable[..., str], name: str, risk: Risk) -> Tool:
 
 
 def _command(act: Callable[..., str], name: str, risk: Risk) -> Tool:
-    @tool(name=name, risk=risk, external=True)
+    @tool(name=name, risk=risk, external=name == "system.execute")  # whoever writes a tool forgets to declare it
     async def execute(command: str) -> str:
         """Run a shell command."""
         return act(command=command)
