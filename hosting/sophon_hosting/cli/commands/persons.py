@@ -31,6 +31,9 @@ PersonArgument = Annotated[
     str, typer.Argument(metavar="PERSON", help="A user, local, a person on a channel as telegram:5, or a group.")
 ]
 
+KINDS_OF_ANYBODY = ("person", "account")
+"""Kinds of lines that an export has also if nothing is kept of the person."""
+
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 
@@ -50,21 +53,23 @@ def export(
     options: GlobalOptions = ctx.obj
     folders = _folders(options)
 
-    async def run(store: Store) -> int:
-        count = 0
+    async def run(store: Store) -> tuple[int, bool]:
+        count, is_known = 0, False
         with open_new_private_file(output) as file:
             async for each in PersonExport(store, SystemClock(), folders).read(person):
                 file.write(f"{encode_json(each)}\n")
-                count += 1
-        return count
+                count, is_known = count + 1, is_known or each["kind"] not in KINDS_OF_ANYBODY
+        return count, is_known
 
     try:
-        count = run_with_store(options, run)
+        count, is_known = run_with_store(options, run)
     except FileExistsError:
         raise InputError(f"{output} exists already; choose another name") from None
     except OSError as error:
         raise InputError(f"{error.filename or output} cannot be read or written: {error.strerror}") from error
     write_notice(f"{count} lines were written to {output}")
+    if not is_known:
+        write_notice(f"nothing is kept of {person!r}; check the name")
 
 
 @app.command("import")

@@ -8,7 +8,7 @@ from sophon.errors import InputError
 from sophon.preferences import NO_PREFERENCES, PREFERENCE_NAMES, Preferences, describe_preferences
 from sophon.principals import LOCAL_USER
 from sophon.stores.contract import Store
-from sophon_hosting.cli.bootstrap import run_with_store
+from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.persons.forgetting import check_person
@@ -51,6 +51,8 @@ def set_preference(
         NO_PREFERENCES.change(name, value)
     except InputError as error:
         raise typer.BadParameter(str(error)) from None
+    if name == "model" and value:
+        create_services(ctx.obj, load_cli_settings(ctx.obj)).gateway.find(value)  # raises NotFound
 
     async def change(store: Store) -> Preferences:
         changed = (await store.preferences.get(person)).change(name, value)

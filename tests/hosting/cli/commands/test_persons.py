@@ -8,6 +8,7 @@ import pytest
 from sophon_hosting.cli.app import run_command_line
 from sophon_hosting.store_lease import StoreLease
 from tests.databases import SQLITE, copy_database
+from tests.hosting.cli.conftest import Command
 
 LINE = {"id": "a", "text": "Ada plays the bassoon", "created_at": "2026-01-01T00:00:00+00:00", "sources": []}
 
@@ -38,3 +39,9 @@ def test_a_person_is_exported_forgotten_and_imported(
     assert "bassoon" in run("memory", "list", "--user", "ada")
     Path("bad.jsonl").write_text('{"kind": 1}\n{')
     assert "line 2: not JSON" in run("persons", "import", "bad.jsonl", "--user", "ada", code=1)
+
+
+def test_an_export_of_nobody_says_so(sophon: Command) -> None:
+    assert "nothing is kept of 'lcoal'" in sophon("persons", "export", "lcoal", "-o", "nobody.jsonl").err
+    sophon("chat", "What is 2 + 2?")
+    assert "nothing" not in sophon("persons", "export", "local", "-o", "somebody.jsonl").err

@@ -23,6 +23,13 @@ def test_a_mistake_is_one_line_and_a_usage_error(sophon: Command) -> None:
         assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1), words
 
 
+def test_a_model_that_does_not_exist_is_refused_as_in_a_chat(sophon: Command) -> None:
+    done = sophon("preferences", "set", "model", "offlin")
+    assert (done.code, done.out) == (1, "")
+    assert "there is no model 'offlin'; did you mean 'offline'" in done.err
+    assert sophon("preferences", "set", "model", "offline").out == "model: offline\n"
+
+
 def test_without_a_verb_the_options_of_show_hold(sophon: Command) -> None:
     sophon("preferences", "set", "language", "German")
     assert sophon("preferences", "--json").json == sophon("preferences", "show", "--json").json
