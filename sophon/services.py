@@ -357,7 +357,16 @@ class Services:
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
-        check_turn_arguments(text, session_id=session_id, model=model, principal=principal, channel=channel)
+        check_turn_arguments(
+            text,
+            {"stream": stream, "group": group},
+            session_id=session_id,
+            model=model,
+            principal=principal,
+            data_owner=data_owner,
+            channel=channel,
+            run_id=run_id,
+        )
         if not text.strip() and not images and not attachments:
             raise InputError("the message is empty: write something")
         if images:

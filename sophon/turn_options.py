@@ -21,10 +21,13 @@ def parse_planning_mode(text: str | None) -> str | None:
     raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
-def check_turn_arguments(text: object, **names: object) -> None:
-    """Check the text of a message, and names (ids, a model) that may be None. Raises InputError."""
+def check_turn_arguments(text: object, flags: Mapping[str, object], **names: object) -> None:
+    """Check the text of a message, flags, and names (ids, a model) that may be None. Raises InputError."""
     if not isinstance(text, str):
         raise InputError(f"the message is {text!r:.60}; it must be a text")
+    for name, value in flags.items():
+        if isinstance(value, str):  # "no" would count as yes
+            raise InputError(f"{name} is {value!r:.60}; write True or False")
     for name, value in names.items():
         if value is not None and not isinstance(value, str):
             raise InputError(f"{name} is {value!r:.60}; it must be a text")
