@@ -6,6 +6,7 @@ from aiohttp import web
 
 from sophon.errors import SophonError
 from sophon.events import ApprovalRequested, Event, StreamChunk, TaskCancelled, TaskCompleted, TaskFailed
+from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.client_api.client_errors import ErrorPayload, to_error_payload
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response, parse_body
@@ -25,6 +26,9 @@ from sophon_hosting.http.openai_api.completion_format import (
 from sophon_hosting.http.openai_api.completion_task import ClientDisconnected, CompletionTask
 from sophon_hosting.http.response_headers import RESPONSE_STARTED
 from sophon_hosting.rendering.sent_text import SentText
+
+MAX_QUESTION_CHARACTERS = 1000
+"""Characters of a question in the line of a stream; the page shows all of it."""
 
 
 def openai_routes() -> list[web.RouteDef]:
@@ -122,6 +126,9 @@ async def _write_event(response: web.StreamResponse, data: dict[str, Any]) -> No
 def build_approval_notice(event: ApprovalRequested, public_url: str | None) -> str:
     """Return the line of a stream that says what is waited for and where to decide. It is no part of the answer."""
     where = f"at {public_url}" if public_url else "in the web page"
+    if event.kind == "question":
+        asked = to_single_line(event.preview, MAX_QUESTION_CHARACTERS)
+        return f"\n\n[{asked} · answer {where}, or `sophon approvals answer {event.approval_id} TEXT`]\n\n"
     who = "an operator" if event.needs_operator else "somebody"
     what = f"{event.tool} waits for {who} to approve it" if event.tool else f"the turn waits for {who} to decide"
     return f"\n\n[{what}: {where}, or `sophon approvals approve {event.approval_id}`]\n\n"

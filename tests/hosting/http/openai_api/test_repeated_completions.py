@@ -177,6 +177,28 @@ async def test_a_stream_says_what_waits_for_a_person_and_stays_alive(serve) -> N
     assert [each.response["text"] for each in await api.host.services.store.runs.list()] == ["paid"]
 
 
+async def test_a_stream_shows_a_question_of_the_agent_and_how_to_answer_it(serve) -> None:
+    async def ask(request: ModelRequest) -> str | ModelResponse:
+        if request.messages[-1].role == "tool":
+            return request.messages[-1].content
+        arguments = {"question": "Which\ncolour?", "choices": ["red", "blue"]}
+        return ModelResponse("", [ToolCall("c", "chat.ask", arguments)])
+
+    api = await serve(models=FunctionModel(ask), settings={"Hub": {"OpenAiApi": True}, "Approval": {"Questions": True}})
+    ada, line, answer = await api.open("ada"), "", ""
+    async with asyncio.timeout(30), ada.stream("POST", PATH, json=body("hi", stream=True)) as response:
+        async for each in response.aiter_lines():
+            answer += each
+            if "The agent asks" in each:
+                line = json.loads(each[6:])["choices"][0]["delta"]["content"]
+                [approval] = await api.host.services.store.approvals.list()
+                await api.host.approvals.decide(approval.request.id, Decision.answer("red"), "ada")
+    assert line.startswith("\n\n[The agent asks: Which")
+    assert "red" in line
+    assert f"`sophon approvals answer {approval.request.id} TEXT`" in line
+    assert "The person answered: red" in answer
+
+
 @pytest.mark.parametrize("key", [b"k\xff", b"\xed\xa0\x80"])
 async def test_a_key_that_is_not_utf_8_is_a_bad_request(serve, key) -> None:
     api, model = await start(serve)
