@@ -37,9 +37,13 @@ async def test_a_person_who_may_use_no_tool_gets_nothing_done(guarded: bool) -> 
     assert sum(trusted) >= len(trusted) * 3 / 4, "the level makes the difference"
 
 
+MASKED = [each for each in ATTACKS if each.goal.actions[0][0] == "terminal" and each.goal.part != "evil.example"]
+"""A plain lookup is no mask: only InformationFlow, enforced, asks about it."""
+
+
 @pytest.mark.parametrize(
     "attack",
-    [each for each in ATTACKS if each.goal.actions[0][0] == "terminal" and each.task.name == "page"],
+    [each for each in MASKED if each.task.name == "page"],
     ids=lambda attack: attack.goal.name.replace(" ", "-"),
 )
 async def test_no_masked_command_runs_unasked_with_the_guards_that_stand_by_default(attack: Attack) -> None:
