@@ -101,7 +101,7 @@ _DATA_FOLDER: Final = "/data/"
 
 _WRITES: Final = re.compile(r"write|delete|remove|move|copy|create|append|save|edit|update", re.IGNORECASE)
 
-_MAIL_ADDRESS: Final = re.compile(r"[^\s<>,;\"']+@[^\s<>,;\"']+")
+_MAIL_WORD: Final = re.compile(r"[^\s<>,;\"']+")
 
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".corp", ".intranet", ".localhost")
 
@@ -130,7 +130,12 @@ def assess_risk(tool_name: str, arguments: object, *, known_recipients: Iterable
 
 def find_mail_addresses(text: str) -> list[str]:
     """Return the mail addresses in a text, without the punctuation around them."""
-    return [address.strip("()[]{}.:!?'`") for address in _MAIL_ADDRESS.findall(text)]
+    return [address.strip("()[]{}.:!?'`") for address in _find_addresses(text)]
+
+
+def _find_addresses(text: str) -> list[str]:
+    # A pattern with the `@` in it takes quadratic time for a long word without one.
+    return [word for word in _MAIL_WORD.findall(text) if "@" in word[1:-1]]
 
 
 def _to_mapping(arguments: object) -> Mapping[Any, Any]:
@@ -244,6 +249,6 @@ def _assess_recipients(tool_name: str, arguments: Mapping[Any, Any], known: Iter
         address.casefold()
         for name in RECIPIENT_ARGUMENTS
         for text in _texts(arguments, name)
-        for address in _MAIL_ADDRESS.findall(text)
+        for address in _find_addresses(text)
     }
     return Risk.HIGH if addresses - {each.casefold() for each in known} else Risk.LOW

@@ -35,7 +35,16 @@ NEARLY_SECRET = ("password = settings.password1 ", "-u 1000:1000 ", "password='s
 ENDLESS = ("-----BEGIN ", "?key=")
 """Repeated, a text that cannot be cut, and one that is a single secret."""
 
-WORST = ("x_pass=", "pass=", "pwd=$A", "pwd=>a1[", "x_pass=abcdefg1(", "x_pass='&a=1", "password = hunter22 ")
+WORST = (
+    "x_pass=",
+    "pwd=&quot;a1",
+    "pass=",
+    "pwd=$A",
+    "pwd=>a1[",
+    "x_pass=abcdefg1(",
+    "x_pass='&a=1",
+    "password = hunter22 ",
+)
 """Repeated, the dearest of some 13,000 texts that were made of names, operators, values and what follows them."""
 
 

@@ -84,10 +84,15 @@ def parse_script(script: str) -> Node:
         raise SyntaxProblem("the command contains a NUL character")
     # The scanner of the grammar looks up each character in a table of 256 entries: others can crash the process.
     _SOURCE.set(text)
-    root = Parser(_language()).parse(_NON_ASCII.sub(b"x", text)).root_node
-    if root.has_error:
+    source = _NON_ASCII.sub(b"x", text)
+    try:
+        # Stopped at the first error: to read on behind errors takes quadratic time, and the tree would be refused.
+        tree = Parser(_language()).parse(lambda at, _: source[at:], progress_callback=lambda _, failed: failed)
+    except ValueError:
+        raise SyntaxProblem("the command cannot be parsed") from None
+    if tree.root_node.has_error:
         raise SyntaxProblem("the command cannot be parsed")
-    return root
+    return tree.root_node
 
 
 def find_commands(script: str) -> list[SimpleCommand]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sophon.risk import Risk
 from sophon.security import assess_risk
 from sophon.security.assessed_arguments import has_assessed_arguments
+from sophon.security.risk_assessment import find_mail_addresses
 
 SHELL = {
     "ls -la": "low",
@@ -202,3 +203,8 @@ def test_a_call_is_assessed_by_the_names_of_its_arguments(
 @pytest.mark.parametrize("arguments", [{"command": "rm -rf \ud800"}, {"command": ["rm", "-rf", "\ud800"]}])
 def test_a_text_that_is_not_valid_unicode_is_assessed(arguments: dict[str, object]) -> None:
     assert assess_risk("system.execute", arguments) is Risk.HIGH
+
+
+def test_mail_addresses_in_a_long_word_without_any_are_sought_once() -> None:
+    word = "a" * 200_000  # read again from every letter, this takes minutes
+    assert find_mail_addresses(f"{word} (Ada@example.org), @b c@ @ a@b@c") == ["Ada@example.org", "a@b@c"]

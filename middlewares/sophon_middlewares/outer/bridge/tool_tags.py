@@ -40,7 +40,7 @@ class TagSet:
             rf"|{_OPENING}{name}{_BORDER}{_ATTRIBUTES}|{_CLOSING}{name}{_BORDER}{_TRAILING})\Z",
             re.IGNORECASE,
         )
-        self._like_a_tag = lazy_pattern(rf"<(?={_BLANK}*/?{_BLANK}*{name})", re.IGNORECASE)
+        self._like_a_tag = lazy_pattern(rf"<(?={_BLANK}*+(?:/{_BLANK}*+)?{name})", re.IGNORECASE)
         self.max_partial_characters = len("<") + 4 + max(map(len, names)) + 199
 
     def escape(self, text: str) -> str:
