@@ -245,8 +245,15 @@ async def test_a_middleware_cannot_turn_a_cancel_into_another_outcome(
 async def test_a_middleware_cannot_turn_the_time_limit_into_another_outcome(
     world, swallowing: Middleware, recorded: bool
 ) -> None:
-    settings = {"AgentExecution": {"MaxExecutionTime": "00:00:10"}, "Tools": {"Timeout": "00:05:00"}}
-    host = world.host(settings, chain=with_middleware(swallowing, recorded=recorded))
+    async def hold(ctx: Context, next: Next) -> None:  # no tool call: one ends in time for the turn to sum up
+        world.begun.append("held")
+        await world.release.wait()
+
+    def build(services: Services) -> Pipeline:
+        *others, last = with_middleware(swallowing, recorded=recorded)(services)
+        return Pipeline.compose(*others, hold, last)
+
+    host = world.host({"AgentExecution": {"MaxExecutionTime": "00:00:10"}}, chain=build)
     await host.start()
     receipt = await world.send(host, "Stall here")
 
