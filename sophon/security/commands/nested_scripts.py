@@ -22,7 +22,7 @@ MAX_NESTING: Final = 5
 MAX_SCRIPTS: Final = 100
 """Scripts in one command that are read."""
 
-MAX_NESTED_CHARACTERS: Final = 100_000
+MAX_NESTED_CHARACTERS: Final = 30_000
 """Characters of all nested scripts in one command that are read: `find -exec find -exec ...` nests one in each word."""
 
 MAX_ROUNDS: Final = 5

@@ -14,8 +14,8 @@ from tree_sitter import Language, Node, Parser
 
 from sophon.lazy_dataclass import dataclass
 
-MAX_CHARACTERS: Final = 100_000
-"""A longer script is not parsed."""
+MAX_CHARACTERS: Final = 30_000
+"""A longer script is not parsed: some, such as `(ls) (ls) ...`, take the parser quadratic time."""
 
 MAX_DEPTH: Final = 100
 """A script that is nested more deeply is not read."""

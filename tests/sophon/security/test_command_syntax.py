@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-from sophon.security.commands.syntax import find_commands
+import pytest
+from tree_sitter import Language, Parser
+
+from sophon.security.commands.syntax import MAX_CHARACTERS, SyntaxProblem, find_commands, parse_script
 
 HOSTILE = (
     "\u01cc@(\U000fda82\U00047f64\u2580\U000afc04\u0b47)\U001062e5a\x16\U0002e913.\u27ea"
@@ -30,3 +33,28 @@ def test_no_text_crashes_the_process() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program, HOSTILE], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_a_script_of_many_errors_is_given_up_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress: list[int] = []
+
+    class CountingParser:
+        def __init__(self, language: Language) -> None:
+            self.parser = Parser(language)
+
+        def parse(self, source, /, *, progress_callback):
+            def count(at: int, has_error: bool) -> bool:
+                progress.append(at)
+                return progress_callback(at, has_error)
+
+            return self.parser.parse(source, progress_callback=count)
+
+    monkeypatch.setattr("sophon.security.commands.syntax.Parser", CountingParser)
+    with pytest.raises(SyntaxProblem):
+        parse_script(")" * MAX_CHARACTERS)
+    assert len(progress) < 10  # to its end it takes hundreds, each longer than the one before
+
+
+def test_a_long_script_is_read_in_pieces() -> None:
+    script = "echo 'ä and more words'; " * 1000
+    assert len(find_commands(script)) == 1000
