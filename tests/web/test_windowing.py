@@ -1,7 +1,10 @@
 """Long conversations: only turns near the visible part are rendered, and nothing that a reader does shows it."""
 
+import asyncio
+import re
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from sophon_hosting.host import RunRequest
 from tests.web.driving import turn, write
@@ -16,6 +19,8 @@ ALL = "document.querySelectorAll('.turn, .distant-turn')"
 FRAMES = (
     "count => new Promise(done => { const next = () => count-- > 0 ? requestAnimationFrame(next) : done(); next(); })"
 )
+TOP = "id => document.getElementById(id).getBoundingClientRect().top"
+FROM_END = "(list => list.scrollHeight - list.clientHeight - list.scrollTop)(document.querySelector('.thread'))"
 TEXTS = f"""() => [...{ALL}].map(each =>
     (each.matches('.turn') ? each.querySelector('.said p') : each).textContent.split('\\n')[0])"""
 MOVED = f"""async number => {{
@@ -80,6 +85,34 @@ async def test_two_thousand_messages_open_at_their_end_and_lead_back_to_the_firs
     await expect(page.get_by_text("You said: message 999")).to_be_in_viewport()
 
 
+async def test_who_scrolls_while_earlier_messages_load_stays_where_they_are(host, look) -> None:
+    served = await host(Queue={"Capacity": 400})
+    await converse(served, 350)
+    page = await look(f"{served.url}/#/session/long")
+    await expect(page.get_by_text("You said: message 349")).to_be_in_viewport()
+    asked, may_answer = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await may_answer.wait()
+        await route.continue_()
+
+    await page.route(re.compile(r"/messages\?before="), hold)
+    await page.locator(".older").click()
+    async with asyncio.timeout(30):
+        await asked.wait()
+    shown = await page.evaluate(f"() => {ALL}.length")
+    read = await page.evaluate(f"() => {ALL}[20].id")
+    await scroll_to(page, ".turn, .distant-turn", 20)
+    await page.evaluate(FRAMES, 12)
+    before = await page.evaluate(TOP, read)
+    may_answer.set()
+    await page.wait_for_function(f"count => {ALL}.length > count", arg=shown)
+    await page.evaluate(FRAMES, 12)
+    assert abs(await page.evaluate(TOP, read) - before) < 2
+    await page.unroute_all(behavior="wait")
+
+
 @pytest.fixture
 async def long(host, look) -> Page:
     """A conversation of 60 turns, each much higher than what is estimated before it is rendered."""
@@ -96,6 +129,23 @@ async def test_what_one_reads_stays_in_its_place_while_turns_above_get_their_hei
     await expect(long.get_by_role("button", name="To the end")).to_be_visible()
     for number in (40, 30, 20, 10):
         assert abs(await long.evaluate(MOVED, number)) < 2
+
+
+async def test_who_goes_up_without_any_input_in_the_list_leaves_the_end(long) -> None:
+    await scroll_to(long, ".turn, .distant-turn", 20)  # as the browser's search, the focus and a screen reader do
+    await expect(long.get_by_role("button", name="To the end")).to_be_visible()
+    await long.evaluate(FRAMES, 12)
+    await expect(long.get_by_text("number 20").last).to_be_in_viewport()
+
+
+async def test_a_message_of_many_lines_is_written_at_the_end(long) -> None:
+    box = long.get_by_role("textbox", name="Message")
+    for line in range(10):
+        await box.press_sequentially(f"line {line}")
+        await box.press("Shift+Enter")
+    await long.evaluate(FRAMES, 12)
+    assert await long.evaluate(FROM_END) < 2
+    await expect(long.get_by_role("button", name="To the end")).to_have_count(0)
 
 
 async def test_the_search_of_the_browser_finds_a_distant_turn_and_leads_to_it(long) -> None:

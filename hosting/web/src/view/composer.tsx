@@ -174,6 +174,10 @@ function resizeToContent(area: HTMLTextAreaElement | null): void {
   if (area === null) return;
   const limit = innerHeight * 0.4;
   const isLong = area.value.length > LONG_CHARACTERS;
+  // While the height of the text is read, the box keeps its place: else the messages above would be scrolled down.
+  const box = area.parentElement!;
+  box.style.minHeight = `${box.offsetHeight}px`;
   if (!isLong) area.style.height = "auto";
   area.style.height = `${isLong ? limit : Math.min(area.scrollHeight, limit)}px`;
+  box.style.minHeight = "";
 }

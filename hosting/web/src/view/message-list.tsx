@@ -18,17 +18,15 @@ import { Welcome } from "./welcome";
 /** Distance from the end in pixels that counts as being at the end. */
 const END_TOLERANCE_PX = 80;
 
-/** Milliseconds after user input during which scrolling counts as the user's. */
-const USER_SCROLL_MS = 1_500;
-
 export function MessageList({ session }: { session: LiveSession }): JSX.Element {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const [scrolledAway, setScrolledAway] = useState(false);
   const atEnd = useRef(true);
+  /** Where the page has left the list, or the user has scrolled it to. */
   const lastTop = useRef(0);
-  const lastInput = useRef(-Infinity);
-  const noteInput = (): void => void (lastInput.current = performance.now());
+  const inputs = useRef(0);
+  const noteInput = (): void => void inputs.current++;
   const turns = session.turns.value;
   const [turnWindow, setTurnWindow] = useState<TurnWindow | null>(null);
   const renderedAtFirst = turns.length - countLastThatFill(turns.map(({ turn, height }) => height || estimateHeight(turn)), innerHeight);
@@ -46,7 +44,9 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
   }, [session]);
   useEffect(() => {
     const scrollToEnd = (): void => {
-      if (atEnd.current && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+      if (!atEnd.current || !scroller.current) return;
+      scroller.current.scrollTop = scroller.current.scrollHeight;
+      lastTop.current = scroller.current.scrollTop;
     };
     const observer = new ResizeObserver(scrollToEnd);
     if (content.current) observer.observe(content.current);
@@ -57,8 +57,14 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
   useEffect(() => {
     if (pending.length > 0) jumpToEnd(); // show a message that was just sent
   }, [pending.length]);
-  /** Counts the messages that the list was scrolled to: what loads older ones meanwhile leaves the position alone. */
-  const reveals = useRef(0);
+  const first = useRef(turns[0]?.turn.id);
+  const areOlderAdded = first.current !== turns[0]?.turn.id && turns.some(({ turn }) => turn.id === first.current);
+  // Of the list as it is shown until now: the user may have scrolled while the older turns were loaded.
+  const fromEnd = areOlderAdded && scroller.current !== null ? scroller.current.scrollHeight - scroller.current.scrollTop : 0;
+  useLayoutEffect(() => {
+    first.current = turns[0]?.turn.id;
+    if (areOlderAdded && scroller.current !== null) scroller.current.scrollTop = scroller.current.scrollHeight - fromEnd;
+  }, [turns]);
   const place = route.value;
   const isOpen = session.state.value === "open";
   useEffect(() => {
@@ -66,23 +72,23 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
     if (target === undefined || !isOpen) return;
     let isGone = false;
     atEnd.current = false;
-    reveals.current++;
     void reportErrors(async () => {
       const live = await session.findTurn(target);
       if (isGone) return;
       if (live === undefined) throw new ApiError("not_found", t("This message is no longer in the conversation."));
       atEnd.current = false; // the page scrolled to the end meanwhile
-      pointAt(live.turn, target, () => isGone || performance.now() - lastInput.current < USER_SCROLL_MS);
+      const before = inputs.current;
+      pointAt(live.turn, target, () => isGone || inputs.current !== before);
     });
     return () => void (isGone = true);
   }, [session, place, isOpen]);
   const onScroll = (): void => {
     if (scroller.current === null) return; // the last event of a list that is gone
     const { scrollHeight, scrollTop, clientHeight } = scroller.current;
-    // Only the user's scrolling leaves the end; the page also scrolls when elements get their real height.
-    const byUser = performance.now() - lastInput.current < USER_SCROLL_MS;
+    // Whoever scrolls up leaves the end, by whatever means: a wheel, a key, the browser's search, a screen reader. The page
+    // follows the end itself when elements get their real height, and then the list is where it has left it.
     if (scrollHeight - scrollTop - clientHeight < END_TOLERANCE_PX) atEnd.current = true;
-    else if (byUser && scrollTop < lastTop.current) atEnd.current = false;
+    else if (scrollTop < lastTop.current - 1) atEnd.current = false;
     lastTop.current = scrollTop;
     setScrolledAway(!atEnd.current);
   };
@@ -101,7 +107,7 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
         <div class="column" ref={content} onClickCapture={onClick}>
           {isNew && session.state.value !== "failed" && <Welcome />}
           {session.state.value === "failed" && connectionState.value === "open" && <p class="empty">{t("This conversation cannot be opened.")}</p>}
-          {session.hasOlder.value && <OlderMessages session={session} scroller={scroller} reveals={reveals} />}
+          {session.hasOlder.value && <OlderMessages session={session} />}
           <div role={turns.length + pending.length > 0 ? "feed" : "group"} aria-label={t("Conversation")} aria-busy={session.state.value === "loading"}>
             {turns.map((live, index) => (
               <TurnSlot key={live.turn.id} live={live} session={session} window={turnWindow} shownAtFirst={index >= renderedAtFirst} isLast={index === turns.length - 1} position={index + 1} count={count} />
@@ -173,21 +179,15 @@ function OfflineHint(): JSX.Element {
   );
 }
 
-/** Button that loads older turns, automatically when it scrolls into view; keeps the scroll position. */
-function OlderMessages({ session, scroller, reveals }: { session: LiveSession; scroller: { current: HTMLDivElement | null }; reveals: { current: number } }): JSX.Element {
+/** Button that loads older turns, automatically when it scrolls into view. */
+function OlderMessages({ session }: { session: LiveSession }): JSX.Element {
   const button = useRef<HTMLButtonElement>(null);
   const [loading, setLoading] = useState(false);
   const load = async (): Promise<void> => {
     if (loading) return;
     setLoading(true);
-    const element = scroller.current;
-    const reveal = reveals.current;
-    const fromEnd = element ? element.scrollHeight - element.scrollTop : 0;
     try {
       await session.loadOlder();
-      requestAnimationFrame(() => {
-        if (element && reveals.current === reveal) element.scrollTop = element.scrollHeight - fromEnd;
-      });
     } catch {
       // The button remains, for another attempt.
     } finally {

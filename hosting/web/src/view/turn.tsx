@@ -61,7 +61,13 @@ function useKeptHeight(article: RefObject<HTMLElement | null>, finished: boolean
   useLayoutEffect(() => {
     const element = article.current;
     if (element === null) return;
-    if (finished && height.current - element.offsetHeight <= KEPT_PIXELS) element.style.minHeight = `${height.current}px`;
+    if (finished) {
+      // Its content is measured in an element of its height, so that a list at its end is not scrolled up.
+      element.style.minHeight = `${height.current}px`;
+      const content = element.lastElementChild!.getBoundingClientRect().bottom - element.getBoundingClientRect().top;
+      const below = parseFloat(getComputedStyle(element).paddingBottom);
+      if (height.current - content - below > KEPT_PIXELS) element.style.minHeight = "";
+    }
     if (!finished) {
       const observer = new ResizeObserver(() => (height.current = element.offsetHeight));
       observer.observe(element);
