@@ -212,10 +212,20 @@ async def swallow_with_error(ctx: Context, next: Next) -> None:
         raise ValueError("something else") from None
 
 
-def with_middleware(middleware: Middleware, *, recorded: bool) -> Callable[[Services], Pipeline]:
+LIMITED = {"AgentExecution": {"MaxExecutionTime": "00:00:10"}}
+
+
+def with_middleware(middleware: Middleware, *, recorded: bool, held=None) -> Callable[[Services], Pipeline]:
+    async def hold(ctx: Context, next: Next) -> None:  # in front of the call, which ends while there is time to sum up
+        if ctx.settling:
+            held.begun.append("held")
+            await held.release.wait()
+        await next(ctx)
+
     def build(services: Services) -> Pipeline:
         chain = twelve(services)
-        return Pipeline.compose(*chain[: int(recorded)], middleware, *chain[1:])
+        holding = [hold] if held else []
+        return Pipeline.compose(*chain[: int(recorded)], middleware, *chain[1:-2], *holding, *chain[-2:])
 
     return build
 
@@ -245,15 +255,7 @@ async def test_a_middleware_cannot_turn_a_cancel_into_another_outcome(
 async def test_a_middleware_cannot_turn_the_time_limit_into_another_outcome(
     world, swallowing: Middleware, recorded: bool
 ) -> None:
-    async def hold(ctx: Context, next: Next) -> None:  # no tool call: one ends in time for the turn to sum up
-        world.begun.append("held")
-        await world.release.wait()
-
-    def build(services: Services) -> Pipeline:
-        *others, last = with_middleware(swallowing, recorded=recorded)(services)
-        return Pipeline.compose(*others, hold, last)
-
-    host = world.host({"AgentExecution": {"MaxExecutionTime": "00:00:10"}}, chain=build)
+    host = world.host(LIMITED, chain=with_middleware(swallowing, recorded=recorded, held=world))
     await host.start()
     receipt = await world.send(host, "Stall here")
 
@@ -286,9 +288,6 @@ def ends_of(world) -> list[type]:
     return [type(event) for event in world.events.events if isinstance(event, kinds)]
 
 
-LIMITED = {"AgentExecution": {"MaxExecutionTime": "00:00:10"}, "Tools": {"Timeout": "00:05:00"}}
-
-
 @pytest.mark.parametrize("turns", [*range(12), 20, 40, 80])
 async def test_a_cancel_while_the_time_limit_takes_effect_loses_no_message(world, turns: int) -> None:
     async def cancel_later(task_id: str) -> None:
@@ -305,7 +304,7 @@ async def test_a_cancel_while_the_time_limit_takes_effect_loses_no_message(world
             cancelling.append(asyncio.ensure_future(cancel_later(ctx.task_id)))
 
     cancelling: list[asyncio.Future[None]] = []
-    host = world.host(LIMITED, chain=with_middleware(cancelled_after_the_limit, recorded=True))
+    host = world.host(LIMITED, chain=with_middleware(cancelled_after_the_limit, recorded=True, held=world))
     await host.start()
     receipt = await world.send(host, "Stall here")
 
@@ -339,7 +338,7 @@ async def test_a_part_that_goes_on_after_the_time_limit_starts_nothing(world, re
         parts.append(asyncio.ensure_future(next(ctx)))
         await asyncio.shield(parts[-1])
 
-    host = world.host(LIMITED, chain=with_middleware(shielded, recorded=recorded))
+    host = world.host(LIMITED, chain=with_middleware(shielded, recorded=recorded, held=world))
     await host.start()
     receipt = await world.send(host, "Stall here")
 
