@@ -11,6 +11,10 @@ MAX_SUMMARY_SECONDS = 300.0
 """At most this much of it: a slow model writes a summary in that time."""
 
 
+MIN_SUMMARY_SECONDS = 5.0
+"""Time in which no model sums up anything: for less of it no call is stopped."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpentTime:
     """The setting whose time is spent, and the seconds of work of the turn so far."""
@@ -46,11 +50,14 @@ def find_last_start(limit_seconds: float) -> float:
 def limit_call_seconds(ctx: Context, seconds: float) -> float:
     """Return the timeout of a tool call that begins now: it ends while there is time to sum up, half of what was left.
 
-    Otherwise a call that runs into the limit would take all that the turn has found with it.
+    Otherwise a call that runs into the limit would take all that the turn has found with it. Of a short limit there is
+    no time to sum up in.
     """
     limit = ctx.services.settings.agent_execution.max_execution_time.total_seconds()
-    last_end = (find_last_start(limit) + limit) / 2
-    return max(min(seconds, last_end - ctx.stopwatch.seconds), 0.0)
+    for_summary = (limit - find_last_start(limit)) / 2
+    if for_summary < MIN_SUMMARY_SECONDS:
+        return seconds
+    return max(min(seconds, limit - for_summary - ctx.stopwatch.seconds), 0.0)
 
 
 def refuse_late_call(ctx: Context, call: ToolCall) -> str | None:
