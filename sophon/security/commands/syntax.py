@@ -17,6 +17,12 @@ from sophon.lazy_dataclass import dataclass
 MAX_CHARACTERS: Final = 30_000
 """A longer script is not parsed: some, such as `(ls) (ls) ...`, take the parser quadratic time."""
 
+_COSTLY: Final = (b"|", b"<<", b"${")
+MAX_COSTLY: Final = 1000
+"""Of these signs in a script. Behind many of them tree-sitter takes quadratic time to find out what an error means:
+20,000 characters of `a|` take 2 s.
+"""
+
 MAX_DEPTH: Final = 100
 """A script that is nested more deeply is not read."""
 
@@ -82,17 +88,14 @@ def parse_script(script: str) -> Node:
         raise SyntaxProblem("the command is not valid Unicode") from error
     if b"\0" in text:
         raise SyntaxProblem("the command contains a NUL character")
+    if sum(map(text.count, _COSTLY)) > MAX_COSTLY:
+        raise SyntaxProblem(f"the command has more than {MAX_COSTLY} pipes, here-documents and expansions")
     # The scanner of the grammar looks up each character in a table of 256 entries: others can crash the process.
     _SOURCE.set(text)
-    source = _NON_ASCII.sub(b"x", text)
-    try:
-        # Stopped at the first error: to read on behind errors takes quadratic time, and the tree would be refused.
-        tree = Parser(_language()).parse(lambda at, _: source[at:], progress_callback=lambda _, failed: failed)
-    except ValueError:
-        raise SyntaxProblem("the command cannot be parsed") from None
-    if tree.root_node.has_error:
+    root = Parser(_language()).parse(_NON_ASCII.sub(b"x", text)).root_node
+    if root.has_error:
         raise SyntaxProblem("the command cannot be parsed")
-    return tree.root_node
+    return root
 
 
 def find_commands(script: str) -> list[SimpleCommand]:
