@@ -140,7 +140,7 @@ class Services:
         if settings:
             from sophon.program_parts import find_expected_stages  # lazy, as above
 
-            self.expected_stages = find_expected_stages(chosen)
+            self.expected_stages.update(find_expected_stages(chosen))
 
     def _assemble(
         self,

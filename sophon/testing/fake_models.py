@@ -46,10 +46,10 @@ class FunctionModel:
     async def complete(self, request: ModelRequest) -> ModelResponse:
         """Call the function and stream its text if requested."""
         self.requests.append(request)
-        answer = self._function(request)
-        if not inspect.isawaitable(answer):
+        answered = self._function(request)
+        if not inspect.isawaitable(answered):
             raise TypeError("the function of FunctionModel is not async: write `async def`")
-        answer = await answer
+        answer = await answered
         response = ModelResponse(answer) if isinstance(answer, str) else answer
         if self._stream and request.on_reasoning is not None:
             for piece in split_text(response.reasoning, self._stream):
@@ -106,11 +106,12 @@ class ScriptedModel:
             raise step
         if isinstance(step, str | ModelResponse):
             return step
-        if not isinstance(step, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
+        calls: Sequence[ToolCall] = step
+        if not isinstance(calls, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
             raise TypeError(
                 f"step {self._position} of the script is {step!r:.60}; a call stands in a list: [ToolCall(...)]"
             )
-        return ModelResponse(tool_calls=list(step))
+        return ModelResponse(tool_calls=list(calls))
 
     def close(self) -> None:
         """Raise AssertionError if steps are unused."""

@@ -45,7 +45,7 @@ def list_action_types(tool_name: str, tool: Tool | None, arguments: Mapping[str,
     the tool contradicts it that of an unknown tool; with `arguments` that have a command, also that of a command.
     """
     named = find_action_type(tool_name)
-    types = (named,)
+    types: tuple[str, ...] = (named,)
     if tool is not None and named in ACTION_TYPES and contradicts_name(tool):
         types = (named, UNKNOWN_TYPE)
     if arguments is not None and named != "execute_command" and has_command(arguments):
