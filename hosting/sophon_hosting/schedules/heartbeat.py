@@ -27,6 +27,7 @@ from sophon.settings import Settings
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.schedules.owner_rights import find_level_problem
 
 log = logging.getLogger("sophon")
 
@@ -100,6 +101,11 @@ class Heartbeat:
         key = InboundKey(HEARTBEAT_CHANNEL, owner, f"{digest}:{minute.astimezone(UTC).isoformat()}")
         text = build_heartbeat_text(entry, instructions)
         channel, origin = await self._find_chat()
+        if problem := find_level_problem(self._services, owner, channel):
+            if (owner, problem) not in self._problems:
+                self._problems.add((owner, problem))
+                log.warning("%s of %s does not run: %s", HEARTBEAT_FILE, owner, problem)
+            return
         try:
             await self._host.accept(
                 RunRequest(

@@ -35,14 +35,7 @@ class OwnerRights:
 
     async def find_problem(self, work: OwnedWork) -> str:
         """Return why the owner may not run their schedule or goal; "" if they may."""
-        services, owner = self._services, work.owner
-        if problem := await self._find_sender_problem(work):
-            return problem
-        settings, policy = services.settings.permissions, services.operator_policy
-        level = settings.level_of(owner, channel=work.channel, is_operator=policy.is_operator(owner))
-        if not settings.levels.allows(level, "Chat"):
-            return f"{owner} may not chat any more: the level is {level.label}"
-        return ""
+        return await self._find_sender_problem(work) or find_level_problem(self._services, work.owner, work.channel)
 
     async def _find_sender_problem(self, work: OwnedWork) -> str:
         platform = work.owner.partition(":")[0]
@@ -77,6 +70,13 @@ class OwnerRights:
             return Person(person_id)
         link = link_from_note(note)
         return Person(person_id, user_id=link.user_id, number=link.number, listed_ids=link.listed_ids)
+
+
+def find_level_problem(services: Services, owner: str, channel: str) -> str:
+    """Return why nothing may run for a person: their level on the channel has not the feature `Chat`; "" if it has."""
+    settings, policy = services.settings.permissions, services.operator_policy
+    level = settings.level_of(owner, channel=channel, is_operator=policy.is_operator(owner))
+    return "" if settings.levels.allows(level, "Chat") else f"{owner} may not chat any more: the level is {level.label}"
 
 
 def find_client_problem(user_ids: Sequence[str], owner: str) -> str:

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from sophon.clock import Clock
 from sophon.errors import InputError, SessionTaken, StoreError, TryLater
+from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.settings.sections.webhooks import IncomingWebhookSettings
 from sophon.tools.untrusted_text import fence_text
@@ -19,6 +20,7 @@ from sophon_channels.webhook_body import WebhookBodyReader, build_closing_respon
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
+from sophon_hosting.schedules.owner_rights import find_client_problem, find_level_problem
 from sophon_hosting.webhooks.payload_template import passes_filters, render_template
 from sophon_hosting.webhooks.signatures import find_delivery_id, is_signed
 
@@ -40,8 +42,9 @@ class IncomingWebhooks:
     """aiohttp handlers of the webhooks in the settings.
 
     A request is answered 202 once its message is stored; a repeated one gets the same task. 401 wrong or missing
-    signature, also for an id that does not exist, so that nobody learns which do; 413 too large; 400 not JSON; 503 with
-    Retry-After if the queue is full or the store unavailable: senders deliver those again.
+    signature, also for an id that does not exist, so that nobody learns which do; 403 if the webhook's user may not
+    chat; 413 too large; 400 not JSON; 503 with Retry-After if the queue is full or the store unavailable: senders
+    deliver those again.
     """
 
     def __init__(
@@ -51,7 +54,7 @@ class IncomingWebhooks:
         environment: Mapping[str, str],
         channels: Mapping[str, Channel],
     ) -> None:
-        """Create the handlers. Raises InputError for a chat of a channel that is not enabled."""
+        """Create the handlers. Raises InputError for a user or a chat that the host does not have."""
         self._host, self._clock, self._channels = host, host.services.clock, channels
         self._webhooks = {each.id: (each, each.secret.resolve(environment) or "") for each in webhooks if each.enabled}
         self._refusals = RateLimitedLog(log)
@@ -61,6 +64,10 @@ class IncomingWebhooks:
                 raise InputError(f"Webhooks.Incoming {each.id!r}: its Secret is empty or cannot be read")
             if each.deliver is not None and each.deliver.channel not in channels:
                 raise InputError(f"Webhooks.Incoming {each.id!r}: the channel {each.deliver.channel!r} is not enabled")
+            users = [user.id for user in host.services.settings.hub.users]
+            if each.user.partition(":")[0] not in channels and find_client_problem(users, each.user):
+                known = ", ".join(sorted(map(hub_user_principal, users))) or LOCAL_USER
+                raise InputError(f"Webhooks.Incoming {each.id!r}: User {each.user!r} is no user of this host ({known})")
 
     def routes(self) -> list[web.RouteDef]:
         """Return the route; none without a webhook."""
@@ -86,6 +93,9 @@ class IncomingWebhooks:
         return await self._accept(webhook, message)
 
     async def _accept(self, webhook: IncomingWebhookSettings, message: RunRequest) -> web.Response:
+        if problem := find_level_problem(self._host.services, message.owner, message.channel):
+            self._refusals.warning("level", "webhook %s: a request was refused: %s", webhook.id, problem)
+            return _json_error(403, problem)
         try:
             receipt = await self._store_message(message)
         except TryLater as error:

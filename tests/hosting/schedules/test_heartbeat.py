@@ -1,7 +1,7 @@
 """The heartbeat: entries of a file that people edit, once a minute each, silent when there is nothing to say."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from threading import Thread
@@ -38,7 +38,9 @@ class HeartbeatWorld(ScheduleWorld):
     reply = NO_OP_REPLY
     built: list[Sequence[OutboundEntry]]
 
-    def beat(self, folder: Path, **settings: Any) -> tuple[Host, Heartbeat]:
+    def beat(
+        self, folder: Path, *, sections: Mapping[str, Any] | None = None, **settings: Any
+    ) -> tuple[Host, Heartbeat]:
         async def answer(request: ModelRequest) -> str:
             self.asked.append(request.messages[-1].content)
             return self.reply
@@ -48,7 +50,11 @@ class HeartbeatWorld(ScheduleWorld):
             store=self.store,
             clock=self.clock,
             folder=folder,
-            settings={"Memory": {"Directory": "memory"}, "Schedules": {"Heartbeat": {"Enabled": True, **settings}}},
+            settings={
+                "Memory": {"Directory": "memory"},
+                "Schedules": {"Heartbeat": {"Enabled": True, **settings}},
+                **(sections or {}),
+            },
         )
         self.built = []
         silent = keep_silent(build_answer_entries)
@@ -93,6 +99,20 @@ def test_cron_lines_are_entries_and_the_rest_is_instructions():
 def test_the_no_op_reply_is_the_token_alone(reply: str):
     assert is_no_op_reply(reply)
     assert not is_no_op_reply(f"{reply} but the disk is full")
+
+
+async def test_nothing_runs_for_somebody_who_may_not_chat(
+    world: HeartbeatWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    denied = {"Channels": {"heartbeat": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Features": []}}}
+    host, beat = world.beat(tmp_path, sections={"Permissions": denied})
+    await host.start()
+    await world.fire_once(beat)
+    await world.fire_once(beat)
+    assert await world.runs() == []
+    assert [each.getMessage() for each in caplog.records if "may not chat" in each.getMessage()] == [
+        "HEARTBEAT.md of local does not run: local may not chat any more: the level is ZeroTrust"
+    ]
 
 
 async def test_an_entry_runs_in_its_minute_once_over_several_hosts(world: HeartbeatWorld, tmp_path: Path):

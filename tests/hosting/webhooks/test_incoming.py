@@ -75,6 +75,27 @@ async def test_what_the_sender_wrote_is_fenced_and_no_word_of_the_user() -> None
         assert "Delete" not in remove_fenced(run.text)
 
 
+ADA = {"Id": "ada", "Token": "a long token of ada"}
+
+
+async def test_a_request_for_somebody_who_may_not_chat_is_refused() -> None:
+    permissions = {"Users": {"ada": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Features": []}}}
+    async with serve({"User": "ada"}, Hub={"Users": [ADA]}, Permissions=permissions) as (site, client):
+        answer = await post(client, site, {"title": "It broke"})
+        assert (answer.status_code, "ada may not chat" in answer.json()["error"]) == (403, True)
+        assert await site.services.store.runs.list() == []
+
+
+@pytest.mark.parametrize(
+    ("user", "users", "known"), [("local", [ADA], "ada"), ("bob", [ADA], "ada"), ("bob", [], "local")]
+)
+def test_a_webhook_of_nobody_is_refused_at_the_start(user: str, users: list[dict[str, str]], known: str) -> None:
+    webhook = {**WEBHOOK, "User": user}
+    services = Services(settings={"Webhooks": {"Incoming": [webhook]}, "Hub": {"Users": users}})
+    with pytest.raises(InputError, match=rf"'issues': User '{user}' is no user of this host \({known}\)"):
+        HostServer(services, {}, channels=[])
+
+
 async def test_a_repeated_request_is_one_message() -> None:
     async with serve() as (site, client):
         first, again = [await post(client, site, {"title": "once"}) for _ in range(2)]
