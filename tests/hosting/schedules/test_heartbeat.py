@@ -104,7 +104,10 @@ def test_the_no_op_reply_is_the_token_alone(reply: str):
 async def test_nothing_runs_for_somebody_who_may_not_chat(
     world: HeartbeatWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    denied = {"Channels": {"heartbeat": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Features": []}}}
+    denied: dict[str, Any] = {
+        "Channels": {"heartbeat": {"Level": "ZeroTrust"}},
+        "Levels": {"ZeroTrust": {"Features": []}},
+    }
     host, beat = world.beat(tmp_path, sections={"Permissions": denied})
     await host.start()
     await world.fire_once(beat)

@@ -79,7 +79,7 @@ ADA = {"Id": "ada", "Token": "a long token of ada"}
 
 
 async def test_a_request_for_somebody_who_may_not_chat_is_refused() -> None:
-    permissions = {"Users": {"ada": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Features": []}}}
+    permissions: dict[str, Any] = {"Users": {"ada": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Features": []}}}
     async with serve({"User": "ada"}, Hub={"Users": [ADA]}, Permissions=permissions) as (site, client):
         answer = await post(client, site, {"title": "It broke"})
         assert (answer.status_code, "ada may not chat" in answer.json()["error"]) == (403, True)
