@@ -188,7 +188,7 @@ def _assess_code(text: str) -> Risk:
     if risk is Risk.HIGH:
         return risk
     forms = find_command_forms(text)
-    if forms.is_hidden and forms.is_readable and ("$" in text or "`" in text):
+    if forms.is_unread or (forms.is_hidden and forms.is_readable and ("$" in text or "`" in text)):
         return Risk.HIGH
     return max(risk, _assess_forms(text))
 

@@ -25,13 +25,14 @@ SECRET_FILES: Final = (
 class CommandForms:
     """`texts` are the simple commands, `code` the scripts of other interpreters than shells.
 
-    `is_hidden`: it may run any program, see `Commands`.
+    `is_hidden`, `is_unread`: it may run any program, see `Commands`.
     """
 
     texts: tuple[str, ...]
     code: tuple[str, ...]
     is_hidden: bool
     is_readable: bool
+    is_unread: bool
 
 
 @lru_cache(maxsize=16)
@@ -42,7 +43,7 @@ def find_command_forms(command: str) -> CommandForms:
     texts = list(islice(dict.fromkeys(forms), MAX_FORMS + 1))
     is_hidden = found.is_hidden or len(texts) > MAX_FORMS
     code = tuple(map(make_encodable, found.code))
-    return CommandForms(tuple(texts[:MAX_FORMS]), code, is_hidden, found.is_readable)
+    return CommandForms(tuple(texts[:MAX_FORMS]), code, is_hidden, found.is_readable, found.is_unread)
 
 
 def _list_forms(command: SimpleCommand) -> list[str]:

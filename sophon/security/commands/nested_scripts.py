@@ -14,7 +14,7 @@ from sophon.security.commands.evaluation.script_arguments import SHELLS, after_o
 from sophon.security.commands.evaluation.script_evaluation import evaluate_script, may_hide
 from sophon.security.commands.evaluation.variables import Variables
 from sophon.security.commands.programs import find_program
-from sophon.security.commands.syntax import SimpleCommand, SyntaxProblem, find_commands
+from sophon.security.commands.syntax import SimpleCommand, SyntaxProblem, UnreadScript, find_commands
 
 MAX_NESTING: Final = 5
 """Scripts in scripts (`bash -c '...'`) that are read."""
@@ -38,7 +38,8 @@ class Commands:
 
     `is_complete` is False if a script cannot be read, or only a person knows what it is. `is_readable` is False if the
     command itself cannot be parsed. `is_hidden` is True if it may run any program: the name of one, or what a shell
-    gets, is computed in a way that cannot be followed.
+    gets, is computed in a way that cannot be followed. `is_unread` is True if that is so because the command is too
+    long or too much work to be read.
     """
 
     commands: tuple[SimpleCommand, ...]
@@ -46,6 +47,7 @@ class Commands:
     is_readable: bool = True
     is_hidden: bool = False
     code: tuple[str, ...] = ()
+    is_unread: bool = False
 
 
 @lru_cache(maxsize=16)
@@ -66,6 +68,7 @@ def find_all_commands(script: str) -> Commands:
         collector.is_readable,
         collector.is_hidden,
         tuple(collector.code),
+        collector.is_unread,
     )
 
 
@@ -76,7 +79,7 @@ class _Collector:
         self.commands: list[SimpleCommand] = []
         self.code: dict[str, None] = {}
         self.is_complete = self.is_readable = True
-        self.is_hidden = False
+        self.is_hidden = self.is_unread = False
         self._variables = variables
         self._seen: dict[str, bool] = {}
         self._nested_characters = 0
@@ -85,9 +88,7 @@ class _Collector:
         """Read a script. `is_sure`: a shell runs it; if not, it may only be one."""
         if script in self._seen and self._seen[script] >= is_sure:
             return
-        if self._seen:
-            self._nested_characters += len(script)
-        if depth > MAX_NESTING or len(self._seen) >= MAX_SCRIPTS or self._nested_characters > MAX_NESTED_CHARACTERS:
+        if self._is_over_limit(script, depth):
             self.is_complete = False
             self.is_hidden = self.is_hidden or is_sure
             return
@@ -96,7 +97,11 @@ class _Collector:
             self.read(script.replace("\\\n", ""), depth, is_sure=is_sure)
         try:
             commands = find_commands(script)
-        except (SyntaxProblem, RecursionError):
+        except (UnreadScript, RecursionError):
+            self.is_complete, self.is_readable = False, self.is_readable and depth > 0
+            self.is_hidden, self.is_unread = self.is_hidden or is_sure, self.is_unread or is_sure
+            return
+        except SyntaxProblem:
             self._read_pieces(script, depth, is_sure=is_sure)
             return
         for command in commands:
@@ -108,6 +113,13 @@ class _Collector:
                 self.read(text, depth + 1, is_sure=False)
         if may_hide(script):
             self._evaluate(script, commands, depth, is_sure=is_sure)
+
+    def _is_over_limit(self, script: str, depth: int) -> bool:
+        """Count a script, and return whether it is one too many, too deep, or too long together with the others."""
+        if self._seen:
+            self._nested_characters += len(script)
+        is_one_more = len(self._seen) >= MAX_SCRIPTS or self._nested_characters > MAX_NESTED_CHARACTERS
+        return depth > MAX_NESTING or is_one_more
 
     def _read_pieces(self, script: str, depth: int, *, is_sure: bool) -> None:
         """Read what can be read of a script that cannot be parsed."""

@@ -66,7 +66,7 @@ def parse_command(text: str) -> Iterator[str]:
     forms = find_command_forms(text)
     yield from forms.texts
     yield from forms.code
-    if forms.is_hidden and forms.is_readable and any(mark in text for mark in "$`|*?["):
+    if forms.is_unread or (forms.is_hidden and forms.is_readable and any(mark in text for mark in "$`|*?[")):
         yield HIDDEN_PROGRAM
 
 

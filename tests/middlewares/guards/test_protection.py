@@ -153,7 +153,7 @@ async def test_a_level_that_asks_for_a_tier_asks_a_person(turn: GuardedTurn) -> 
 
 
 async def test_the_reason_names_no_more_of_a_file_than_a_reader_reads(turn: GuardedTurn) -> None:
-    [result] = await turn.run([Protection()], [shell_call(f"echo x > {'x' * 50_000}")])
+    [result] = await turn.run([Protection()], [shell_call(f"echo x > {'x' * 40_000}")])
 
     assert result.startswith("blocked by Protection (protected_blocked): xxx")
     assert len(result) < 200
@@ -338,3 +338,10 @@ async def test_other_commands_of_such_a_tool_run(turn: GuardedTurn, command: str
     [result] = await turn.run([Protection()], [ToolCall("c1", "terminal", {"command": command})], tools=[terminal])
     assert result == "ran"
     assert turn.gate.asked == []
+
+
+async def test_a_person_is_asked_about_a_command_that_is_too_long_to_be_read(turn: GuardedTurn) -> None:
+    await turn.run([Protection()], [shell_call(f"echo x > notes.txt; : {'a ' * 30_000}")])
+
+    assert [each.call_id for each in turn.gate.asked] == ["c1"]
+    assert turn.verdicts() == [("c1", "Protection", "escalate", "protected_unknown")]

@@ -1,12 +1,14 @@
-"""Syntax of commands: what other alphabets do to the parser."""
+"""Syntax of commands: what other alphabets and much work do to the parser."""
 
 import subprocess
 import sys
+from itertools import count
 
 import pytest
-from tree_sitter import Language, Parser
 
-from sophon.security.commands.syntax import MAX_CHARACTERS, SyntaxProblem, find_commands, parse_script
+from sophon import Risk
+from sophon.security import assess_risk
+from sophon.security.commands.syntax import MAX_CHARACTERS, MAX_SECONDS, UnreadScript, find_commands, parse_script
 
 HOSTILE = (
     "\u01cc@(\U000fda82\U00047f64\u2580\U000afc04\u0b47)\U001062e5a\x16\U0002e913.\u27ea"
@@ -35,24 +37,27 @@ def test_no_text_crashes_the_process() -> None:
     assert done.returncode == 0, done.stderr[-500:]
 
 
-def test_a_script_of_many_errors_is_given_up_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress: list[int] = []
+@pytest.mark.parametrize("unit", [")", ")(", "a=(", "a|", "a\n|", "<<a\n"])
+def test_a_script_that_is_too_much_work_is_given_up(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = count(0, MAX_SECONDS / 20)
+    monkeypatch.setattr("sophon.security.commands.syntax.thread_time", lambda: next(spent))
+    script = unit * (MAX_CHARACTERS // len(unit))
+    with pytest.raises(UnreadScript):
+        parse_script(script)
+    assert next(spent) < 2 * MAX_SECONDS  # the parser asked no further
+    assert assess_risk("run", {"command": script}) is assess_risk("run", {"script": script}) is Risk.HIGH
 
-    class CountingParser:
-        def __init__(self, language: Language) -> None:
-            self.parser = Parser(language)
 
-        def parse(self, source, /, *, progress_callback):
-            def count(at: int, has_error: bool) -> bool:
-                progress.append(at)
-                return progress_callback(at, has_error)
+@pytest.mark.parametrize(
+    "filler", ["a " * (MAX_CHARACTERS // 2), "'" + "(" * MAX_CHARACTERS + "'"], ids=["words", "text"]
+)
+@pytest.mark.parametrize("argument", ["command", "script"])
+def test_what_is_too_long_to_be_read_is_of_high_risk(argument: str, filler: str) -> None:
+    assert assess_risk("run", {argument: f"ls {filler}"}) is Risk.HIGH
 
-            return self.parser.parse(source, progress_callback=count)
 
-    monkeypatch.setattr("sophon.security.commands.syntax.Parser", CountingParser)
-    with pytest.raises(SyntaxProblem):
-        parse_script(")" * MAX_CHARACTERS)
-    assert len(progress) < 10  # to its end it takes hundreds, each longer than the one before
+def test_what_is_nested_too_deeply_is_of_high_risk() -> None:
+    assert assess_risk("run", {"command": "(" * 120 + "ls" + ")" * 120}) is Risk.HIGH
 
 
 def test_a_long_script_is_read_in_pieces() -> None:
