@@ -10,8 +10,11 @@ import anyio
 
 from sophon.errors import ChainError
 from sophon.loop_turns import count_due_passes
+from sophon.task_groups import mend_task_groups
 
 T = TypeVar("T")
+
+mend_task_groups()
 
 
 class Cancellation:
