@@ -21,7 +21,6 @@ from sophon_hosting.cli.settings_warnings import (
     missing_lines,
     warning_lines,
 )
-from sophon_hosting.host_server import HostServer
 from sophon_hosting.queue.factory import check_backend
 
 IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
@@ -50,7 +49,7 @@ def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
     )
     write_json({"Sophon": settings_json(settings)})
     if problems:
-        raise SettingsError(problems)
+        raise SettingsError([*dict.fromkeys(problems)])  # a missing library is found by both
 
 
 @app.command()
@@ -86,6 +85,8 @@ def check_composition(options: GlobalOptions, settings: Settings) -> None:
 
     Raises SettingsError with every problem.
     """
+    from sophon_hosting.host_server import HostServer  # lazy: the other commands of this file start no host
+
     problems: list[str] = []
     try:
         services = create_services(options, settings)
@@ -104,7 +105,7 @@ def check_composition(options: GlobalOptions, settings: Settings) -> None:
     except SettingsError as error:
         problems += error.problems
     if problems:
-        raise SettingsError(problems)
+        raise SettingsError([*dict.fromkeys(problems)])  # a missing library is found by both
 
 
 @app.command()
