@@ -64,21 +64,29 @@ def find_cut(text: str, start: int = 0, *, floor: int = 0) -> Cut:
     if key is not None:
         closed = PRIVATE_KEY.match(text, start + key.start())
         return Cut(closed.end() - start) if closed is not None and closed["footer"] else NO_CUT
-    return _find_forced_cut(window) if len(text) - start > MAX_PIECE else NO_CUT
+    if len(text) - start <= MAX_PIECE:
+        return NO_CUT
+    end = max((match.end() for match in _find_keys(window)), default=0)
+    return Cut(end) if end else _find_forced_cut(window)
 
 
 def find_open_key(text: str) -> re.Match[str] | None:
     """Return the private key that begins in the text and does not end in it."""
-    return (
-        next((match for match in PRIVATE_KEY.finditer(text) if not match["footer"]), None)
-        if "-----" in text and "private key" in text.lower()
-        else None
-    )
+    return next((match for match in _find_keys(text) if not match["footer"]), None)
+
+
+def _find_keys(text: str) -> Iterable[re.Match[str]]:
+    return PRIVATE_KEY.finditer(text) if "-----" in text and "private key" in text.lower() else ()
 
 
 def stays_uncut(text: str) -> bool:
     """Return whether a text that cannot be cut now cannot be cut either when more follows."""
-    return not _find_unsafe_spans(text)
+    return all(is_closed for _, _, is_closed in _find_unsafe_spans(text))
+
+
+def measure_longest_key(text: str) -> int:
+    """Return the length of the longest private key in the text, with its end or without; 0 without a key."""
+    return max((match.end() - match.start() for match in _find_keys(text)), default=0)
 
 
 def _find_last_cut(text: str, floor: int) -> int:
@@ -89,10 +97,8 @@ def _find_last_cut(text: str, floor: int) -> int:
         while spans and spans[-1][0] >= place:
             spans.pop()
         if spans and place <= spans[-1][1]:
-            begin, end, is_closed = spans[-1]
-            if is_closed and place == end:
-                return place
-            place = begin
+            # The end of a private key is not safe: its marker may be within a password, as in `password=a-----BEGIN`.
+            place = spans[-1][0]
             continue
         limit = max(floor, spans[-1][1]) if spans else floor
         place = find_safe_place(text, place, limit)
@@ -104,7 +110,7 @@ def _find_last_cut(text: str, floor: int) -> int:
 def _find_unsafe_spans(text: str) -> list[tuple[int, int, bool]]:
     """Return the parts within which, and at whose end, a text must not be cut, in order and disjoint.
 
-    The end of a private key, which the third field says, is safe.
+    The third field says that it is a private key with its end, which no later text changes.
     """
     found: Iterable[tuple[int, int, bool]] = ()
     if "-----" in text:
@@ -119,8 +125,7 @@ def _find_unsafe_spans(text: str) -> list[tuple[int, int, bool]]:
     for begin, end, is_closed in sorted(chain(found, known)):
         if merged and begin < merged[-1][1]:
             before = merged.pop()
-            begin, is_closed = before[0], before[2] if before[1] >= end else is_closed
-            end = max(end, before[1])
+            begin, end, is_closed = before[0], max(end, before[1]), before[2] and is_closed
         merged.append((begin, end, is_closed))
     return merged
 

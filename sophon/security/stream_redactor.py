@@ -1,18 +1,25 @@
 """Redaction of a text that arrives in chunks."""
 
 from sophon.security.redaction import redact_piece
-from sophon.security.redaction_pieces import MAX_PIECE, NO_CUT, find_cut, find_open_key, stays_uncut
+from sophon.security.redaction_pieces import (
+    MAX_PIECE,
+    NO_CUT,
+    find_cut,
+    find_open_key,
+    measure_longest_key,
+    stays_uncut,
+)
 from sophon.security.secret_patterns import BOUNDARY, KEY_FOOTER, MAX_FOOTER_CHARACTERS
 
 SEARCHED_ALWAYS = 1024
-"""A longer text that is held is searched again only when it has grown by half."""
+"""A longer text that is held is searched again only when it has grown by half; a private key in it does not count."""
 
 
 class StreamRedactor:
     """Redacts a text that arrives in chunks: what `feed` and `flush` return, joined, is `redact` of the whole text.
 
     Held back is the last word, what the beginning of a secret that crosses a space may still become, and at most
-    `MAX_PIECE` characters without a space. A private key is held until its end, and then replaced.
+    `MAX_PIECE` characters without a space. A private key is held until the first space behind its end.
     """
 
     __slots__ = ("_floor", "_footer", "_held", "_key", "_next_search")
@@ -49,8 +56,8 @@ class StreamRedactor:
             # Without a boundary there is no new place to cut, and without a hyphen no private key begins.
             if len(self._held) <= MAX_PIECE and "-" not in text and BOUNDARY.search(text) is None:
                 return ""
-            if len(self._held) < self._next_search:
-                return ""
+        if len(self._held) < self._next_search:
+            return ""
         return self._release()
 
     def flush(self) -> str:
@@ -68,13 +75,13 @@ class StreamRedactor:
             released.append(piece if cut.is_clean else redact_piece(piece))
             start += cut.length
             self._floor = 0
-            # The last safe place of all that is held: only in front of the end of a key may another one be left.
-            if len(held) - start + cut.length <= MAX_PIECE and "-----" not in held:
+            if len(held) - start + cut.length <= MAX_PIECE:  # the last safe place of all that is held
                 break
         self._held = held[start:]
         length = len(self._held)
-        self._next_search = min(length + length // 2, MAX_PIECE) if length > SEARCHED_ALWAYS else 0
-        self._floor = len(self._held) if stays_uncut(self._held) else 0
+        growth = (length - measure_longest_key(self._held)) // 2 + 1 if length > SEARCHED_ALWAYS else 0
+        self._next_search = min(length + growth, MAX_PIECE) if growth else 0
+        self._floor = length if stays_uncut(self._held) else 0
         self._watch_for_footer()
         return "".join(released)
 

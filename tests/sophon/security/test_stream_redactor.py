@@ -129,14 +129,43 @@ def test_what_is_held_back_is_bounded(unit: str) -> None:
     assert "".join(shown) + redactor.flush() == redact(text)
 
 
-def test_a_private_key_leaves_as_a_marker_at_its_end() -> None:
+def test_a_private_key_leaves_as_a_marker_behind_its_end() -> None:
     redactor = StreamRedactor()
     body = "MIIEabcdef0123456789\n" * 4000
     pem = f"-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----"
     assert redactor.feed("here: ") == "here: "
     shown = "".join(redactor.feed(pem[start : start + 11]) for start in range(0, len(pem), 11))
-    assert shown + redactor.feed(" end ") == "[REDACTED] end "
+    assert shown + redactor.feed(" ") + redactor.feed("end ") == "[REDACTED] end "
     assert redact(f"here: {pem} end ") == "here: [REDACTED] end "
+
+
+@pytest.mark.parametrize("size", [1, 10, 70])
+def test_what_stands_behind_a_private_key_is_held_back_by_one_word(size: int) -> None:
+    redactor = StreamRedactor()
+    shown = redactor.feed(f"-----BEGIN PRIVATE KEY-----\n{'MIIEabcdef' * 10 * size}\n-----END PRIVATE KEY-----")
+    assert shown == ""
+    assert redactor.feed(".\n") == "[REDACTED].\n"
+    assert redactor.feed("end ") == "end "
+
+
+GLUED = [
+    "password=hunter22{}hunter22abc",
+    "password=hunter22{}",
+    "PASSWORD: --token={}pa55w0rdBearer x",
+    "password=a1{0}b2{0}c3 x",
+    'password="a1{0}b2{0}c3 x',
+    "{0}{0} password=a1{0} x",
+]
+
+
+@pytest.mark.parametrize("size", [1, 100, 300])
+@pytest.mark.parametrize("frame", GLUED)
+def test_a_private_key_within_a_password_is_no_place_to_cut(frame: str, size: int) -> None:
+    text = frame.format(
+        f"-----BEGIN PRIVATE KEY-----\n{'MIIEabcdefghij0123456789+/=' * size}\n-----END PRIVATE KEY-----"
+    )
+    for length in (1, 7, 300, 5000):
+        assert stream(*[text[at : at + length] for at in range(0, len(text), length)]) == redact(text)
 
 
 @pytest.mark.parametrize("place", range(MAX_PIECE - CUT_MARGIN - 60, MAX_PIECE - CUT_MARGIN + 5, 3))
@@ -151,7 +180,10 @@ def test_a_private_key_behind_an_assignment_is_replaced_whole() -> None:
     assert redact(f"PASSWORD={PEM} x") == "PASSWORD=[REDACTED] x"
 
 
-def test_a_text_that_cannot_be_cut_is_not_searched_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "unit", ["-----BEGIN ", "-----BEGIN PRIVATE KEY----------END PRIVATE KEY-----", f"x={PEM}password="]
+)
+def test_a_text_that_cannot_be_cut_is_not_searched_with_every_chunk(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
 
     def count(text: str, start: int = 0, *, floor: int = 0) -> Cut:
@@ -160,7 +192,7 @@ def test_a_text_that_cannot_be_cut_is_not_searched_with_every_chunk(monkeypatch:
 
     monkeypatch.setattr(stream_redactor, "find_cut", count)
     redactor = StreamRedactor()
-    text = "-----BEGIN " * 3000
+    text = unit * (33_000 // len(unit))
     shown = "".join(redactor.feed(text[at : at + 50]) for at in range(0, len(text), 50)) + redactor.flush()
-    assert shown == text
+    assert shown == redact(text)
     assert sum(searched) < 20 * len(text)
