@@ -19,7 +19,7 @@ _MAX_SCORED_SENTENCES = 400
 _DEFAULT_COUNT = 3
 _FENCE_TAG = re.compile(rf"</?{FENCE_ELEMENT}-[^>\n]*>")
 _CONJUNCTIONS = frozenset(("and", "or", "but", "then"))
-_PREFIX = re.compile(r"\W*(?:please|can you|could you|hey|hi|hello|first(?:ly)?)\b[,!:]? ", re.IGNORECASE)
+_PREFIX = re.compile(r"\A\W*(?:please|can you|could you|hey|hi|hello|first(?:ly)?)\b[,!:]? ", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"\W*(?:please )?(?:summari[sz]e|compress|condense|write a summary)\b", re.IGNORECASE)
 _ELEMENT = re.compile(r'<message role="(\w{1,20})">\n(.*?)\n</message>', re.DOTALL)
 _COUNT = re.compile(

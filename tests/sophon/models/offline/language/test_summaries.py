@@ -94,6 +94,9 @@ def test_a_compaction_reads_the_elements_of_the_context_window() -> None:
     [
         ("Please tell me what the weather in Paris is like", "Tell me what the weather in"),
         ("hi", "Hi"),
+        ("Hey! Write hello to notes.txt", "Write hello to notes.txt"),
+        ("Write hello to notes.txt", "Write hello to notes.txt"),
+        ("Say hi to everyone please", "Say hi to everyone please"),
         ("  ", "Later"),
         ("What is 17 * 23, and what day is it?", "What is 17 * 23"),
         ('Sum up.\n\n<external-21e70643e642fc49 source="webhook">\nIt breaks', "Sum up. It breaks"),
