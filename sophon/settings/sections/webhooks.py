@@ -68,7 +68,7 @@ class OutgoingWebhookSettings(SettingsSection):
         description="Names of durable events; see docs/protocol.md.",
     )
     content: Flag = Field(
-        default=True, description="Whether texts, arguments and results are sent; if not, only names, ids and numbers."
+        default=False, description="Whether texts, arguments and results are sent too: what people and models wrote."
     )
     timeout: Duration = Field(default=timedelta(seconds=10), description="Time of one request.")
 

@@ -44,7 +44,7 @@ async def until_dead(site: HostServer, number: int) -> list[str]:
 
 
 async def test_an_answer_is_posted_with_its_text() -> None:
-    async with Receiver() as receiver, serve(receiver.url) as site:
+    async with Receiver() as receiver, serve(receiver.url, Content=True) as site:
         task_id = await ask(site)
         (body,) = await receiver.until(1)
         assert (body["event"], body["task_id"], body["session_id"]) == ("task_completed", task_id, "s")
@@ -54,14 +54,14 @@ async def test_an_answer_is_posted_with_its_text() -> None:
 
 
 async def test_a_half_of_a_surrogate_pair_holds_up_no_event() -> None:
-    async with Receiver() as receiver, serve(receiver.url, Events=["message"]) as site:
+    async with Receiver() as receiver, serve(receiver.url, Events=["message"], Content=True) as site:
         await ask(site, "half \ud83d of it")
         (body, _) = await receiver.until(2)
         assert body["data"]["content"] == "half \ud83d of it"
 
 
-async def test_without_content_only_ids_names_and_numbers_are_posted() -> None:
-    async with Receiver() as receiver, serve(receiver.url, Content=False, Events=["task_completed", "message"]) as site:
+async def test_unless_content_is_asked_for_only_ids_names_and_numbers_are_posted() -> None:
+    async with Receiver() as receiver, serve(receiver.url, Events=["task_completed", "message"]) as site:
         await ask(site, "what is 6 * 7?")
         bodies = await receiver.until(3)  # both messages, and the end
         assert [each["event"] for each in bodies] == ["message", "message", "task_completed"]
