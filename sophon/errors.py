@@ -56,7 +56,7 @@ class SophonError(RedactedError):
 
 
 class CompositionError(SophonError):
-    """Invalid argument of `Pipeline.compose`, `tool` or `Services`; the message names the offending object."""
+    """Invalid argument of `Pipeline.compose`, `tool`, `Services` or `ModelInfo`; the message names what is wrong."""
 
     code = "composition"
 

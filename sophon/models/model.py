@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
+from sophon.errors import CompositionError
 from sophon.joined_text import add_piece
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall, Usage
+from sophon.models.model_facts import find_wrong_fact
 from sophon.models.reply_size import ReplySize
 from sophon.slotted_dataclass import new_dict, new_list
 
@@ -43,7 +45,8 @@ class ModelInfo:
     """Facts about a model: limits, capabilities and prices.
 
     `prices` are (input, output) in USD per million tokens, which equals micro-USD per token; None when unknown, which
-    means free unless the model is `hosted`. Window and output limit are in tokens.
+    means free unless the model is `hosted`. Window and output limit are in tokens. Raises CompositionError for a fact
+    of the wrong kind, and for a `hosting` that is none of the three.
     """
 
     name: str
@@ -64,6 +67,8 @@ class ModelInfo:
     """`provider/name`, the form in which a user selects a model."""
 
     def __post_init__(self) -> None:
+        if problem := find_wrong_fact(self):
+            raise CompositionError(f"model {self.name!r:.60}: {problem}")
         object.__setattr__(self, "id", f"{self.provider}/{self.name}")
 
     def __str__(self) -> str:

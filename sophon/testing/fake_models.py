@@ -1,11 +1,13 @@
 """Fake models for tests: an async function, or a script of responses."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import Self, TypeAlias
 
+from sophon.errors import CompositionError
 from sophon.messages import ToolCall
 from sophon.models.model import DEFAULT_CONTEXT_WINDOW, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model_facts import CAPABILITIES_REMEDY, are_capabilities
 
 ModelAnswer: TypeAlias = str | ModelResponse
 ScriptStep: TypeAlias = str | Sequence[ToolCall] | ModelResponse | BaseException
@@ -26,10 +28,16 @@ class FunctionModel:
         name: str = "function",
         context_window: int = DEFAULT_CONTEXT_WINDOW,
         function_calling: bool = True,
-        capabilities: Iterable[str] = (),
+        capabilities: Collection[str] = (),
         prices: tuple[float, float] | None = None,
         stream: bool | int = False,
     ) -> None:
+        if not isinstance(stream, int) or stream < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise CompositionError(
+                f"model {name!r:.60}: stream is {stream!r:.60}; write True or a number of characters"
+            )
+        if not are_capabilities(capabilities):
+            raise CompositionError(f"model {name!r:.60}: capabilities is {capabilities!r:.60}; {CAPABILITIES_REMEDY}")
         self._function = function
         self._stream = stream
         self.requests: list[ModelRequest] = []
@@ -73,7 +81,7 @@ class ScriptedModel:
         name: str = "scripted",
         context_window: int = DEFAULT_CONTEXT_WINDOW,
         function_calling: bool = True,
-        capabilities: Iterable[str] = (),
+        capabilities: Collection[str] = (),
         prices: tuple[float, float] | None = None,
         stream: bool | int = False,
     ) -> None:
