@@ -111,7 +111,7 @@ class _Collector:
             self.is_complete = False  # more may come from elsewhere
             for text in _list_possible_inputs(commands):
                 self.read(text, depth + 1, is_sure=False)
-        if may_hide(script):
+        if may_hide(script) or (depth and is_sure):  # a nested one may use files that others write
             self._evaluate(script, commands, depth, is_sure=is_sure)
 
     def _is_over_limit(self, script: str, depth: int) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from sophon.security.commands.syntax import Word
@@ -115,18 +116,34 @@ def _patch(arguments: tuple[Word, ...]) -> Iterator[Word]:
 
 def _curl(arguments: tuple[Word, ...]) -> Iterator[Word]:
     """Yield what `curl` writes; with `-O` a file named like the URL, in the working folder."""
-    yield from _values_of(arguments, "-o", "--output", "-D", "--dump-header", "-c", "--cookie-jar", "--output-dir")
+    names = ("-o", "--output", "-D", "--dump-header", "-c", "--cookie-jar", "--output-dir")
+    yield from _values_of(_split_options(arguments, _CURL_VALUES), *names)
     if any(re.match(r"--remote-name|-[A-Za-z#]*[OJ]", word.text) for word in arguments):
         yield Word(".")
 
 
 def _wget(arguments: tuple[Word, ...]) -> Iterator[Word]:
     """Yield what `wget` writes; without `-O` a file named like the URL, in the working folder."""
+    arguments = _split_options(arguments, _WGET_VALUES)
     named = list(_values_of(arguments, "-O", "--output-document"))
     yield from named
     yield from _values_of(arguments, "-P", "--directory-prefix", "-o", "--output-file")
     if not named:
         yield Word(".")
+
+
+def _split_options(arguments: tuple[Word, ...], with_value: str) -> tuple[Word, ...]:
+    """Return the arguments with joined short options apart, `-fsSLo x` as `-f -s -S -L -o x`."""
+    found: list[Word] = []
+    for word in arguments:
+        text = word.text
+        if re.match(r"-[^-].", text):
+            end = next((at for at, letter in enumerate(text) if at and letter in with_value), len(text))
+            found += (Word(f"-{letter}") for letter in text[1:end])
+            text = f"-{text[end:]}"
+        if text != "-" or word.text == "-":
+            found.append(replace(word, text=text))
+    return tuple(found)
 
 
 def _values_of(arguments: tuple[Word, ...], *names: str) -> Iterator[Word]:
@@ -153,6 +170,10 @@ def link_sources(program: str, arguments: tuple[Word, ...]) -> list[Word]:
     return words if len(words) == 1 or has_target_option(arguments) else words[:-1]
 
 
+_CURL_VALUES: Final = "AbCcDdEeFHhKmoPQrTtUuwXxYyz"
+_WGET_VALUES: Final = "aABDeiIloOPQRtTUwX"
+"""Short options that have a value."""
+
 _COMPRESSED: Final = re.compile(r"\.(?:gz|bz2|xz|zst|lzma|Z)$", re.IGNORECASE)
 _LINKS: Final = re.compile(r"--link|--symbolic-link|-[A-Za-z]*[ls][A-Za-z]*")
 
@@ -172,7 +193,9 @@ _COMPRESSORS: Final = (
 )
 
 WRITE_TARGETS: Final[Mapping[str, Callable[[tuple[Word, ...]], Iterator[Word]]]] = {
-    **dict.fromkeys(("tee", "touch", "mkdir", "rmdir", "rm", "unlink", "shred", "truncate", "mkfifo", "mktemp"), _all),
+    **dict.fromkeys(
+        ("tee", "sponge", "touch", "mkdir", "rmdir", "rm", "unlink", "shred", "truncate", "mkfifo", "mktemp"), _all
+    ),
     **dict.fromkeys(("chmod", "chown", "chgrp", "chattr", "setfacl"), _all_but_first),
     **dict.fromkeys(("cp", "install", "ln", "rsync", "scp", "link"), _destination),
     **dict.fromkeys(("mv", "rename"), _sources_and_destination),

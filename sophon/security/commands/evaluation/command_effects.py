@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Texts, concatenate, is_unresolved
@@ -11,6 +11,7 @@ from sophon.security.commands.evaluation.script_arguments import (
     REMOTE_SHELLS,
     SHELLS,
     ScriptText,
+    find_script_files,
     find_script_words,
     find_scripts,
     get_interpreter,
@@ -39,7 +40,7 @@ class CommandEffects:
         self.commands: dict[SimpleCommand, None] = {}
         self.scripts: dict[str, None] = {}
         self.code: dict[str, None] = {}
-        self.files: dict[str, Texts] = {}
+        self.files = variables.files
         self.functions: set[str] = set()
         self._copies: dict[str, str] = {}
         self._nesting = 0
@@ -95,14 +96,27 @@ class CommandEffects:
         return None if None in texts else tuple(text for text in dict.fromkeys(texts) if text is not None)
 
     def _note_written_files(self, program: Program, stdin: Texts) -> None:
-        if program.name == "tee":
-            for each in program.arguments:
-                self.note_file(each.text, stdin)
+        words = [each.text for each in program.arguments]
+        plain = [each for each in words if not each.startswith("-")]
+        if program.name in ("tee", "sponge", "mkfifo", "mknod"):
+            for each in words:  # who writes to a pipe with a name may do so at any time
+                self.note_file(each, stdin if program.name in ("tee", "sponge") else None)
+        elif program.name in _COPIERS and len(plain) > 1:
+            for each in plain[:-1]:
+                if (source := posixpath.normpath(each)) in self.files:
+                    self.note_file(plain[-1], self.files[source])
+                    self.note_file(posixpath.join(plain[-1], posixpath.basename(each)), self.files[source])
+        elif program.name == "chmod":
+            self.variables.built_files.difference_update(map(posixpath.normpath, words))
         elif program.name in _DOWNLOADS:
             for each in WRITE_TARGETS[program.name](program.arguments):
                 names = [each.text] if each.text != "." else [word.text for word in program.arguments]
                 for name in names:  # without a name it is the last part of the URL
                     self.note_file(name if each.text != "." else posixpath.basename(name), None)
+        elif program.name not in _NO_OUTPUT and get_interpreter(program.name) not in {*SHELLS, *INTERPRETERS}:
+            for name in _find_outputs(words):
+                self.note_file(name, None)
+                self.variables.built_files.add(posixpath.normpath(name))
 
     def _note_scripts(self, command: SimpleCommand, stdin: Texts) -> None:
         """Note the scripts that a command passes to a shell or another interpreter."""
@@ -118,13 +132,13 @@ class CommandEffects:
             return
         runs_input = program.name in _SOURCES or program.name in REMOTE_SHELLS
         if interpreter not in SHELLS and interpreter not in INTERPRETERS and not runs_input:
-            self._note_file_script("sh", command.words[0].text)
+            self._note_file_script("sh", command.words[0].text, is_direct=True)
         elif reads_input(program):
             self.is_hidden = self.is_hidden or stdin is None
             for text in stdin or ():
                 self._note_script(ScriptText(interpreter, text))
         else:
-            for word in program.arguments:
+            for word in find_script_files(interpreter, program.arguments):
                 self._note_file_script(interpreter, word.text)
 
     def _note_environment(self, command: SimpleCommand) -> None:
@@ -152,11 +166,20 @@ class CommandEffects:
         rows = [self.variables.split(line) for text in texts for line in text.splitlines()]
         return tuple(" ".join(row[index : None if is_last else index + 1]) for row in rows)
 
-    def _note_file_script(self, interpreter: str, name: str) -> None:
-        """Note the script in a file that this command has written itself."""
-        texts = self.files.get(posixpath.normpath(name), FILE)
-        if texts is None:
-            self.is_hidden = True
+    def _note_file_script(self, interpreter: str, name: str, *, is_direct: bool = False) -> None:
+        """Note the script in a file that this command has written itself.
+
+        What a compiler writes is run directly, and nobody makes it executable before.
+        """
+        path = posixpath.normpath(name)
+        texts = self.files.get(path, FILE)
+        unknown = self.variables.unknown_files - (self.variables.built_files if is_direct else frozenset())
+        if path in self.files:
+            is_built = is_direct and path in self.variables.built_files
+            self.is_hidden = self.is_hidden or (texts is None and not is_built)
+        elif unknown and (not is_direct or "/" in name):  # the working folder may be another one
+            base = posixpath.basename(path)
+            self.is_hidden = self.is_hidden or any(posixpath.basename(each) == base for each in unknown)
         for text in texts or ():
             self._note_script(ScriptText(interpreter, text))
 
@@ -191,13 +214,24 @@ class CommandEffects:
         """Note what a file has from now on."""
         name = posixpath.normpath(name)
         before = self.files.get(name, NOTHING if not appends else None) if appends else NOTHING
-        self.files[name] = concatenate([before, output])
+        self.files[name] = text = concatenate([before, output])
+        self.variables.built_files.discard(name)
+        if text is None:
+            self.variables.unknown_files.add(name)
 
     def assign_words(self, fields: Iterable[Word]) -> None:
         """Assign what `declare` gets as words, such as `declare "x=rm"`."""
         for field in fields:
             if match := _ASSIGNMENT.match(field.text):
                 self.variables.add(match[1], None if is_unknown(field) else (match[2],))
+
+
+def _find_outputs(words: Sequence[str]) -> Iterator[str]:
+    """Yield the files that options such as `-o` name."""
+    for index, word in enumerate(words):
+        match = _OUTPUT.fullmatch(word)
+        if match is not None:
+            yield from (each for each in (match[1], *words[index + 1 : index + 2])[: 1 if match[1] else 2] if each)
 
 
 def is_unknown(word: Word) -> bool:
@@ -217,5 +251,9 @@ _WRITERS: Final = frozenset({"echo", "printf", "which", "command", "basename"})
 
 _COPIERS: Final = frozenset({"cp", "ln", "mv", "install"})
 _PROGRAM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"})
+_OUTPUT: Final = re.compile(r"(?:-o|-O|--?out(?:put|file|-file|put-file)?)(?:=(.+))?")
+_NO_OUTPUT: Final = frozenset({"set", "shopt", "test", "[", "grep", "egrep", "fgrep", "ssh", "find", "ls", "ps"})
+"""Programs whose `-o` names no file."""
+
 _DOWNLOADS: Final = frozenset({"curl", "wget", "dd"})
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)

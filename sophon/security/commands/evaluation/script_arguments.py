@@ -91,7 +91,8 @@ def _runs_shell(name: str, words: Sequence[str]) -> bool:
 def get_interpreter(name: str) -> str:
     """Return the name of an interpreter without its path and version."""
     base = posixpath.basename(name)
-    return "awk" if base in _AWKS else re.sub(r"[\d.]+$", "", base)
+    name = re.sub(r"[\d.]+$", "", base)
+    return "awk" if base in _AWKS else "python" if name in ("pypy", "ipython") else name
 
 
 def after_option(arguments: Sequence[Word], letter: str, *, is_last: bool = False) -> tuple[Word, ...]:
@@ -115,6 +116,26 @@ def find_script_words(arguments: Sequence[Word], letter: str) -> tuple[Word, ...
     while words and words[0].text.startswith(("-", "+")) and not words[0].is_dynamic:
         words = words[1:]
     return words
+
+
+def find_script_files(interpreter: str, arguments: Sequence[Word]) -> Iterator[Word]:
+    """Yield the words that may name the file of a script; what stands behind it is data."""
+    if interpreter == "awk":
+        yield from after_option(arguments, "f")[:1]
+        return
+    inline = _INLINE.get(interpreter, _INLINE["sh"] if interpreter in SHELLS else _INLINE["perl"])
+    is_value = False
+    for word in arguments:
+        is_option = word.text.startswith(("-", "+"))
+        if interpreter in INTERPRETERS or interpreter in SHELLS:
+            if inline.fullmatch(word.text):
+                return
+            yield word
+            if not is_option and not is_value:
+                return
+        else:
+            yield word
+        is_value = is_option
 
 
 def _to_script(interpreter: str, words: Sequence[Word]) -> ScriptText:
@@ -148,9 +169,17 @@ SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "f
 INTERPRETERS: Final = frozenset(
     {
         *("python", "perl", "ruby", "node", "nodejs", "php", "awk", "lua", "osascript", "pwsh", "powershell"),
-        *("deno", "bun", "Rscript", "julia", "emacs"),
+        *("deno", "bun", "Rscript", "R", "julia", "emacs", "tclsh", "wish", "guile", "luajit", "jruby"),
     }
 )
+_INLINE: Final = {
+    "sh": re.compile(r"-[A-Za-z]*c"),
+    "python": re.compile(r"-[bBdEiIOqsSuvx]*[cm]"),
+    "php": re.compile(r"-[rRBE]"),
+    "perl": re.compile(r"-[alnpw]*[eE]|--eval|--print|eval"),
+}
+"""Options whose value is the script, by interpreter."""
+
 _AWKS: Final = frozenset({"awk", "gawk", "mawk", "nawk"})
 _RUNS_ARGUMENTS: Final = frozenset({"ssh", "watch"})
 _EXECUTES: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})

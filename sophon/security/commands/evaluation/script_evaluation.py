@@ -216,7 +216,9 @@ class _Evaluator:
             output: Texts = self._read_input(children[0], NOTHING)
             output = None if output == FILE else output
         else:
-            output = concatenate([self.run(child, NOTHING) for child in children])
+            # What a program writes into a substitution is not followed.
+            stdin = None if node_text(node).startswith(">(") else NOTHING
+            output = concatenate([self.run(child, stdin) for child in children])
             output = None if output == FILE or is_unresolved(output) else output
         if node.type == "process_substitution":
             self._effects.files[posixpath.normpath(node_text(node))] = output

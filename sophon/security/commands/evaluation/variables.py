@@ -59,6 +59,13 @@ class Variables:
         self._values: dict[str, dict[str, None] | None] = {}
         self._arrays: dict[str, dict[tuple[str, ...], None] | None] = {}
         self._arguments: dict[tuple[str, ...], None] = {}
+        self.files: dict[str, Texts] = {}
+        self.unknown_files: set[str] = set()
+        """Files that got a text which is not known."""
+
+        self.built_files: set[str] = set()
+        """Those of `files` that an option named and nobody has made executable, such as the result of a compiler."""
+
         self.is_shifted = False
         self.expansions = 0
         """Words that were expanded, to bound them."""
@@ -69,7 +76,8 @@ class Variables:
         unknown = sum(MAX_VALUES + 1 for values in self._values.values() if values is None)
         known = sum(len(values) for values in self._values.values() if values is not None)
         arrays = sum(MAX_VALUES + 1 if each is None else len(each) for each in self._arrays.values())
-        return unknown + known + arrays + len(self._arguments)
+        files = len(self.files) + len(self.unknown_files)
+        return unknown + known + arrays + len(self._arguments) + files
 
     def add(self, name: str, texts: Texts, *, appends: bool = False) -> None:
         """Note an assignment."""
@@ -100,8 +108,10 @@ class Variables:
 
     def get(self, name: str) -> Texts:
         """Return the values of a variable. `$@` has one text for all arguments, with spaces."""
-        if name in ("@", "*"):
+        if name == "@":
             return ("", *(" ".join(each) for each in self._arguments))
+        if name == "*":
+            return None if (joints := self._joints) is None else ("", *_join_all(self._arguments, joints))
         if name.isdigit() and name != "0":
             index = int(name) - 1
             found = (each[index:] if self.is_shifted else each[index : index + 1] for each in self._arguments)
@@ -110,6 +120,12 @@ class Variables:
             values = self._values[name]
             return None if values is None else (*values,)
         return self._get_element(name, "0") if name in self._arrays else _ENVIRONMENT.get(name)
+
+    @property
+    def _joints(self) -> Texts:
+        """What may stand between the parts of `$*`: the first character of `IFS`."""
+        texts = self.get("IFS")
+        return None if texts is None else tuple(dict.fromkeys((" ", *(each[:1] for each in texts))))
 
     @property
     def separators(self) -> str:
@@ -141,13 +157,19 @@ class Variables:
         arrays = self._arrays.get(name)
         if arrays is None:
             return None
-        if index in ("@", "*"):
+        if index == "@":
             return tuple(" ".join(each) for each in arrays)
+        if index == "*":
+            return None if (joints := self._joints) is None else _join_all(arrays, joints)
         chosen = [*arrays]
         if index.lstrip("-").isdigit():
             number = int(index)
             chosen = [each[number : number + 1 or None] for each in arrays]
         return tuple(dict.fromkeys(text for each in chosen for text in each)) or ("",)
+
+
+def _join_all(all_parts: Iterable[tuple[str, ...]], joints: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(joint.join(each) for each in all_parts for joint in joints))
 
 
 def _with_default(texts: Texts, sign: str, default: str, *, is_set: bool) -> Texts:

@@ -23,13 +23,21 @@ def build_xargs_commands(words: Sequence[Word], stdin: Texts) -> Iterator[Simple
         option = rest.pop(0).text
         if found := re.fullmatch(r"-I(.*)|--replace=(.+)|-i(.*)", option):
             mark = found[1] or found[2] or found[3] or (rest.pop(0).text if option == "-I" and rest else "{}")
+        elif re.fullmatch(r"-a.*|--arg-?file(?:=.*)?", option):
+            stdin = None
+            if rest and option in ("-a", "--arg-file", "--argfile"):
+                rest.pop(0)
         elif option in _WITH_VALUE and rest:
             rest.pop(0)
     if posixpath.basename(words[0].text) == "parallel":
         texts = [each.text for each in rest]
-        if ":::" in texts:
+        if "::::" in texts:
+            stdin, rest = None, rest[: texts.index("::::")]
+        elif ":::" in texts:
             stdin, rest = ("\n".join(texts[texts.index(":::") + 1 :]),), rest[: texts.index(":::")]
-        mark, rest = mark or "{}", rest or [Word("sh"), Word("-c"), Word("{}")]
+        mark, rest = mark or "{}", rest or [Word("sh"), Word("-c")]
+        if not any(mark in word.text for word in rest):
+            rest.append(Word(mark))
     if not rest:
         return
     for row in _list_rows(stdin, has_mark=bool(mark)):
@@ -56,5 +64,5 @@ def _fill(word: Word, mark: str, row: str | None) -> Word:
 
 
 _NAMES: Final = frozenset({"xargs", "parallel"})
-_WITH_VALUE: Final = frozenset({"-n", "-L", "-P", "-d", "-s", "-a", "-E", "-j"})
+_WITH_VALUE: Final = frozenset({"-n", "-L", "-P", "-d", "-s", "-E", "-j"})
 _ANYTHING: Final = Word('"$INPUT"', is_dynamic=True, is_hidden=True)
