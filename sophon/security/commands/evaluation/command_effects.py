@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Texts, concatenate, is_unresolved
@@ -19,8 +19,8 @@ from sophon.security.commands.evaluation.script_arguments import (
 )
 from sophon.security.commands.evaluation.text_programs import run_text_program
 from sophon.security.commands.evaluation.variables import Variables
+from sophon.security.commands.evaluation.written_files import COPIERS, find_written_files
 from sophon.security.commands.evaluation.xargs import build_xargs_commands, find_xargs
-from sophon.security.commands.program_targets import WRITE_TARGETS
 from sophon.security.commands.programs import Program, find_program, hides_program
 from sophon.security.commands.syntax import SimpleCommand, Word
 
@@ -96,27 +96,12 @@ class CommandEffects:
         return None if None in texts else tuple(text for text in dict.fromkeys(texts) if text is not None)
 
     def _note_written_files(self, program: Program, stdin: Texts) -> None:
-        words = [each.text for each in program.arguments]
-        plain = [each for each in words if not each.startswith("-")]
-        if program.name in ("tee", "sponge", "mkfifo", "mknod"):
-            for each in words:  # who writes to a pipe with a name may do so at any time
-                self.note_file(each, stdin if program.name in ("tee", "sponge") else None)
-        elif program.name in _COPIERS and len(plain) > 1:
-            for each in plain[:-1]:
-                if (source := posixpath.normpath(each)) in self.files:
-                    self.note_file(plain[-1], self.files[source])
-                    self.note_file(posixpath.join(plain[-1], posixpath.basename(each)), self.files[source])
-        elif program.name == "chmod":
-            self.variables.built_files.difference_update(map(posixpath.normpath, words))
-        elif program.name in _DOWNLOADS:
-            for each in WRITE_TARGETS[program.name](program.arguments):
-                names = [each.text] if each.text != "." else [word.text for word in program.arguments]
-                for name in names:  # without a name it is the last part of the URL
-                    self.note_file(name if each.text != "." else posixpath.basename(name), None)
-        elif program.name not in _NO_OUTPUT and get_interpreter(program.name) not in {*SHELLS, *INTERPRETERS}:
-            for name in _find_outputs(words):
-                self.note_file(name, None)
-                self.variables.built_files.add(posixpath.normpath(name))
+        for each in [*find_written_files(program, stdin, self.files)]:
+            self.note_file(each.name, each.text)
+            if each.is_built:
+                self.variables.built_files.add(posixpath.normpath(each.name))
+        if program.name == "chmod":
+            self.variables.built_files.difference_update(posixpath.normpath(each.text) for each in program.arguments)
 
     def _note_scripts(self, command: SimpleCommand, stdin: Texts) -> None:
         """Note the scripts that a command passes to a shell or another interpreter."""
@@ -154,7 +139,7 @@ class CommandEffects:
         original = self._copies.get(posixpath.normpath(words[0].text))
         if original is not None:
             self.note(SimpleCommand((Word(original), *words[1:])), NOTHING)
-        elif words[0].text in _COPIERS:
+        elif words[0].text in COPIERS:
             plain = [each.text for each in words[1:] if not each.text.startswith("-")]
             if len(plain) == 2 and posixpath.dirname(plain[0]) in _PROGRAM_FOLDERS:
                 self._copies[posixpath.normpath(plain[1])] = posixpath.basename(plain[0])
@@ -226,14 +211,6 @@ class CommandEffects:
                 self.variables.add(match[1], None if is_unknown(field) else (match[2],))
 
 
-def _find_outputs(words: Sequence[str]) -> Iterator[str]:
-    """Yield the files that options such as `-o` name."""
-    for index, word in enumerate(words):
-        match = _OUTPUT.fullmatch(word)
-        if match is not None:
-            yield from (each for each in (match[1], *words[index + 1 : index + 2])[: 1 if match[1] else 2] if each)
-
-
 def is_unknown(word: Word) -> bool:
     """Return whether the shell computes a word, more than its home folder."""
     return word.is_dynamic and (not word.text.startswith("~") or _COMPUTED.search(word.text) is not None)
@@ -249,11 +226,5 @@ _COPIES: Final = frozenset({"cat", "tee", "head", "tail", "sed", "grep"})
 _WRITERS: Final = frozenset({"echo", "printf", "which", "command", "basename"})
 """Programs whose output is known without their input."""
 
-_COPIERS: Final = frozenset({"cp", "ln", "mv", "install"})
 _PROGRAM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"})
-_OUTPUT: Final = re.compile(r"(?:-o|-O|--?out(?:put|file|-file|put-file)?)(?:=(.+))?")
-_NO_OUTPUT: Final = frozenset({"set", "shopt", "test", "[", "grep", "egrep", "fgrep", "ssh", "find", "ls", "ps"})
-"""Programs whose `-o` names no file."""
-
-_DOWNLOADS: Final = frozenset({"curl", "wget", "dd"})
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
