@@ -34,7 +34,7 @@ LEVEL_LABELS: Final[tuple[LevelLabel, ...]] = get_args(LevelLabel)
 LEVELS_BY_LABEL: Final[Mapping[str, Level]] = {label: Level(number) for number, label in enumerate(LEVEL_LABELS)}
 
 Feature: TypeAlias = Literal["Chat", "ChooseModel", "Approvals", "Export", "Memory", "OpenAiApi", "FullHistory"]
-"""What a level may use of the HTTP and Socket.IO interfaces."""
+"""What a level may use of the HTTP and Socket.IO interfaces, and of the commands in chats."""
 
 FEATURES: Final[tuple[Feature, ...]] = get_args(Feature)
 

@@ -18,8 +18,9 @@ from sophon.errors import (
 )
 from sophon.lazy_dataclass import dataclass
 from sophon.security import describe_error
+from sophon.settings.sections.permissions import LevelNeeded
 from sophon_hosting.client_api.authentication import Unauthorized
-from sophon_hosting.client_api.rights import LevelNeeded, ScopeNeeded
+from sophon_hosting.client_api.rights import ScopeNeeded
 from sophon_hosting.runs.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")

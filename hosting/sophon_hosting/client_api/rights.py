@@ -38,20 +38,6 @@ IMPLIED_SCOPES: Final[Mapping[str, Collection[str]]] = {
 """Scopes that another one contains, because it is of no use without them."""
 
 
-class LevelNeeded(SophonError):
-    """Error: the permission level of the user is too low for a feature (code `level_needed`).
-
-    `level` is the lowest level that may use it, None if no level may.
-    """
-
-    code = "level_needed"
-
-    def __init__(self, feature: str, level: Level | None, own: Level) -> None:
-        self.feature, self.level = feature, level.label if level is not None else None
-        needed = f"needs the level {level.label}" if level is not None else "is open to no level"
-        super().__init__(f"{feature} {needed}; yours is {own.label}")
-
-
 class ScopeNeeded(SophonError):
     """Error: the token of the client lacks a scope (code `scope_needed`)."""
 
@@ -109,8 +95,7 @@ class ClientRights:
 
     def require_level(self, feature: Feature) -> None:
         """Raise LevelNeeded if the level of the user may not use a feature, whatever the scopes of the token are."""
-        if not self.levels.allows(self.level, feature):
-            raise LevelNeeded(feature, self.levels.find_needed_level(feature), self.level)
+        self.levels.require(self.level, feature)
 
     def require_calls(self) -> None:
         """Raise LevelNeeded or ScopeNeeded if the client may not call tools: only who may chat can call any."""

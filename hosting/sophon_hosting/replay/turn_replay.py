@@ -41,11 +41,12 @@ LEFT_OUT: Final = frozenset({"Audit", "RateLimit", "Snapshot"})
 @dataclass(frozen=True, slots=True)
 class ReplayRequest:
     """What a turn is replayed with: a chain by name, by default the configured ones, and a model, by default the
-    routing's choice.
+    routing's choice. `keeps_model`: without one, the model that the message of the turn named is asked again.
     """
 
     chain: str | None = None
     model: str | None = None
+    keeps_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,8 @@ def _build_context(view: Services, turn: RecordedTurn, request: ReplayRequest) -
     """Return the turn as it was sent, with the model of the request in place of its own."""
     options = turn.options
     # A chosen chain chooses the model by its own routing, unless one is named.
-    own_model = None if request.chain is not None else options.get("model") or turn.session_model
+    named = options.get("model") if request.keeps_model else None
+    own_model = None if request.chain is not None else named or turn.session_model
     ctx = view.turn(
         turn.message.content,
         images=turn.message.images,

@@ -9,6 +9,7 @@ from sophon.errors import NotFound, StoreError
 from sophon.extensions import Key
 from sophon.preferences import NO_PREFERENCES, build_preferences_section
 from sophon.preferences import Preferences as PersonPreferences
+from sophon.turn_permissions import find_level
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.prompt_section import PromptSection
 
@@ -19,9 +20,9 @@ PREFERENCES: Key[PersonPreferences] = Key("preferences")
 class Preferences:
     """Loads the preferences of the person with the session, and adds a section to the system prompt of each model call.
 
-    Their model is asked if neither the message nor the session names one, and it still exists. In a group those of the
-    group count. A store that cannot be read costs the turn the preferences, nothing else. A plan step has those of its
-    turn. Source: reference/clawdesk.md 1.1, stage 1.
+    Their model is asked if neither the message nor the session names one, it still exists, and their level still has
+    the feature `ChooseModel`. In a group those of the group count. A store that cannot be read costs the turn the
+    preferences, nothing else. A plan step has those of its turn. Source: reference/clawdesk.md 1.1, stage 1.
     """
 
     zone = "outer"
@@ -39,7 +40,7 @@ class Preferences:
         if preferences is NO_PREFERENCES:
             await next(ctx)
             return
-        if ctx.model is None and preferences.model:
+        if ctx.model is None and preferences.model and _may_choose_model(ctx):
             ctx.model = _find_model(ctx, preferences.model)
         section = build_preferences_section(preferences)
         if not section:
@@ -60,6 +61,11 @@ async def _load(ctx: Context) -> PersonPreferences:
         return NO_PREFERENCES
     ctx.put(PREFERENCES, found)
     return found if found.to_json() else NO_PREFERENCES
+
+
+def _may_choose_model(ctx: Context) -> bool:
+    """Return whether the model of the preferences counts; those of a group nobody sets but who runs the host."""
+    return ctx.group or ctx.settings.permissions.levels.allows(find_level(ctx), "ChooseModel")
 
 
 def _find_model(ctx: Context, name: str) -> str | None:

@@ -4,8 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated
 
+from sophon.errors import SophonError
 from sophon.lazy_dataclass import dataclass
-from sophon.security.permission_levels import FEATURES, LEVELS_BY_LABEL, Feature, Level, LevelLabel, resolve_level
+from sophon.security.permission_levels import (
+    FEATURES,
+    LEVELS_BY_LABEL,
+    Feature,
+    Level,
+    LevelLabel,
+    resolve_level,
+)
 from sophon.settings.types.field_types import CaseInsensitive, FiniteNumber, Flag, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection
 
@@ -143,6 +151,20 @@ class LevelPermissionsSettings(RoutingPermissionsSettings):
                 yield "Tools", f"{pattern!r} is not a name of a tool; * may stand only at the end"
 
 
+class LevelNeeded(SophonError):
+    """Error: the permission level of the user is too low for a feature (code `level_needed`).
+
+    `level` is the lowest level that may use it, None if no level may.
+    """
+
+    code = "level_needed"
+
+    def __init__(self, feature: str, level: Level | None, own: Level) -> None:
+        self.feature, self.level = feature, level.label if level is not None else None
+        needed = f"needs the level {level.label}" if level is not None else "is open to no level"
+        super().__init__(f"{feature} {needed}; yours is {own.label}")
+
+
 class LevelsSettings(SettingsSection):
     """What each permission level may use."""
 
@@ -169,6 +191,11 @@ class LevelsSettings(SettingsSection):
         """Return whether a level may use a feature."""
         features = self.entry(level).features
         return feature in (_DEFAULT_FEATURES[level] if features is None else features)
+
+    def require(self, level: Level, feature: Feature) -> None:
+        """Raise LevelNeeded if a level may not use a feature."""
+        if not self.allows(level, feature):
+            raise LevelNeeded(feature, self.find_needed_level(feature), level)
 
     def find_needed_level(self, feature: Feature) -> Level | None:
         """Return the lowest level that may use a feature; None if none may."""

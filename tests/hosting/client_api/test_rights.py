@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from sophon.security.permission_levels import FEATURES
+from sophon.security.permission_levels import FEATURES, LevelNeeded
 from sophon.settings import Settings
 from sophon_hosting.client_api.client_errors import to_error_payload
-from sophon_hosting.client_api.rights import IMPLIED_SCOPES, SCOPES, ClientRights, LevelNeeded, ScopeNeeded
+from sophon_hosting.client_api.rights import IMPLIED_SCOPES, SCOPES, ClientRights, ScopeNeeded
 
 ZERO = {"Users": {"*": {"Level": "ZeroTrust"}}}
 

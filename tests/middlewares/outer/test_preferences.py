@@ -63,3 +63,8 @@ async def test_a_store_that_fails_costs_the_turn_its_preferences_only() -> None:
     services.store.preferences.get = fail  # type: ignore[method-assign]
     response = await build_configured_chain(services).run(services.turn("hi", principal="ada"))
     assert (response.text, ASKED) == ("hello", [("one", "")])
+
+
+async def test_the_preferred_model_of_who_may_not_choose_one_any_more_is_not_asked() -> None:
+    settings = {"Permissions": {"Users": {"ada": {"Level": "ZeroTrust"}}}}
+    assert (await ask(Preferences(model="two"), settings=settings))[0] == "one"

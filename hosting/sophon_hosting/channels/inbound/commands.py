@@ -21,6 +21,7 @@ from sophon_hosting.channels.edit_dialogues import EditDialogues
 from sophon_hosting.channels.inbound.answer_again import AnswerAgain
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.override_commands import OverrideCommands
+from sophon_hosting.channels.inbound.person_rights import require_feature
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat
@@ -155,6 +156,7 @@ class ChatCommandHandler:
         changed = parse_preference_command(request.command.arguments)
         if changed is not None:
             if changed[0] == "model" and changed[1]:
+                await require_feature(self._host.services, self._chat_state, request.message, "ChooseModel")
                 self._host.services.gateway.find(changed[1])
             found = found.change(*changed)
             await store.put(person, found)

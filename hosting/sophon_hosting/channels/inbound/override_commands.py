@@ -6,6 +6,7 @@ from sophon_channels.contract import ChatLocation
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_name_problems, list_agents
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
+from sophon_hosting.channels.inbound.person_rights import require_feature
 from sophon_hosting.host import Host
 
 DEFAULT = "default"
@@ -38,13 +39,14 @@ class OverrideCommands:
     """Executes the commands of one channel; a change is stored for the chat or topic in which it is made.
 
     In a group only people in Approvers change anything, in a direct chat its person too, except for `APPROVERS_ONLY`.
+    The model changes only who has the feature `ChooseModel`.
     """
 
     def __init__(self, host: Host, chat_state: ChatState, profiles: ChatProfiles) -> None:
         self._services, self._chat_state, self._profiles = host.services, chat_state, profiles
 
     async def execute(self, request: ChatCommandRequest) -> str:
-        """Execute a command and return the reply. Raises InputError, StoreError."""
+        """Execute a command and return the reply. Raises InputError, LevelNeeded, StoreError."""
         name, text = request.command.name, request.command.arguments
         location, person = request.message.location, request.message.person
         if not text:
@@ -53,6 +55,8 @@ class OverrideCommands:
         if not request.is_approver and (location.kind == "group" or name in APPROVERS_ONLY):
             where = "in a group" if location.kind == "group" else f"with /{name}"
             return f"Only people in Approvers may change this {where}."
+        if name == "model":
+            await require_feature(self._services, self._chat_state, request.message, "ChooseModel")
         # What an agent may do and a prompt demands is the operator's, where the operator has set them.
         is_fixed = name in ("agent", "prompt") and await self._profiles.is_configured(location, person, name)
         if is_fixed and not request.is_approver:

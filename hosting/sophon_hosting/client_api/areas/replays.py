@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from sophon.errors import NotFound, SophonError, TryLater
@@ -37,23 +38,28 @@ class TurnReplays:
         self._access = access
 
     def list_choices(self) -> dict[str, list[str]]:
-        """Return the models that a replay may ask, and the chains, which are for operators."""
+        """Return the models that a replay of the user may ask, and the chains, which are for operators."""
         self._access.rights.require("Chat")
-        services = self._access.host.services
-        models = [info.id for each in services.gateway.providers if each.active for info in each.model_infos()]
+        may_choose = self._access.rights.allows("ChooseModel")
+        providers = self._access.host.services.gateway.providers if may_choose else ()
+        models = [info.id for each in providers if each.active for info in each.model_infos()]
         return {"models": models, "chains": sorted(CHAINS) if self._access.user.operator else []}
 
     async def run(self, task_id: str, request: ReplayRequest) -> Mapping[str, Any]:
         """Replay one of the user's own turns and return both side by side. It counts as a message of the user.
 
-        Raises NotFound, InputError, Forbidden for a chain that is not chosen by an operator, TooManyMessages,
-        ReplayBusy.
+        Raises NotFound, InputError, Forbidden for a chain that is not chosen by an operator, LevelNeeded or ScopeNeeded
+        for a model, TooManyMessages, ReplayBusy.
         """
         access, host = self._access, self._access.host
         access.rights.require("Chat")
+        if request.model is not None:
+            access.rights.require("ChooseModel")
         if request.chain is not None:
             access.require_operator()
         check_replay_request(host.services, request)
+        # What the message named then, its sender may not be allowed to name now.
+        request = replace(request, keeps_model=access.rights.allows("ChooseModel"))
         await self._check_own(task_id)
         turn = await load_recorded_turn(access.store, task_id)
         with self._running():

@@ -116,3 +116,22 @@ async def test_a_turn_that_runs_and_one_of_somebody_else_is_not_answered_again(s
     running.brain.gate.set()
     await running.channel.wait_for_text("wait")
     assert len(await running.store.sessions.list()) == 1
+
+
+async def test_who_may_not_choose_a_model_chooses_none_in_a_chat(start) -> None:
+    levels = {"ZeroTrust": {"Features": ["Chat"]}}
+    running = await start(Permissions={"Users": {"synthetic:1": {"Level": "ZeroTrust"}}, "Levels": levels})
+    for command in ("/model brain/brain", "/model default", "/preferences model brain/brain"):
+        assert "ChooseModel needs the level User" in await answer(running, command)
+    assert (await running.store.preferences.get("synthetic:1")).model == ""
+    assert await answer(running, "/model") == "The host chooses the model. There are: brain/brain"
+    assert "language: de" in await answer(running, "/preferences language de")
+    assert "model" not in (await answer(running, "/preferences model clear")).splitlines()[0]
+
+
+async def test_in_a_group_its_level_decides_who_chooses_the_model(start) -> None:
+    policy = AccessPolicy(approvers=frozenset({"1"}), group_policy="All", allowed_groups=frozenset({"-5"}))
+    group = ChatLocation("-5", "group")
+    running = await start(policy=policy, Permissions={"Chats": {"synthetic:chat:-5": {"Level": "ZeroTrust"}}})
+    await running.channel.deliver_message("/model brain/brain", location=group)
+    await running.channel.wait_for_text("ChooseModel needs the level User", group)

@@ -5,7 +5,11 @@ from typing import Any
 import httpx
 import pytest
 
+from sophon import ModelRequest
+from sophon.testing import FunctionModel
 from sophon_hosting.client_api.areas.replays import MAX_REPLAYS
+from sophon_hosting.client_api.authentication import User
+from tests.hosting.http import conftest
 
 
 @pytest.fixture
@@ -91,3 +95,22 @@ async def test_a_replay_counts_as_a_message(serve: Any) -> None:
     await api.until(sent["task_id"], "completed")
     codes = [(await ada.post(f"/api/traces/{sent['task_id']}/replay", json={})).status_code for _ in range(2)]
     assert codes == [200, 429]
+
+
+async def test_who_may_not_choose_a_model_replays_with_that_of_the_routing(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(request: ModelRequest) -> str:
+        return "hello"
+
+    monkeypatch.setitem(conftest.USERS, "token-of-chat", User("ada", scopes=frozenset({"Chat"})))
+    api = await serve(models=[FunctionModel(answer, name="one"), FunctionModel(answer, name="two")])
+    ada, limited = await api.open("ada"), await api.open("chat")
+    task = (await ada.post("/api/tasks", json={"content": "hello", "session_id": "s", "model": "two"})).json()
+    await api.until(task["task_id"], "completed")
+    path = f"/api/traces/{task['task_id']}/replay"
+    assert (await limited.get("/api/replay-choices")).json()["models"] == []
+    refused = await limited.post(path, json={"model": "two"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "scope_needed")
+    asked = [(await each.post(path, json={})).json()["replay"]["model"] for each in (ada, limited)]
+    assert asked == ["two/two", "one/one"]

@@ -15,6 +15,8 @@ CHAT_ONLY = {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}, "Hub": {
 ABOVE_CHAT = [
     ("POST", "/api/sessions/s/messages", {"content": "hi", "model": "test"}, "ChooseModel"),
     ("PATCH", "/api/sessions/s", {"model": None}, "ChooseModel"),
+    ("POST", "/api/traces/x/replay", {"model": "test"}, "ChooseModel"),
+    ("PUT", "/api/preferences", {"model": "test"}, "ChooseModel"),
     ("POST", "/api/approvals/x", {"decision": "approve"}, "Approvals"),
     ("GET", "/api/sessions/s/export", None, "Export"),
     ("GET", "/api/memory", None, "Memory"),
