@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from sophon.security.permission_levels import FEATURES, LevelNeeded
+from sophon.security.permission_levels import FEATURES
 from sophon.settings import Settings
+from sophon.settings.sections.permissions import LevelNeeded
 from sophon_hosting.client_api.client_errors import to_error_payload
 from sophon_hosting.client_api.rights import IMPLIED_SCOPES, SCOPES, ClientRights, ScopeNeeded
 
