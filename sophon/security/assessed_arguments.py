@@ -1,7 +1,7 @@
 """Arguments that decide the risk of a call, for a look at their names alone: most calls have none of them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -28,8 +28,23 @@ def has_assessed_arguments(tool_name: str, arguments: object) -> bool:
     """Return whether `assess_risk` looks at any argument of the call; if not, it finds nothing."""
     if not isinstance(arguments, Mapping):
         return True
-    names: Mapping[object, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON
-    return not _ASSESSED.isdisjoint(names) or sends_mail(tool_name)
+    named: Mapping[object, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON
+    return sends_mail(tool_name) or not all(map(_ASSESSED.isdisjoint, find_objects(named)))
+
+
+def find_objects(arguments: object) -> Iterator[Mapping[Any, Any]]:
+    """Yield the objects in the arguments, at any depth: `{"steps": [{"command": ...}]}` has a command, too."""
+    pending, seen = [arguments], set[int]()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str | int | float | bytes) or value is None or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            yield value  # pyright: ignore[reportUnknownVariableType] - JSON
+            pending += value.values()  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
+        elif isinstance(value, list | tuple):
+            pending += value  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 
 def has_command(arguments: Mapping[str, Any]) -> bool:

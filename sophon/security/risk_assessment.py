@@ -18,6 +18,7 @@ from sophon.security.assessed_arguments import (
     PATH_ARGUMENTS,
     RECIPIENT_ARGUMENTS,
     SHELL_ARGUMENTS,
+    find_objects,
     sends_mail,
 )
 from sophon.security.commands.command_forms import find_command_forms
@@ -36,7 +37,7 @@ _SHELL_HIGH: Final = (
     r"'[A-Za-z_]\w*\[[^\]']*(?:\$\(|`)",  # a subscript that a builtin of the shell evaluates in quotes
     r"\bdd\b.*\b(?:if|of)=",
     r"\bmkfs(?:\.\w+)?\b|\bwipefs\b",
-    r">{1,2}\|?\s*/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk)",
+    r"(?:>{1,2}\|?\s*|\b(?:tee|sponge|cp|mv|install)\s.*)/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk)|\bblkdiscard\b",
     r"\bshred\b",
     r"[\w:]+\s*\(\)\s*\{[^}]*\|[^}]*&\s*;?\s*\}",  # fork bomb
     r"\bchmod\s+(?:-\S+\s+)*(?:[0-7]{0,2}[0-7][0-7][2367]|[ug]*[ao][ugoa]*[+=][rstx]*w)",
@@ -68,7 +69,21 @@ _SHELL_MEDIUM: Final = (
     r"\b(?:sudo|doas)\b",
     r">{1,2}\|?\s*/data/",
 )
+_DELETED: Final = r"\s*\(\s*(?:[\w.]+\(\s*)*[rbuf]*[\"'](?:~|/(?:[^t]|t[^m]|tm[^p]))"
+"""A call whose argument is a path outside of the working folder, and not of a temporary file."""
+
+_CODE_HIGH: Final = (
+    r"\b(?:child_process|execSync|spawnSync|execFile\w*|shell_exec|passthru|proc_open|mainmodule)\b",
+    r"\b(?:rmtree|remove_tree|rmsync|rmdirsync|rm_rf?|remove_entry_secure|removedirs|dirtree)\b",
+    r"\bfs[\w.)\"']*\.\s*rm(?:dir)?\b|\bprocess\s*\.\s*binding\b",
+    r"\bdeno\s*\.\s*(?:remove\w*|run|command)\b|\bbun\s*\.\s*(?:spawn\w*|\$)",
+    rf"\b(?:unlink|unlinkSync|rmdir|rm|(?:os|fs)\s*\.\s*remove\w*|file\s*\.\s*(?:delete|unlink)){_DELETED}",
+    rf"\bpath{_DELETED}[^\n;]*\.\s*(?:unlink|rmdir)\s*\(",
+)
+"""Patterns of code in any language: it starts programs, deletes folders, or files that are not its own."""
+
 _PYTHON_HIGH: Final = (
+    *_CODE_HIGH,
     r"\bos\s*\.\s*(?:system|popen|exec[lv]\w*|spawn\w+)\b",
     r"\bsubprocess\b.*shell\s*=\s*True",
     r"\bshutil\s*\.\s*rmtree\b",
@@ -85,10 +100,9 @@ _PYTHON_MEDIUM: Final = (
 
 _INLINE_HIGH: Final = (
     *_PYTHON_HIGH,
-    r"\b(?:system|popen|shell_exec|passthru|proc_open|child_process|execSync|spawn\w*|subprocess|qx)\b|`|\bexec\b",
+    r"\b(?:system|popen|spawn\w*|subprocess|qx)\b|`|\bexec\b",
     r"\bos\s*\.\s*(?:execute|removedirs)\b|\bgetattr\s*\(\s*(?:os|subprocess|builtins|__builtins__|sys)\b",
-    r"\b(?:rmtree|remove_tree|rmsync|rm_rf?|remove_entry_secure|removedirs)\b|\bfs[\w.)\"']*\.\s*rm(?:dir)?\b",
-    r"\bdeno\s*\.\s*(?:remove|run|command)\b|\bbun\s*\.\s*(?:spawn|\$)|\bmainmodule\b|\bprocess\s*\.\s*binding\b",
+    r"\bunlink(?:sync)?\s*\(|\bos\s*\.\s*(?:remove|truncate|rmdir)\b|\b(?:file|dir|fileutils)\s*\.\s*(?:delete|unlink|rm\w*)\b",
     r"\b(?:unlink|remove)\b.*\b(?:glob|rglob|walk|listdir|readdir)\b|\b(?:glob|rglob|walk|listdir|readdir)\b.*\b(?:unlink|remove)\b",
     r"\bopen\b[^;]*[\"']\s*\||\bopen\b[^;]*\|\s*[\"']|\bshell-command\b|\bdo\s+shell\s+script\b",
 )
@@ -111,20 +125,30 @@ def assess_risk(tool_name: str, arguments: object, *, known_recipients: Iterable
 
     Looked at are commands of a shell (`command`, `cmd`), code (`code`, `script`), `method` with `url`, the paths of
     files, and the recipients of a mail (HIGH if one of them is not among `known_recipients`), whatever the tool is
-    called. A command is judged as the shell would expand it; one that may run any program is HIGH. Arguments that are
-    no mapping are judged as commands and code.
+    called, and in objects among the arguments, too. A command is judged as the shell would expand it; one that may run
+    any program is HIGH. Arguments that are no mapping are judged as commands and code.
     """
-    named = _to_mapping(arguments)
+    known = [*known_recipients]
+    found = Risk.LOW
     try:
-        found = [
-            *(_assess_shell(text) for text in _find_commands(named)),
-            *(_assess_code(text) for name in CODE_ARGUMENTS for text in _texts(named, name)),
-            *(_assess_path(tool_name, path) for name in PATH_ARGUMENTS for path in _texts(named, name)),
-            *(_assess_request(named, url) for url in _texts(named, "url")),
-            _assess_recipients(tool_name, named, known_recipients),
-        ]
+        for named in find_objects(_to_mapping(arguments)):
+            found = max(found, _assess_object(tool_name, named, known))
+            if found is Risk.HIGH:
+                break
     except TooManyValues:
         return Risk.HIGH
+    return found
+
+
+def _assess_object(tool_name: str, named: Mapping[Any, Any], known_recipients: Iterable[str]) -> Risk:
+    """Assess the arguments, or an object in them. Raises TooManyValues."""
+    found = [
+        *(_assess_shell(text) for text in _find_commands(named)),
+        *(_assess_code(text) for name in CODE_ARGUMENTS for text in _texts(named, name)),
+        *(_assess_path(tool_name, path) for name in PATH_ARGUMENTS for path in _texts(named, name)),
+        *(_assess_request(named, url) for url in _texts(named, "url")),
+        _assess_recipients(tool_name, named, known_recipients),
+    ]
     return max(found, default=Risk.LOW)
 
 
@@ -156,8 +180,8 @@ def _find_commands(arguments: Mapping[Any, Any]) -> Iterator[str]:
 def _texts(arguments: Mapping[Any, Any], name: str, *, quotes: bool = False) -> Iterator[str]:
     """Yield the texts of an argument, those in lists and objects too.
 
-    A list of words, such as an argv, is joined; with `quotes` so that a shell reads the same words, and its texts are
-    no commands of their own. Raises TooManyValues.
+    A list of words, such as an argv, is joined, one in another list, too; with `quotes` so that a shell reads the same
+    words, and its texts are no commands of their own. Raises TooManyValues.
     """
     value: object = arguments.get(name)
     words: list[str] = []
@@ -167,9 +191,18 @@ def _texts(arguments: Mapping[Any, Any], name: str, *, quotes: bool = False) -> 
         yield make_encodable(shlex.join(words) if quotes else " ".join(words))
         if quotes and len(words) == len(items):
             return
+        yield from _join_inner(items)
     for text in find_texts(arguments.get(name)):
         if text not in words or not quotes:
             yield make_encodable(text)
+
+
+def _join_inner(items: list[object]) -> Iterator[str]:
+    """Yield the lists of words in a list, each joined: `[["rm", "-r", "x"]]` has one command."""
+    for each in items:
+        if isinstance(each, list | tuple):
+            inner: list[object] = list(each)  # pyright: ignore[reportUnknownArgumentType] - JSON
+            yield make_encodable(shlex.join(word for word in inner if isinstance(word, str)))
 
 
 def _assess_shell(text: str) -> Risk:

@@ -7,6 +7,7 @@ from typing import Final
 
 from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Texts, concatenate, is_unresolved
 from sophon.security.commands.evaluation.script_arguments import (
+    ESCAPING_EDITORS,
     INTERPRETERS,
     REMOTE_SHELLS,
     SHELLS,
@@ -114,6 +115,9 @@ class CommandEffects:
             return
         interpreter = get_interpreter(program.name)
         if program.name in REMOTE_SHELLS and not reads_input(program):
+            return
+        if program.name in ESCAPING_EDITORS:
+            self.is_hidden = self.is_hidden or stdin is None
             return
         runs_input = program.name in _SOURCES or program.name in REMOTE_SHELLS
         if interpreter not in SHELLS and interpreter not in INTERPRETERS and not runs_input:

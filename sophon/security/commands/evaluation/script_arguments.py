@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from sophon.lazy_dataclass import dataclass
@@ -26,6 +27,8 @@ def find_scripts(command: SimpleCommand) -> Iterator[ScriptText]:
     words = command.words
     for index, word in enumerate(words):
         name = get_interpreter(word.text)
+        if name == "python":
+            yield from _find_in_module(words[index + 1 :])
         if name in SHELLS or name in INTERPRETERS:
             option = "c" if name in SHELLS or name == "python" else "erEp" if name != "php" else "rRBE"
             yield from (_to_script(name, [each]) for each in find_script_words(words[index + 1 :], option)[:1])
@@ -41,6 +44,12 @@ def find_scripts(command: SimpleCommand) -> Iterator[ScriptText]:
         program = posixpath.basename(words[0].text)
         yield from _find_in_program(program, words[1:])
         yield from (ScriptText("sh", each) for each in find_option_scripts(program, [each.text for each in words[1:]]))
+
+
+def _find_in_module(arguments: Sequence[Word]) -> Iterator[ScriptText]:
+    """Yield the statements that a module of Python runs: `python -m timeit -s STATEMENT STATEMENT`."""
+    if _MODULE.search(" ".join(word.text for word in arguments[:8])):
+        yield from (ScriptText("python", word.text) for word in arguments)
 
 
 def _find_in_program(name: str, arguments: Sequence[Word]) -> Iterator[ScriptText]:
@@ -71,6 +80,9 @@ def reads_input(program: Program) -> bool:
         if program.name in ("crontab", "make"):
             return bool(words) and words[-1] in _STANDARD_INPUTS
         return _runs_shell(program.name, words)
+    words = [word.text for word in program.arguments]
+    if any(name in ("-f", "--file", "run") and value in _STANDARD_INPUTS for name, value in pairwise(words)):
+        return True  # `awk -f -`, `deno run -`
     option = "cmrefp" if get_interpreter(program.name) in INTERPRETERS else "c"
     if any(after_option(program.arguments, each) for each in option):
         return False
@@ -172,6 +184,11 @@ INTERPRETERS: Final = frozenset(
         *("deno", "bun", "Rscript", "R", "julia", "emacs", "tclsh", "wish", "guile", "luajit", "jruby"),
     }
 )
+ESCAPING_EDITORS: Final = frozenset({"ed", "red", "m4"})
+"""Programs whose input may have commands that start other programs."""
+
+_MODULE: Final = re.compile(r"(?:^|\s)-\w*m ?(?:timeit|pdb|IPython)(?:\s|$)")
+
 _INLINE: Final = {
     "sh": re.compile(r"-[A-Za-z]*c"),
     "python": re.compile(r"-[bBdEiIOqsSuvx]*[cm]"),
