@@ -14,6 +14,7 @@ from sophon.lazy_pattern import lazy_pattern
 from sophon.risk import Risk as Risk
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
 from sophon.tools.result_text import result_to_text
+from sophon.tools.trait_functions import PARAMETERS, find_wrong_function
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -43,7 +44,6 @@ _TRAIT_KINDS: tuple[tuple[str, type[object] | UnionType, str], ...] = (
     ("lasting", bool | None, _A_FLAG),
     *((trait, bool, _A_FLAG) for trait in ("idempotent", "serial", "editable", "external", "sandboxed", "nested")),
 )
-_FUNCTION_TRAITS = ("normalize_result", "approval_note", "describe", "find_problem")
 
 
 class CallSuspended(Exception):
@@ -149,16 +149,18 @@ def _find_wrong_kind(tool: Tool) -> str:
         value: object = getattr(tool, trait)
         if not isinstance(value, kinds):
             return f"{trait} is {value!r:.60}; {remedy}"
-    for trait in _FUNCTION_TRAITS:
+    for trait in PARAMETERS:
         value = getattr(tool, trait)
-        if value is not None and not callable(value) and not (trait == "approval_note" and isinstance(value, str)):
-            return f"{trait} is {value!r:.60}; it must be a function"
+        if value is None or (trait == "approval_note" and isinstance(value, str)):
+            continue
+        if problem := find_wrong_function(trait, value):
+            return problem
     return ""
 
 
 def _find_wrong_value(tool: Tool) -> str:
     """Return which trait has a value that cannot be, and which can; else the empty text."""
-    if tool.answer is not None and (not callable(tool.answer) or tool.risk > Risk.LOW):
+    if tool.answer is not None and tool.risk > Risk.LOW:
         return "answer must be a function, of a tool with at most low risk"
     for trait in ("max_result", "max_calls_per_turn"):
         value: object = getattr(tool, trait)

@@ -12,7 +12,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.context.approval_events import build_request_event
 from sophon.deadline import Deadline, timeout_at
-from sophon.errors import ChainError
+from sophon.errors import ChainError, CompositionError
 from sophon.events import AgentStatus, ApprovalResolved
 from sophon.goals.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
@@ -192,6 +192,8 @@ async def _ask_question(ctx: Context, call: ToolCall, tool: Tool, escalation: Es
 def _write_note(ctx: Context, call: ToolCall, tool: Tool) -> str:
     note = tool.approval_note
     text = note if isinstance(note, str) else note(ctx, call.arguments)
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of tools without types
+        raise CompositionError(f"tool {tool.name!r}: approval_note returned {text!r:.60}; it must return a text")
     return "\n".join(part for part in (_describe_agent(ctx), text, _describe_credentials(ctx, call)) if part)
 
 

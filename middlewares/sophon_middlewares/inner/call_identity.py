@@ -32,10 +32,15 @@ def comparable_result(tool: Tool | None, text: str) -> str:
     if tool is None or tool.normalize_result is None:
         return content
     try:
-        return str(tool.normalize_result(content))
+        normalized: object = tool.normalize_result(content)
     except Exception:  # third-party code: detection must not end the turn
         log.warning("normalize_result of tool %s failed", tool.name, exc_info=True)
         return content
+    if isinstance(normalized, str):  # pyright: ignore[reportUnnecessaryIsInstance] - of tools without types
+        return normalized
+    # The text of another object may hold its address, so that no two results would be the same.
+    log.warning("normalize_result of tool %s failed: it returned %.60r, and not a text", tool.name, normalized)
+    return content
 
 
 def fingerprint(text: str) -> str:

@@ -1,6 +1,7 @@
 """The loop: two kinds of pass by turns, until a reply has no calls or a limit is met."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -321,12 +322,18 @@ async def test_a_fence_is_no_progress() -> None:
     assert (response.finish_reason, len(model.requests)) == ("loop_detected", 7)
 
 
-async def test_a_normalisation_that_fails_costs_the_detection_and_not_the_turn(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def broken(text: str) -> str:
-        raise ValueError("no such part")
+def _raise_value_error(text: str) -> str:
+    raise ValueError("no such part")
 
+
+def _return_object(text: str) -> Any:
+    return object()
+
+
+@pytest.mark.parametrize("broken", [_raise_value_error, _return_object])
+async def test_a_normalisation_that_fails_costs_the_detection_and_not_the_turn(
+    broken: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
     with ScriptedModel([[ToolCall("c", "send", {"to": "ada"})], "done"]) as model:
         services = Services(models=model, tools=[numbered_sender([], normalize_result=broken)])
         assert (await CHAIN.run(services.turn("hi"))).text == "done"

@@ -1,13 +1,14 @@
 """The gate: who is asked about what, and that the answer is bound to exactly that call."""
 
 import json
+from typing import Any
 
 import anyio
 import pytest
 
 from sophon import Context, Decision, Next, Pipeline, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest, Grant, RejectingGate, compute_call_digest
-from sophon.errors import ChainError, InputError
+from sophon.errors import ChainError, CompositionError, InputError
 from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted, ToolCallStarted
 from sophon.operator_policy import OperatorPolicy
 from sophon.settings import ApprovalSettings
@@ -496,3 +497,18 @@ def test_a_verdict_that_there_is_not_and_arguments_that_are_no_dict_are_refused(
         Decision("approved")  # type: ignore[arg-type] - the mistake
     with pytest.raises(InputError, match="the arguments of a call are a dict"):
         Decision.edit("x")  # type: ignore[arg-type] - the mistake
+
+
+async def test_a_note_that_is_no_text_names_the_tool(inner: Pipeline) -> None:
+    def note(ctx: Context, arguments: Any) -> Any:
+        return 5
+
+    @tool(risk=Risk.HIGH, approval_note=note)
+    async def pay(amount: str) -> str:
+        """Pay."""
+        return amount
+
+    model = ScriptedModel([[ToolCall("1", "pay", {"amount": "1"})]])
+    services = Services(models=model, tools=[pay], approvals=Gate())
+    with pytest.raises(CompositionError, match="tool 'pay': approval_note returned 5; it must return a text"):
+        await inner.run(services.turn("pay"))

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -377,6 +377,60 @@ def test_a_dataclass_and_values_with_a_text_of_their_own_are_results() -> None:
 def test_a_trait_of_the_wrong_kind_is_refused_where_it_is_written(trait: str, value: Any) -> None:
     with pytest.raises(CompositionError, match=f"tool 'limited': {trait} is"):
         tool(name="limited", **{trait: value})(lambda: "x")
+
+
+async def normalize_later(result: str) -> str:
+    return result
+
+
+async def write_note_later(ctx: Context, arguments: Mapping[str, Any]) -> str:
+    return "x"
+
+
+class LaterNormalizer:
+    async def __call__(self, result: str) -> str:
+        return result
+
+
+def normalize_pieces(result: str) -> Iterator[str]:
+    yield result
+
+
+def take_nothing() -> str:
+    return "x"
+
+
+def take_one(one: object) -> str:
+    return "x"
+
+
+WRONG_FUNCTIONS: list[tuple[str, object, str]] = [
+    ("normalize_result", normalize_later, "is async, and nothing awaits it"),
+    ("normalize_result", functools.partial(normalize_later), "is async, and nothing awaits it"),
+    ("normalize_result", LaterNormalizer(), "is async, and nothing awaits it"),
+    ("normalize_result", normalize_pieces, "yields"),
+    ("normalize_result", take_nothing, r"is called with \(result\)"),
+    ("approval_note", write_note_later, "is async, and nothing awaits it"),
+    ("approval_note", take_one, r"is called with \(ctx, arguments\)"),
+    ("find_problem", write_note_later, "is async, and nothing awaits it"),
+    ("describe", take_nothing, r"is called with \(groups\)"),
+    ("answer", normalize_later, "is async, and nothing awaits it"),
+    ("answer", 3, "must be a function"),
+]
+
+
+@pytest.mark.parametrize(("trait", "function", "problem"), WRONG_FUNCTIONS)
+def test_a_function_of_a_trait_that_cannot_be_called_is_refused(trait: str, function: Any, problem: str) -> None:
+    with pytest.raises(CompositionError, match=f"tool 'limited': {trait} .*{problem}"):
+        tool(name="limited", **{trait: function})(lambda: "x")
+
+
+RIGHT_FUNCTIONS: list[Any] = [str, str.strip, "x".join, take_one]
+
+
+@pytest.mark.parametrize("function", RIGHT_FUNCTIONS)
+def test_any_function_that_takes_a_result_normalizes_it(function: Any) -> None:
+    assert tool(name="free", normalize_result=function)(lambda: "x").normalize_result is function
 
 
 class Desk:
