@@ -8,7 +8,7 @@ from typing import Any, Final
 from sophon.risk import Risk
 from sophon.security.assessed_arguments import has_command
 from sophon.security.file_access import read_command_text
-from sophon.security.heuristics.payload_texts import TooManyValues, find_texts
+from sophon.security.heuristics.payload_texts import TooManyValues, find_names, find_texts
 from sophon.security.information_flow import Sink
 from sophon.security.linear_patterns import make_encodable
 
@@ -69,7 +69,7 @@ _DESTINATIONS: Final = frozenset(
         *("host", "hostname", "domain", "site", "website", "remote", "phone"),
     }
 )
-"""Arguments that name a destination."""
+"""Names that name a destination, of an argument or of what is nested in one."""
 
 _ADDRESS: Final = re.compile(r"\s*(?:(?!file:)[a-z][a-z0-9+.-]{1,15}://|//|www\.|mailto:)\S+\s*", re.IGNORECASE)
 """A text that is an address of the network as a whole, whatever its argument is called."""
@@ -82,8 +82,8 @@ def find_sinks(
     contradict its name.
 
     A tool whose action type is not known runs what its arguments have as a command, and sends its arguments away if its
-    results come from outside, if its risk is Medium or above, if its name or an argument says so, or if one is an
-    address; otherwise it only reads.
+    results come from outside, if its risk is Medium or above, if its name says so or that of an argument, at any depth,
+    or if one is an address; otherwise it only reads.
     """
     if action_type in OWN_TURN or (action_type and tool_name in _OWN_CHAT):
         return ()
@@ -96,7 +96,7 @@ def find_sinks(
         # A built-in tool has a name of its own; one that is called like an action may open whatever address it gets.
         opens = tool_name == action_type and "external" not in known and _has_address(arguments)
         return (*known, "external") if opens else known
-    sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or not _DESTINATIONS.isdisjoint(arguments)
+    sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or _names_destination(arguments)
     if not sends and not has_command(arguments):
         return ("external",) if _has_address(arguments) else ("workspace_read",)
     own = ("external",) if sends else ()
@@ -105,6 +105,13 @@ def find_sinks(
 
 def _find_command_sinks(arguments: Mapping[str, Any]) -> tuple[Sink, ...]:
     return ("exec", "external") if may_use_network(arguments) else ("exec",)
+
+
+def _names_destination(arguments: Mapping[str, Any]) -> bool:
+    try:
+        return any(name.casefold() in _DESTINATIONS for name in find_names(arguments))
+    except TooManyValues:
+        return True
 
 
 def _has_address(arguments: Mapping[str, Any]) -> bool:

@@ -27,6 +27,17 @@ _OPENERS: Final = frozenset("./\\~-@")
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no spaces between words, or attach particles to them."""
 
+_FILE_ENDINGS: Final = frozenset(
+    {
+        *("md", "mov", "ps", "pub", "py", "rs", "sh", "tf", "zip"),  # these are top-level domains too
+        *("txt", "pdf", "doc", "docx", "odt", "rtf", "xls", "xlsx", "ods", "csv", "tsv", "ppt", "pptx", "ics", "eml"),
+        *("json", "yaml", "yml", "toml", "xml", "html", "htm", "ini", "cfg", "conf", "env", "log", "sql", "db", "bak"),
+        *("js", "ts", "css", "java", "go", "rb", "php", "exe", "bat", "tar", "gz", "tgz", "rar", "pem", "key", "lock"),
+        *("png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "wav", "ogg", "avi", "mkv"),
+    }
+)
+"""Endings by which a name with a dot is one of a file, and not of a site."""
+
 _SURROUNDING: Final = ".,;:!?'\"`()[]{}<>«»„“”‘’…"
 _NUMBER: Final = re.compile(r"-?\d+(?:[.,'’]\d+)*")
 
@@ -148,11 +159,25 @@ def _spellings(wanted: str) -> Iterator[str]:
     """Yield how a person may have written a value: an address without its scheme, or without the slash at its end."""
     yield wanted
     bare = re.sub(r"^https?://", "", wanted)
-    if bare != wanted:
-        yield bare
-    if bare.endswith("/") and bare.count("/") == 1:
-        yield bare[:-1]
+    is_site = bare.endswith("/") and bare.count("/") == 1
+    if is_site:
         yield wanted[:-1]
+    if bare != wanted and _is_web_address(bare):
+        yield bare
+        if is_site:
+            yield bare[:-1]
+
+
+def _is_web_address(bare: str) -> bool:
+    """Return whether a text without a scheme is an address of a site: no word, number, mail address or file name is."""
+    authority = re.split(r"[/?#\\]", bare, maxsplit=1)[0]
+    host, _, port = authority.partition(":")
+    labels = host.split(".")
+    if len(labels) < 2 or not labels[-1].isalpha() or (port and not port.isdecimal()):
+        return False
+    if not all(label.replace("-", "").isalnum() for label in labels):
+        return False
+    return labels[-1] not in _FILE_ENDINGS or bare.rstrip("/?#:\\") != host
 
 
 def _occurs(text: str, wanted: str) -> bool:

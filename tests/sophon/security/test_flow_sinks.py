@@ -28,6 +28,11 @@ SINKS_OF: list[tuple[str, dict[str, Any], bool, Risk, tuple[str, ...]]] = [
     ("my_tool", {"text": "a"}, True, Risk.LOW, ("external",)),
     ("my_tool", {"text": "a"}, False, Risk.MEDIUM, ("external",)),
     ("my_tool", {"url": "a"}, False, Risk.LOW, ("external",)),
+    ("my_tool", {"data": {"recipient": "a"}}, False, Risk.LOW, ("external",)),
+    ("my_tool", {"items": [{"x": [{"To": "a"}]}]}, False, Risk.LOW, ("external",)),
+    ("my_tool", {"data": {"url": "evil"}}, False, Risk.LOW, ("external",)),
+    ("my_tool", {"data": {"text": "recipient"}}, False, Risk.LOW, ("workspace_read",)),
+    ("my_tool", {"items": [0] * 20_001}, False, Risk.LOW, ("external",)),
     ("slack_post", {"text": "a"}, False, Risk.LOW, ("external",)),
     ("postpone", {"text": "a"}, False, Risk.LOW, ("workspace_read",)),
 ]
