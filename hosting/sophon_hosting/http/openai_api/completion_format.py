@@ -1,7 +1,9 @@
 """Request and response formats of OpenAI chat completions.
 
 Source: OpenAI API reference, Chat Completions. Supported request fields are the text and images of messages, `model`,
-`stream` and `stream_options`; sampling parameters and the client's tools are ignored, because the chain has its own.
+`stream` and `stream_options`; sampling parameters and the definitions of the client's tools are ignored, because the
+chain has its own. What such tools did is refused: without it, a request that ends with it would answer the message
+before it again, and run its calls twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,6 +54,8 @@ class CompletionMessage(Payload):
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[ContentPart] | None = None
+    tool_calls: list[Any] | None = None
+    function_call: dict[str, Any] | None = None
 
 
 class CompletionRequest(Payload):
@@ -84,10 +88,16 @@ class CompletionInput:
 def parse_completion_input(completion: CompletionRequest) -> CompletionInput:
     """Split the messages of a request into the message to answer, the history, and instructions.
 
-    Drops calls of the client's tools and their results, because the chain does not have these tools. Raises InputError
-    if the last message with text is not the user's, if a message has content other than text and images, or an image
-    that is none.
+    Raises InputError for calls of the client's tools and their results, if the last message with text is not the
+    user's, if a message has content other than text and images, or an image that is none.
     """
+    for index, each in enumerate(completion.messages):
+        if each.role in ("tool", "function") or each.tool_calls or each.function_call:
+            kind = "a call of a tool" if each.role == "assistant" else "a result of a tool"
+            raise InputError(
+                f"messages[{index}]: {kind} is not supported, because the client's own tools are not run here; send "
+                "the messages of the user and the assistant only, as text"
+            )
     texts = [(each.role, _text_content(each), _images(each)) for each in completion.messages]
     instructions = "\n\n".join(text for role, text, _ in texts if role in ("system", "developer") and text)
     history: list[HistoryEntry] = [

@@ -18,11 +18,44 @@ def test_the_last_message_is_answered_behind_the_others() -> None:
     assert found.instructions == "Be brief.\n\nBe kind."
 
 
-def test_parts_of_text_are_one_text_and_calls_are_left_out() -> None:
-    found = talk(
-        ("assistant", None), ("tool", "42"), ("user", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}])
-    )
+def test_parts_of_text_are_one_text_and_an_empty_message_is_left_out() -> None:
+    found = talk(("assistant", None), ("user", [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]))
     assert (found.text, found.history, found.instructions) == ("ab", [], None)
+
+
+CALL = {"id": "x", "type": "function", "function": {"name": "fetch", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "tool", "tool_call_id": "x", "content": "42"},
+        {"role": "tool", "tool_call_id": "x", "content": [{"type": "text", "text": "42"}]},
+        {"role": "function", "name": "fetch", "content": "42"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "assistant", "content": "I look.", "tool_calls": [CALL]},
+        {"role": "assistant", "content": None, "function_call": {"name": "fetch", "arguments": "{}"}},
+    ],
+)
+@pytest.mark.parametrize("more", [[], [{"role": "user", "content": "and now?"}]])
+def test_what_the_client_s_tools_did_is_refused_and_not_left_out(message: object, more: list[object]) -> None:
+    completion = CompletionRequest.validate({"messages": [{"role": "user", "content": "pay"}, message, *more]})
+    with pytest.raises(InputError, match=r"messages\[1\].*the client's own tools are not run here"):
+        parse_completion_input(completion)
+
+
+def test_an_answer_without_calls_is_history() -> None:
+    said: dict[str, object] = {
+        "role": "assistant",
+        "content": "b",
+        "tool_calls": [],
+        "function_call": None,
+        "refusal": None,
+    }
+    user: dict[str, object] = {"role": "user", "content": "c"}
+    assert parse_completion_input(CompletionRequest.validate({"messages": [said, user]})).history == [
+        ("assistant", "b", ())
+    ]
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,10 @@ async def test_mistakes_are_told_as_the_clients_know_them(serve, connect) -> Non
     client = connect(here)
     with pytest.raises(openai.BadRequestError, match="messages"):
         await client.chat.completions.create(model="sophon", messages=[])
+    result = {"role": "tool", "tool_call_id": "x", "content": "42"}
+    with pytest.raises(openai.BadRequestError, match="the client's own tools are not run here"):
+        await client.chat.completions.create(model="sophon", messages=[*HELLO, result])
+    assert here.asked == []
     with pytest.raises(openai.NotFoundError):
         await client.chat.completions.create(model="no such model", messages=HELLO)
     with pytest.raises(openai.APIStatusError, match="too often"):
