@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from sophon.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall, to_canonical_json
-from sophon_middlewares.outer.bridge.tool_call_json import UNKNOWN_NAME
+from sophon_middlewares.outer.bridge.tool_call_json import UNKNOWN_NAME, find_repeated
 from sophon_middlewares.outer.bridge.tool_tags import SKILL_TAGS
 
 MAX_NESTING = 64
@@ -158,16 +158,29 @@ def _find_end_of_brackets(text: str, position: int) -> int:
 
 def _parse_brackets(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_reject_constant, strict=False)
+        return json.loads(text, object_pairs_hook=_build_object, parse_constant=_reject_constant, strict=False)
     except (ValueError, RecursionError):
         pass
     try:
-        value: object = ast.literal_eval(text)  # literals only: names, calls and operators raise
+        tree = ast.parse(text.lstrip(" \t"), mode="eval")
+        value: object = ast.literal_eval(tree)  # literals only: names, calls and operators raise
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Dict) and len(ast.literal_eval(node)) < len(node.keys):
+                raise SkillArgumentError(f"a key is there twice in {text[:40]!r}")
         if isinstance(value, set):
             value = list(cast("set[object]", value))
-        return json.loads(json.dumps(value, allow_nan=False))  # tuples become lists
+        # Tuples become lists, and keys texts, of which two may then be the same.
+        return json.loads(json.dumps(value, allow_nan=False), object_pairs_hook=_build_object)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise SkillArgumentError(f"{text[:40]!r} is neither JSON nor a Python literal") from None
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of the pairs; which of two values for one key is meant would be a guess."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise SkillArgumentError(f"the key {find_repeated(key for key, _ in pairs)[:40]!r} is there twice")
+    return found
 
 
 def _reject_constant(word: str) -> Any:

@@ -1,7 +1,7 @@
 """JSON of one tool call between its tags: rendering and parsing."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from json import JSONDecodeError
 from typing import Any, NoReturn, cast
 
@@ -88,6 +88,20 @@ def _parse_object(text: str, what: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of the pairs; which of two values for one key is meant would be a guess."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _ParseError(f"the key {find_repeated(key for key, _ in pairs)[:40]!r} is there twice")
+    return found
+
+
+def find_repeated(keys: Iterable[str]) -> str:
+    """Return the first key that is there twice; "" if there is none."""
+    seen = set[str]()
+    return next((key for key in keys if key in seen or seen.add(key)), "")
+
+
 def _parse_float(digits: str) -> float:
     number = float(digits)
     if number in (float("inf"), float("-inf")):
@@ -99,4 +113,6 @@ def _reject_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_float=_parse_float, parse_constant=_reject_constant, strict=False)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_build_object, parse_float=_parse_float, parse_constant=_reject_constant, strict=False
+)

@@ -139,6 +139,14 @@ def test_batches_are_numbered_in_the_order_of_the_text() -> None:
     [
         ("<skill>add(a=1", [True]),
         ("<skill>add(a=1 <skill>add(a=2)</skill>", [True, False]),
+        ("<skill>add(a=1, a=2)</skill>", [True]),
+        ('<skill>add(a={"b": 1, "b": 2})</skill>', [True]),
+        ('<skill>add(a=[{"b": {"c": 1, "c": 1}}])</skill>', [True]),
+        ("<skill>add(a={'b': 1, 'b': 2})</skill>", [True]),
+        ("<skill>add(a=[({'b': {'c': 1, 'c': 1}},)])</skill>", [True]),
+        ("<skill>add(a={1: 'x', '1': 'y'})</skill>", [True]),
+        ("<skill>add(a={True: 'x', 1: 'y'})</skill>", [True]),
+        ("<skill>add(a={'b': 1, 'c': {'b': 1}})</skill>", [False]),
         ("<skill>" + "x" * (MAX_BLOCK_CHARACTERS + 1) + "</skill>", [True]),
     ],
 )
