@@ -11,6 +11,7 @@ from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock
 from sophon.errors import CompositionError, SettingsError
+from sophon.later_tools import LATER_TOOLS
 from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.circuit_breaker import CircuitBreaker
 from sophon.models.gateway.provider import Provider
@@ -41,21 +42,6 @@ if TYPE_CHECKING:
     from sophon.vault import CredentialVault
 
 T = TypeVar("T")
-
-CUSTOM_TOOL_TOOLS = tuple(f"tools.{each}" for each in ("list", "create", "update", "enable", "disable", "delete"))
-"""Names of the tools of `CustomTools.Enabled`."""
-
-SCHEDULE_TOOLS = tuple(f"schedules.{each}" for each in ("add", "list", "remove", "pause", "resume"))
-"""Names of the tools of `Schedules.Enabled`, which a host registers."""
-
-GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel"))
-"""Names of the tools of `Goals.Enabled`."""
-
-LATER_TOOLS = (
-    *("agents.cancel", "agents.list", "agents.run", "chat.send_file", "load_skills", "read_skill_file"),
-    *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
-)
-"""Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from sophon.builtin_tools import builtin_tools
+from sophon.later_tools import CUSTOM_TOOL_PREFIX, LATER_TOOLS
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
@@ -31,8 +32,12 @@ def find_mcp_tool_names(settings: Settings) -> list[str]:
 
 
 def find_taken_server_ids(settings: Settings, added: Iterable[Tool]) -> list[str]:
-    """Return a problem for each MCP server whose tools would begin like others: a rule for those would be for both."""
-    taken = {tool.name.partition(".")[0] for tool in (*added, *builtin_tools())}
+    """Return a problem for each MCP server whose tools would begin like others: a rule for those would be for both.
+
+    Also like those that are off, or that only a host has: they may be switched on later.
+    """
+    names = (*(tool.name for tool in (*added, *builtin_tools())), *LATER_TOOLS, CUSTOM_TOOL_PREFIX)
+    taken = {name.partition(".")[0] for name in names}
     return [
         f"Mcp.Servers[{index}].Id: names of other tools begin with '{server.id}.' already"
         for index, server in enumerate(settings.mcp.servers)

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sophon.chat_overrides import NEUTRAL, NO_OVERRIDES, ChatOverrides
-from sophon.configured_parts import LATER_TOOLS
 from sophon.errors import NotFound, SettingsError
+from sophon.later_tools import LATER_TOOLS
 from sophon.principals import MAIN_AGENT
 from sophon.services import Services
 from sophon.settings.sections.chats import ALL_CHATS

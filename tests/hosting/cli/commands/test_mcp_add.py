@@ -75,6 +75,7 @@ def test_the_risk_of_a_tool_depends_on_who_says_that_it_only_reads(sophon: Calla
         (("a", "--url", "http://x.example", "--header", "Authorization=abc"), "the secret of 'Authorization' must be"),
         (("a", "--env", "KEY=env:NOT_SET_HERE", *PROGRAM), "environment variable NOT_SET_HERE is missing or empty"),
         (("files", *PROGRAM), "names of other tools begin with 'files.'"),
+        (("goals", *PROGRAM), "names of other tools begin with 'goals.'"),
         (("a", "--sandbox", "Some", *PROGRAM), "Sandbox: "),
         (("a", "--", "/no/such/program"), "there is no program '/no/such/program'"),
     ],

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SERVER = str(Path(__file__).parents[3] / "mcp" / "misbehaving_server.py")
 
 
@@ -40,7 +42,10 @@ def test_a_chat_says_which_tools_have_changed_and_ends_its_servers(sophon: Calla
     assert "off until `sophon mcp accept bad`: echo, flood" in told.err
 
 
-def test_an_id_that_other_tools_begin_with_is_refused(sophon: Callable[..., Any]) -> None:
-    failed = sophon("--set", 'Mcp.Servers=[{"Id": "files", "Command": "x"}]', "chat", "hello")
-    assert failed.code != 0
-    assert "Mcp.Servers[0].Id: names of other tools begin with 'files.' already" in failed.err
+@pytest.mark.parametrize("name", ["files", "schedules", "goals", "tools", "agents", "chat", "variables", "custom"])
+def test_an_id_that_other_tools_begin_with_is_refused(sophon: Callable[..., Any], name: str) -> None:
+    options = ("--set", f'Mcp.Servers=[{{"Id": "{name}", "Command": "x"}}]')
+    for command in (("config", "validate"), ("chat", "hello")):
+        failed = sophon(*options, *command)
+        assert failed.code != 0
+        assert f"Mcp.Servers[0].Id: names of other tools begin with '{name}.' already" in failed.err

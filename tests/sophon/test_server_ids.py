@@ -1,0 +1,26 @@
+"""Ids of MCP servers: none is the beginning of the names of tools that Sophon has."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+
+from sophon import builtin_tools
+from sophon.setting_references import find_taken_server_ids
+from sophon.settings import Settings
+from sophon.skills.custom_tools import PREFIX
+from sophon.tools.tool import Tool
+
+
+def list_tool_names() -> Iterator[str]:
+    """Yield the names of all tools that a module of the built-in ones has, whatever setting registers them."""
+    for each in iter_modules(builtin_tools.__path__):
+        values = vars(import_module(f"{builtin_tools.__name__}.{each.name}")).values()
+        yield from (value.name for value in values if isinstance(value, Tool))
+
+
+def test_no_server_can_begin_its_names_like_a_tool_of_sophon() -> None:
+    names = [*list_tool_names(), f"{PREFIX}mine", "chat.send_file"]
+    beginnings = sorted({name.partition(".")[0] for name in names if "." in name})
+    servers = [{"Id": each, "Command": "x"} for each in beginnings]
+    assert {"agents", "files", "goals", "schedules", "tools"} <= {*beginnings}
+    assert len(find_taken_server_ids(Settings.from_mapping({"Mcp": {"Servers": servers}}), [])) == len(beginnings)
