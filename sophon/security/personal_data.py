@@ -14,6 +14,7 @@ from string import ascii_uppercase
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from sophon.lazy_pattern import lazy_pattern
+from sophon.security.folded_text import fold
 from sophon.security.secret_form import AFTER_ESCAPE
 
 PersonalDataKind: TypeAlias = Literal["email", "phone", "iban", "card", "ip"]
@@ -32,10 +33,10 @@ _INVISIBLE = r"\u00ad\u200b-\u200d\u2060\ufeff"
 _LETTER_ESCAPE = r"\\{1,7}u(?!00[0-9AaBb])[0-9A-Fa-f]{4}"
 """A letter beyond ASCII, as JSON escapes it."""
 
-_AT = rf"[(\[{{]{_SPACE}?[Aa][Tt]{_SPACE}?[)\]}}]{_SPACE}?"
+_AT = rf"[(\[{{]{_SPACE}?(?:[Aa][Tt]|@){_SPACE}?[)\]}}]{_SPACE}?"
 _SIGN = rf"(?:[@\uff20]|%(?:25)?40|&(?:#(?:64|x40)|commat);|\\{{1,7}}u0040|{_AT})"
 """`@`, as URLs, HTML and JSON escape it and people write it."""
-_DOT = rf"(?:[.\uff0e\u3002\uff61]|{_SPACE}?[(\[{{]{_SPACE}?[Dd][Oo][Tt]{_SPACE}?[)\]}}]{_SPACE}?)"
+_DOT = rf"(?:[.\uff0e\u3002\uff61]|{_SPACE}?[(\[{{]{_SPACE}?(?:[Dd][Oo][Tt]|\.){_SPACE}?[)\]}}]{_SPACE}?)"
 _LABEL = rf"(?:[{_WORD}{_INVISIBLE}-]|{_LETTER_ESCAPE}){{1,63}}"
 _EMAIL_DOMAIN = lazy_pattern(
     rf"{_SIGN}(?:{_LABEL}{_DOT}){{1,8}}"
@@ -69,7 +70,7 @@ _IBAN = lazy_pattern(
 _CARD = lazy_pattern(
     rf"{_START}[2-6]\d{{3}}(?:(?:(?:{_SPACE}{{1,2}}|[{_DASHES}])?\d){{9,15}}|(?:\.\d{{4}}){{3}}){_END}"
 )
-_IPV4 = lazy_pattern(rf"(?:(?<![{_WORD}.])|{AFTER_ESCAPE})(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?!\.?[{_WORD}])")
+_IPV4 = lazy_pattern(rf"(?:(?<![{_WORD}.])|{AFTER_ESCAPE})(?:\d{{1,3}}(?:\.|\[\.\])){{3}}\d{{1,3}}(?!\.?[{_WORD}])")
 _IPV6 = lazy_pattern(rf"(?:(?<![{_WORD}:.])|{AFTER_ESCAPE})[0-9A-Fa-f:]{{3,39}}(?![{_WORD}:])")
 _COLONS = lazy_pattern("[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:")
 _DIGITS = lazy_pattern(r"\d+")
@@ -149,13 +150,14 @@ class NamePattern(NamedTuple):
 
 @lru_cache(maxsize=64)
 def compile_names(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
-    """Return the patterns of whole names, whatever their case and the white space in them.
+    """Return the patterns of whole names in a folded text, whatever the white space in them.
 
     They are found in composed and decomposed letters.
     """
-    spellings = {unicodedata.normalize(form, " ".join(name.split())): None for name in names for form in ("NFC", "NFD")}
+    forms = (unicodedata.normalize(form, " ".join(name.split())) for name in names for form in ("NFC", "NFD"))
+    spellings = dict.fromkeys(fold(each).text for each in forms)
     return tuple(
-        NamePattern(re.compile(_head_pattern(each)), re.compile(_name_pattern(each), re.IGNORECASE))
+        NamePattern(re.compile(re.escape(each.split()[0][:3])), re.compile(_name_pattern(each)))
         for each in spellings
         if each
     )
@@ -163,11 +165,12 @@ def compile_names(names: tuple[str, ...]) -> tuple[NamePattern, ...]:
 
 def find_names(text: str, names: Iterable[NamePattern]) -> Iterator[Span]:
     """Yield the places of names; places may overlap."""
+    folded = fold(text)
     for head, pattern in names:
-        for begun in head.finditer(text):
-            match = pattern.match(text, begun.start())
+        for begun in head.finditer(folded.text):
+            match = pattern.match(folded.text, begun.start())
             if match is not None:
-                yield Span(*match.span(), "NAME")
+                yield Span(*folded.find_span(*match.span()), "NAME")
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
@@ -180,12 +183,6 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
         else:
             merged.append(span)
     return merged
-
-
-def _head_pattern(name: str) -> str:
-    first = name.split()[0][:3]
-    cases = ({each, *(case for case in (each.lower(), each.upper()) if len(case) == 1)} for each in first)
-    return "".join(f"[{''.join(sorted(map(re.escape, each)))}]" for each in cases)
 
 
 def _name_pattern(name: str) -> str:
@@ -225,7 +222,7 @@ def _is_card(text: str) -> bool:
 
 
 def _measure_ipv4(text: str) -> int:
-    return len(text) if all(int(each) < 256 for each in text.split(".")) else 0
+    return len(text) if all(int(each) < 256 for each in text.replace("[.]", ".").split(".")) else 0
 
 
 def _measure_ipv6(text: str) -> int:

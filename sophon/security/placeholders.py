@@ -5,7 +5,7 @@ from threading import Lock
 from typing import Any, Final, cast
 
 from sophon.lazy_pattern import lazy_pattern
-from sophon.security.escaped_text import DecodedText
+from sophon.security.escaped_text import decode
 from sophon.security.personal_data import (
     NamePattern,
     PersonalDataKind,
@@ -50,13 +50,14 @@ class Placeholders:
         return text
 
     def _find_values(self, text: str) -> Iterator[Span]:
+        yield from self._find_plain(text)
+        for decoded in decode(text):
+            for start, end, label in self._find_plain(decoded.text):
+                yield Span(*decoded.find_span(start, end), label)
+
+    def _find_plain(self, text: str) -> Iterator[Span]:
         yield from find_personal_data(text, self._kinds)
         yield from find_names(text, self._names)
-        decoded = DecodedText.of(text)
-        if decoded is not None:
-            place = decoded.find_place
-            for found in (find_personal_data(decoded.text, self._kinds), find_names(decoded.text, self._names)):
-                yield from (Span(place(each.start), place(each.end), each.label) for each in found)
 
     def _replace(self, text: str, spans: Iterable[Span]) -> str:
         parts: list[str] = []

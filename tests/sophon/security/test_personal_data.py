@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sophon.security.folded_text import fold
 from sophon.security.personal_data import ALL_KINDS, compile_names, find_names, find_personal_data
 from sophon.security.placeholders import Placeholders, StreamRestorer
 
-NAMES = ("Ada Lovelace", "Zoë", "李雷")
+NAMES = ("Ada Lovelace", "Zoë", "李雷", "Jörg Weiß", "İpek", "Işık", "Σίσυφος")
 VALUES = {
     "ada@example.com": "EMAIL",
     "ada.b+c@mail.example.co.uk": "EMAIL",
@@ -24,6 +25,8 @@ VALUES = {
     "ada(at)example.com": "EMAIL",
     "ada [at] example [dot] com": "EMAIL",
     "o'brien@example.com": "EMAIL",
+    "ada@example[.]com": "EMAIL",
+    "ada[@]example[.]com": "EMAIL",
     "ada@exam\u200bple.com": "EMAIL",
     "иван@пример.рф": "EMAIL",
     r"\u0438\u0432\u0430\u043d@\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444": "EMAIL",
@@ -50,10 +53,22 @@ VALUES = {
     "378282246310005": "CARD",
     "5555-5555-5555-4444": "CARD",
     "192.168.1.17": "IP",
+    "192[.]168[.]1[.]17": "IP",
     "2001:db8::8a2e:370:7334": "IP",
     "Ada Lovelace": "NAME",
     "ADA  lovelace": "NAME",
     "Zoe\u0308": "NAME",
+    "JÖRG WEISS": "NAME",
+    "jörg weiss": "NAME",
+    "JÖRG WEIẞ": "NAME",
+    "Jo\u0308rg Weiß": "NAME",
+    "ipek": "NAME",
+    "İPEK": "NAME",
+    "I\u0307PEK": "NAME",
+    "IPEK": "NAME",
+    "IŞIK": "NAME",
+    "ışık": "NAME",
+    "ΣΊΣΥΦΟΣ": "NAME",
     "李雷": "NAME",
 }
 ORDINARY = (
@@ -63,6 +78,7 @@ ORDINARY = (
     "std::vector<int>, a[::2], x[1:2:3], @decorator, pkg@1.2.3, a @ b",
     "Adagio, Zoes, Ada alone, f47ac10b-58cc-4372-a567-0e02b2c3d479",
     "1700000000000 and 0x0411111111111111 and #4111",
+    "1+1=2, a+b, C++, 12+34+56, x = 1 + 2, AT&T; &amp; &unknown; &lt;b&gt; 5&6; C:\\new\\table",
     "1990–2000, 0151.2345, 01.02.2024, x[at].y, list(at), 4111.1111.1111.1112",
 )
 
@@ -114,6 +130,29 @@ ESCAPED = {
     "\\u002b43 664\\u00a01234567": "PHONE",
     "4111%201111%201111%201111": "CARD",
     "2001%3Adb8%3A%3A8a2e%3A370%3A7334": "IP",
+    "Ada+Lovelace": "NAME",
+    "Ada\\nLovelace": "NAME",
+    "Ada\\\\tLovelace": "NAME",
+    "Ada&nbsp;Lovelace": "NAME",
+    "zo&euml;": "NAME",
+    "zo&#235;": "NAME",
+    "zo%25C3%25AB": "NAME",
+    "J\\u00f6rg+Wei&szlig;": "NAME",
+    "%C4%B0pek": "NAME",
+    "J%C3%B6rg+Wei%C3%9F": "NAME",
+    "4111+1111+1111+1111": "CARD",
+    "DE89+3704+0044+0532+0130+00": "IBAN",
+    "%2B43+664+1234567": "PHONE",
+    "+43+664+1234567": "PHONE",
+    "(0664)+1234567": "PHONE",
+    "ada@example&#46;com": "EMAIL",
+    "ada@example&#x2e;com": "EMAIL",
+    "ada@example&period;com": "EMAIL",
+    "ada(at)example&#46;com": "EMAIL",
+    "ada&amp;#64;example&amp;#46;com": "EMAIL",
+    "ada&#64example&#46;com": "EMAIL",
+    "ada@example%2Ecom": "EMAIL",
+    "ada%2540example%252Ecom": "EMAIL",
 }
 
 
@@ -129,6 +168,31 @@ def test_an_escaped_value_is_found_whole(value: str, before: str, after: str) ->
 def test_a_name_of_letters_beyond_the_first_plane_is_found_as_json_escapes_it() -> None:
     known = Placeholders(ALL_KINDS, compile_names(("𠮷田",)))
     assert known.mask(json.dumps("from 𠮷田.")) == '"from [NAME_1]."'
+
+
+def test_every_letter_whose_folded_case_is_longer_is_known() -> None:
+    letters = [letter for letter in map(chr, range(0x110000)) if len(letter.casefold()) > 1]
+    folded = fold("".join(letters))
+    assert len(letters) == len(folded.starts) > 100
+    assert folded.find_span(0, len(folded.text)) == (0, len(letters))
+    assert [folded.find_span(start, start + 1) for start in folded.starts] == [
+        (at, at + 1) for at in range(len(letters))
+    ]
+
+
+@given(st.text("aßİıiI\u0307ŉﬃΣςé字 "), st.data())
+def test_a_place_in_a_folded_text_is_one_in_the_text(text: str, data: st.DataObject) -> None:
+    folded = fold(text)
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(folded.text))] * 2)))
+    first, last = folded.find_span(start, end)
+    assert 0 <= first <= last <= len(text)
+    assert folded.text[start:end] in fold(text[first:last]).text
+    assert folded.find_span(0, len(folded.text)) == (0, len(text))
+
+
+@pytest.mark.parametrize("text", ["Weisser", "Zoës", "Ipekt", "Jörg Weissß", "ŉipek", "ﬁzoë"])
+def test_a_name_within_a_longer_word_stays(text: str) -> None:
+    assert placeholders().mask(text) == text
 
 
 @pytest.mark.parametrize("text", ORDINARY)
@@ -199,6 +263,15 @@ HOSTILE = [
     "%C3",
     "\\",
     "Ada ",
+    "Ada+",
+    "&amp;",
+    "&#46;",
+    "&a",
+    "4111+",
+    "%25",
+    "ß",
+    "İ",
+    "ﬁ",
 ]
 
 
