@@ -28,17 +28,16 @@ T = TypeVar("T")
 
 
 class OtherMode(InputError):
-    """Error: a session is on or off the record from its start, and the message is of the other mode (code
-    `other_mode`).
+    """Error: a session is on or off the record from its start, and the message, schedule or goal is of the other mode
+    (code `other_mode`).
     """
 
     code = "other_mode"
 
-    def __init__(self, session_id: str, *, is_off_the_record: bool) -> None:
+    def __init__(self, session_id: str, *, is_off_the_record: bool, remedy: str = "") -> None:
         here, there = ("off", "otr") if is_off_the_record else ("on", "normal")
-        super().__init__(
-            f"session {session_id!r} is {here} the record from its start: send with mode {there!r}, or to a new session"
-        )
+        remedy = remedy or f"send with mode {there!r}, or to a new session"
+        super().__init__(f"session {session_id!r} is {here} the record from its start: {remedy}")
 
 
 class OffTheRecordLost(SophonError):

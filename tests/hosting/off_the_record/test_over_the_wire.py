@@ -44,7 +44,7 @@ async def wire(tmp_path: Path) -> AsyncIterator[Wire]:
     services = Services(
         models=FunctionModel(answer),
         store=store_from_url(f"sqlite:///{tmp_path / 'sophon.db'}", folder=tmp_path),
-        settings={"Planning": {"Mode": "Never"}},
+        settings={"Planning": {"Mode": "Never"}, "Goals": {"Enabled": True}},
         folder=tmp_path,
     )
     server, address = HostServer(services, {}, channels=[]), bind_address("127.0.0.1", 0)
@@ -83,6 +83,27 @@ async def test_the_other_mode_is_refused(wire: Wire) -> None:
     refused = await wire.ask("send_message", content=TOKEN, session_id=receipt["session_id"])
     assert refused["error"]["code"] == "other_mode"
     assert wire.files() == []
+
+
+async def test_nothing_is_kept_for_it_that_acts_later(wire: Wire) -> None:
+    receipt = await wire.ask("send_message", content=TOKEN, mode="otr")
+    await wire.answer()
+    await wire.ask("send_message", content="hello", session_id="s")
+    await wire.answer()
+    session = receipt["session_id"]
+    later: list[tuple[str, dict[str, Any]]] = [
+        ("schedules", {"text": "tick", "in_minutes": 1}),
+        ("goals", {"title": "birds"}),
+        ("sessions/s/fork", {}),
+    ]
+    for state, code in ((409, "other_mode"), (404, "otr_lost")):
+        for path, body in later:
+            async with wire.http.post(f"{wire.url}/api/{path}", json={**body, "session_id": session}) as refused:
+                assert (refused.status, (await refused.json())["error"]["code"]) == (state, code), path
+        async with wire.http.delete(f"{wire.url}/api/sessions/{session}"):
+            pass
+    async with wire.http.get(f"{wire.url}/api/sessions?everything=true") as listed:
+        assert [each["session_id"] for each in (await listed.json())["items"]] == ["s"]
 
 
 async def test_there_are_no_branches_and_copies(wire: Wire) -> None:

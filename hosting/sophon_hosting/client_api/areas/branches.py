@@ -50,10 +50,13 @@ class BranchOperations(SessionOperations):
     ) -> SessionSummary:
         """Copy a session, completely, up to a seq or to the end of a task; the owner stays.
 
-        Raises NotFound, InputError, and Busy if a part that is copied belongs to a task without an outcome.
+        Raises NotFound, InputError, OtherMode or OffTheRecordLost for a new id that is off the record, and Busy if a
+        part that is copied belongs to a task without an outcome.
         """
         self.rights.require("Chat")
         await self._check_on_the_record(session_id)
+        if new_session_id is not None:
+            await self.check_on_the_record(new_session_id)
         source = await self.sessions.find(session_id)
         if task_id is not None:
             up_to_seq = (await self._find_turn(source, task_id))[-1].seq

@@ -7,7 +7,7 @@ from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSummary
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.client_api.client_errors import Forbidden
-from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, by_session
+from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode, by_session
 from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
 from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.off_the_record.host import is_generated_id
@@ -32,6 +32,20 @@ class SessionOperations(UserAccess):
         """Raise OffTheRecordLost for the id of a conversation off the record that has ended."""
         if is_generated_id(session_id) and not await self.has_session(session_id):
             raise OffTheRecordLost(session_id)
+
+    async def check_on_the_record(self, session_id: str) -> None:
+        """Raise OtherMode or OffTheRecordLost if a conversation of the id is, or was, off the record."""
+        if self.off_the_record is not None and await self.off_the_record.has_session(session_id):
+            raise OtherMode(session_id, is_off_the_record=True, remedy="this would be kept; name another session")
+        await self.check_not_lost(session_id)
+
+    async def find_or_create_stored(self, session_id: str) -> SessionSummary:
+        """Return the stored session of the user for what reports to it later; create it if it does not exist.
+
+        Raises InputError, Forbidden (operators), OtherMode, OffTheRecordLost.
+        """
+        await self.check_on_the_record(session_id)
+        return await self.sessions.find_or_create_own(session_id)
 
     async def open_off_the_record(self) -> SessionSummary:
         """Begin a conversation off the record, without a message. Raises InputError, OffTheRecordFull."""

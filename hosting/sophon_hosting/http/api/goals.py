@@ -76,14 +76,17 @@ async def get_goal(request: web.Request) -> web.Response:
 
 
 async def create_goal(request: web.Request) -> web.Response:
-    """Create a goal of the user, with 201. Raises InputError, BudgetExceeded for more goals than a user may have."""
+    """Create a goal of the user, with 201.
+
+    Raises InputError, OtherMode, OffTheRecordLost, BudgetExceeded for more goals than a user may have.
+    """
     body, authorized_host = await parse_body(request, GoalBody), get_authorized_host(request)
     authorized_host.rights.require("Chat")
     commands = _commands(request, needs_engine=True)
     user = authorized_host.user.id
     # The stored id: the user's own name for a session may be that of another user's session in the store.
     named = body.session_id
-    session = await authorized_host.sessions.find_or_create_own(named) if named is not None else None
+    session = await authorized_host.find_or_create_stored(named) if named is not None else None
     goal = await commands.create(
         owner=user,
         title=body.title,

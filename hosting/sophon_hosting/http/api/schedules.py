@@ -90,7 +90,7 @@ async def list_schedules(request: web.Request) -> web.Response:
 
 
 async def add_schedule(request: web.Request) -> web.Response:
-    """Make a schedule of the user. Raises InputError."""
+    """Make a schedule of the user. Raises InputError, OtherMode, OffTheRecordLost."""
     authorized_host = get_authorized_host(request)
     authorized_host.rights.require("Chat")
     body = await parse_body(request, ScheduleBody)
@@ -99,7 +99,7 @@ async def add_schedule(request: web.Request) -> web.Response:
     wanted = ScheduleRequest.from_arguments({name: getattr(body, name) for name in REQUEST_FIELDS})
     library = _library(request)
     library.preview(wanted)  # before a session is made for it
-    session = await authorized_host.sessions.find_or_create_own(body.session_id or authorized_host.new_session_id())
+    session = await authorized_host.find_or_create_stored(body.session_id or authorized_host.new_session_id())
     user_id = authorized_host.user.id
     made = await library.add(wanted, owner=user_id, destination=Destination(session.id, HUB_CHANNEL, {}))
     _announce(request, made, "added")
