@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from sophon.chain.order_constraints import get_middleware_name
+from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.chain.pipeline import Middleware, Pipeline
 from sophon.errors import CompositionError
 from sophon.settings import GuardsSettings
@@ -38,8 +38,6 @@ _GUARDS: Sequence[tuple[Callable[[GuardsSettings], bool], Callable[[], Middlewar
 """The guards in their order, outermost first; each stands in front of Approval."""
 
 _GUARDED = ("Approval", "ToolExecution")
-_ASKS_MODELS = ("PromptToolBridge", "Planning")
-"""Middlewares in front of the guards that ask models themselves, or change what is asked."""
 
 
 def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
@@ -64,10 +62,9 @@ def add_guards(chain: Pipeline, settings: GuardsSettings) -> Pipeline:
             guarded.insert(position, guard)
             names.insert(position, name)
         inner.append(name)
-    first_guarded = min(names.index(each) for each in inner if each in names)
-    asking = [names.index(each) for each in _ASKS_MODELS if each in names[:first_guarded]]
-    if settings.redaction.enabled and asking and "ReplyRedaction" not in names:
-        guarded.insert(min(asking), ReplyRedaction())
+    if settings.redaction.enabled and "ReplyRedaction" not in names:
+        # Outermost: whatever stands in front of the loop may ask a model.
+        guarded.insert(1 if read_order_constraints(chain[0]).first else 0, ReplyRedaction())
     # The chain may be of a class of its own.
     return chain if len(guarded) == len(chain) else type(chain).compose(*guarded)
 

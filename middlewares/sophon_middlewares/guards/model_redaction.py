@@ -1,4 +1,4 @@
-"""Call layer of guard Redaction: secrets in what a model is sent, and in what it writes."""
+"""Call layer and model hook of guard Redaction: secrets in what a model is sent, and in what it writes."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.messages import Message
+from sophon.messages import Message, ToolCall
 from sophon.models.model import LAYERED_PURPOSES, Call, ModelRequest, ModelResponse, OnText
 from sophon.security import KNOWN_SECRETS, redact
 from sophon.security.stream_redactor import StreamRedactor
+from sophon.security.value_redaction import replace_known_values
 from sophon_middlewares.guards.redacted_texts import RedactedTexts
 from sophon_middlewares.inner.result_redaction import MAX_INLINE_CHARACTERS
 
@@ -23,7 +24,7 @@ def redact_turn(ctx: Context) -> AbstractContextManager[None]:
 
 
 class _RedactedTurn:
-    __slots__ = ("_ctx", "_layer")
+    __slots__ = ("_ctx", "_hook", "_layer")
 
     def __init__(self, ctx: Context) -> None:
         self._ctx = ctx
@@ -35,15 +36,18 @@ class _RedactedTurn:
             messages = RedactedMessages()
             ctx.put(_MESSAGES, messages)
         self._layer = RedactionLayer(ctx, messages)
+        self._hook = RedactionHook(ctx, RedactedMessages(messages.results))
         ctx.redactor = messages.results
-        # Outermost: a layer that reads tool calls from the text must read it as it is.
+        # Outermost: a layer that reads tool calls from the text must read it as it is, and one that shows results of
+        # tools as other texts must get them redacted.
         ctx.call_layers.insert(0, self._layer)
-        ctx.model_hooks.append(self._layer.redact_other_request)
+        # In front of a hook that masks: what is masked within a secret keeps the secret from being found.
+        ctx.model_hooks.insert(0, self._hook)
 
     def __exit__(self, *error: object) -> None:
         self._ctx.redactor = None
         self._ctx.call_layers.remove(self._layer)
-        self._ctx.model_hooks.remove(self._layer.redact_other_request)
+        self._ctx.model_hooks.remove(self._hook)
 
 
 class RedactionLayer:
@@ -58,31 +62,39 @@ class RedactionLayer:
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
         """Make the call, and return its response redacted."""
-        text, reasoning = rewrite_stream(request, StreamRedactor)
-        messages = await self._prepare(request.messages)
-        if text is not None or messages is not request.messages:
-            request = request.copy_with(messages=messages, on_text=text, on_reasoning=reasoning)
-        response = await call(request)
-        for listener in (reasoning, text):
-            if listener is not None:
-                listener.finish()
-        return redact_response(response)
+        return await _call_redacted(request, await self._messages.prepare(self._ctx, request.messages), call)
 
-    async def redact_other_request(self, request: ModelRequest, call: Call) -> ModelResponse:
-        """Make a call that no call layer acts on with a redacted request.
 
-        Its response stays as it is: a plan has the arguments of later tool calls.
-        """
-        if request.purpose not in LAYERED_PURPOSES:
-            messages = await self._prepare(request.messages)
-            if messages is not request.messages:
-                request = request.copy_with(messages=messages)
-        return await call(request)
+class RedactionHook:
+    """Model hook of one turn, around its calls of every purpose: also what layers have added, such as a summary, is
+    redacted before a model reads it.
 
-    async def _prepare(self, messages: list[Message]) -> list[Message]:
-        if self._messages.count_new_characters(messages) > MAX_INLINE_CHARACTERS:
-            return await self._ctx.services.clock.run_in_thread(lambda: self._messages.redact(messages))
-        return self._messages.redact(messages)
+    The response of a plan stays as it is, because a plan has the arguments of later tool calls, and so does one that
+    the call layer redacts.
+    """
+
+    __slots__ = ("_ctx", "_messages")
+
+    def __init__(self, ctx: Context, messages: "RedactedMessages") -> None:
+        self._ctx, self._messages = ctx, messages
+
+    async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
+        """Make the call with a redacted request, and return its response redacted."""
+        messages = await self._messages.prepare(self._ctx, request.messages, is_whole=request.purpose == "compaction")
+        if request.purpose not in LAYERED_PURPOSES and request.purpose != "plan":
+            return await _call_redacted(request, messages, call)
+        return await call(request if messages is request.messages else request.copy_with(messages=messages))
+
+
+async def _call_redacted(request: ModelRequest, messages: list[Message], call: Call) -> ModelResponse:
+    text, reasoning = rewrite_stream(request, StreamRedactor)
+    if text is not None or messages is not request.messages:
+        request = request.copy_with(messages=messages, on_text=text, on_reasoning=reasoning)
+    response = await call(request)
+    for listener in (reasoning, text):
+        if listener is not None:
+            listener.finish()
+    return redact_response(response)
 
 
 class StreamRewriter(Protocol):
@@ -153,25 +165,35 @@ def redact_response(response: ModelResponse) -> ModelResponse:
 class RedactedMessages:
     """The messages of a turn as models may read them.
 
-    In results of tools and in summaries every secret is replaced, in other messages those that the settings hold: what
-    a person has written, and what models have answered, stays as it is. Each message is looked at once, and of the
-    messages of an earlier round only whether they are the same ones.
+    In results of tools, in summaries and in what a summary is made of every secret is replaced, in other messages and
+    in the arguments of earlier calls those that the settings hold: what a person has written, and what models have
+    answered, stays as it is. Each message is looked at once, and of the messages of an earlier round only whether they
+    are the same ones.
     """
 
     __slots__ = ("_last", "results")
 
-    def __init__(self) -> None:
-        self.results = RedactedTexts()
+    def __init__(self, results: RedactedTexts | None = None) -> None:
+        self.results = results or RedactedTexts()
         """Redacts the results of tools; a message that is one of them needs no second search."""
         self._last: tuple[object, list[Message], list[Message]] = (None, [], [])
         """Of the last call the known secrets, the messages, and what was sent instead. Replaced as a whole: calls of
         branches may run in threads at the same time.
         """
 
+    async def prepare(self, ctx: Context, messages: list[Message], *, is_whole: bool = False) -> list[Message]:
+        """Return the messages as a model may read them, searched in a thread if they are long; the same list if nothing
+        is replaced. With `is_whole` every secret in every text is replaced.
+        """
+        redact_all = self.redact_whole if is_whole else self.redact
+        if self.count_new_characters(messages) > MAX_INLINE_CHARACTERS:
+            return await ctx.services.clock.run_in_thread(lambda: redact_all(messages))
+        return redact_all(messages)
+
     def count_new_characters(self, messages: list[Message]) -> int:
         """Return how many characters `redact` would search."""
         begun = self._find_begun(messages, KNOWN_SECRETS.snapshot())
-        return sum(len(each.content) for each in messages[len(begun) :] if each.redacted is None)
+        return sum(map(_count_characters, messages[len(begun) :]))
 
     def redact(self, messages: list[Message]) -> list[Message]:
         """Return the messages as a model may read them; the same list if nothing in it is replaced."""
@@ -187,6 +209,12 @@ class RedactedMessages:
         self._last = (known, messages.copy(), sent)
         return messages if sent == messages else sent.copy()
 
+    @staticmethod
+    def redact_whole(messages: list[Message]) -> list[Message]:
+        """Return the messages with every secret replaced; the same list if there is none."""
+        sent = [replace(each, content=redact(each.content)) for each in messages]
+        return messages if sent == messages else sent
+
     def _find_begun(self, messages: list[Message], known: object) -> list[Message]:
         """Return what was sent instead of the first messages, if they are those of the last call.
 
@@ -201,6 +229,18 @@ class RedactedMessages:
             content = message.content if self.results.has_returned(message.content) else redact(message.content)
         else:
             content = KNOWN_SECRETS.replace(message.content)
-        if content == message.content:
+        calls = [_replace_known_in_call(each) for each in message.tool_calls]
+        if content == message.content and calls == message.tool_calls:
             return None
-        return replace(message, content=content)
+        return replace(message, content=content, tool_calls=calls)
+
+
+def _count_characters(message: Message) -> int:
+    if message.redacted is not None:
+        return 0
+    return len(message.content) + sum(len(each.canonical_arguments()) for each in message.tool_calls)
+
+
+def _replace_known_in_call(call: ToolCall) -> ToolCall:
+    arguments = replace_known_values(call.arguments)
+    return call if arguments == call.arguments else replace(call, arguments=arguments)

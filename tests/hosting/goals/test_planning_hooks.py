@@ -6,6 +6,7 @@ from sophon import ModelRequest, Pipeline, Services
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.messages import Message, Response
+from sophon.security import KNOWN_SECRETS
 from sophon.testing import FunctionModel
 from sophon_hosting.model_hooks import add_model_hooks
 from sophon_middlewares import LlmInvoker, MaskPersonalData
@@ -13,6 +14,7 @@ from sophon_middlewares.chains import twelve
 from tests.hosting.goals.conftest import World, plan, step
 
 ADDRESS = "ada@example.com"
+KEY = "correct-horse-battery"
 
 
 async def ask_for_plan(ctx: Context, next: object) -> None:
@@ -53,3 +55,19 @@ async def test_a_goal_is_planned_reviewed_worked_on_and_reported_without_a_value
     assert done.state == "completed"
     assert [each.purpose for each in world.asked][:3] == ["plan", "plan", "reply"]
     assert not any(ADDRESS in json.dumps([m.to_json() for m in each.messages]) for each in world.asked)
+
+
+async def test_a_goal_is_planned_and_reviewed_without_a_secret_of_the_settings(world: World) -> None:
+    before = KNOWN_SECRETS.snapshot()
+    KNOWN_SECRETS.add(KEY)
+    world.guards = True
+    world.settings["Goals"] = {"Review": True}
+    world.plans = [plan(step("a", "note", text="done"), step("b", needs=["a"]))]
+    await world.start()
+    goal = await world.create(title=f"Log in with {KEY}", description=f"Use {KEY}")
+    await world.ended(goal)
+    await world.until(goal, lambda found: found.reported)
+    KNOWN_SECRETS.restore(before)
+
+    assert [each.purpose for each in world.asked][:3] == ["plan", "plan", "reply"]
+    assert not any(KEY in json.dumps([m.to_json() for m in each.messages]) for each in world.asked)

@@ -8,7 +8,7 @@ from sophon.services import Services
 from sophon.settings import GuardsSettings
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
-from sophon_middlewares.chains import twelve
+from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.protection import Protection
 
@@ -33,9 +33,14 @@ def test_twelve_stays_twelve() -> None:
     assert len(twelve(Services())) == 12
 
 
-def test_the_model_calls_of_a_plan_are_redacted_too() -> None:
-    chain = names(build_configured_chain(Services()))
-    assert chain.index("ReplyRedaction") + 1 == chain.index("PromptToolBridge")
+@pytest.mark.parametrize("name", [*CHAINS])
+def test_whatever_asks_a_model_in_front_of_the_loop_is_redacted_too(name: str) -> None:
+    chain = names(add_guards(CHAINS[name](Services()), ON))
+    assert chain.index("ReplyRedaction") < min(chain.index(each) for each in ("PromptToolBridge", "AgenticLoop"))
+    assert names(add_guards(twelve(Services()), ON))[:2] == ["SessionEvents", "ReplyRedaction"]
+
+
+def test_without_redaction_no_model_call_is_redacted() -> None:
     off = GuardsSettings.model_validate({"Redaction": {"Enabled": False}})
     assert "ReplyRedaction" not in names(add_guards(twelve(Services()), off))
 
@@ -51,7 +56,11 @@ def test_a_guard_that_is_off_does_not_stand(guard: str) -> None:
 
 def test_a_chain_without_an_approval_is_guarded_in_front_of_its_tools() -> None:
     chain = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
-    assert names(add_guards(chain, ON)) == ["AgenticLoop", *STANDARD, "ToolExecution", "LlmInvoker"]
+    assert names(add_guards(chain, ON)) == [
+        *("ReplyRedaction", "AgenticLoop"),
+        *STANDARD,
+        *("ToolExecution", "LlmInvoker"),
+    ]
 
 
 def test_a_guard_of_the_chains_own_is_not_doubled() -> None:
@@ -62,7 +71,11 @@ def test_a_guard_of_the_chains_own_is_not_doubled() -> None:
 
 def test_the_audit_stands_outside_a_guard_of_the_chains_own() -> None:
     chain = Pipeline.compose(AgenticLoop(), Protection(), ToolExecution(), LlmInvoker())
-    assert names(add_guards(chain, ON)) == ["AgenticLoop", *STANDARD, "ToolExecution", "LlmInvoker"]
+    assert names(add_guards(chain, ON)) == [
+        *("ReplyRedaction", "AgenticLoop"),
+        *STANDARD,
+        *("ToolExecution", "LlmInvoker"),
+    ]
 
 
 def test_a_chain_without_tools_needs_no_guards() -> None:

@@ -3,17 +3,19 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
+from sophon import Context, ModelRequest, ModelResponse, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.events import Reasoning, ReasoningChunk, StreamChunk, ToolCallCompleted, ToolCallStarted
 from sophon.messages import Message as ChatMessage
+from sophon.models.model import Call, Purpose
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
 from sophon_hosting.chain_factory import build_named_chain
-from sophon_middlewares import AgenticLoop, Audit, LlmInvoker, Redaction, ToolExecution
+from sophon_middlewares import AgenticLoop, Audit, LlmInvoker, MaskPersonalData, Redaction, ToolExecution
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.model_redaction import redact_turn
@@ -342,3 +344,81 @@ async def test_votes_and_plans_are_asked_without_the_secrets_of_the_settings_and
     assert not any("correct-horse-battery" in text for _, text in asked)
     assert not any(SECRET in text for _, text in asked[:2])
     assert any(f"use {SECRET}" in text for _, text in asked[2:]), "a plan keeps the arguments of later calls"
+
+
+@pytest.mark.parametrize("name", [*CHAINS])
+async def test_a_summary_holds_no_secret_for_the_model_nor_in_the_session(name: str, known: str) -> None:
+    async def answer(request: ModelRequest) -> str:
+        is_summary = request.purpose == "compaction"
+        return f"they said {SECRET} and {known}" if is_summary else "ok " * 300
+
+    model = FunctionModel(answer, context_window=4000)
+    services = Services(models=model)
+    chain = add_guards(CHAINS[name](services), services.settings.guards)
+    for _ in range(12):
+        await chain.run(services.turn("hello " + "pad " * 250, session_id="s", planning="Never"))
+
+    assert "compaction" in {each.purpose for each in model.requests}
+    sent = "".join(message.content for request in model.requests for message in request.messages)
+    compaction = (await services.store.sessions.load_history("s")).compaction
+    assert compaction is not None
+    for text in (sent, compaction.summary.content):
+        assert "they said [REDACTED] and [REDACTED]" in text
+        assert SECRET not in text
+        assert known not in text
+
+
+async def test_a_summary_that_a_layer_adds_and_one_that_is_summed_up_again_are_redacted(known: str) -> None:
+    async def add_summary(request: ModelRequest, call: Call) -> ModelResponse:
+        summary = ChatMessage("user", f"it was {SECRET}", origin="compaction")
+        return await call(request.copy_with(messages=[summary, *request.messages]))
+
+    model = FunctionModel(Streaming(["ok"]))
+    ctx = Services(models=model).turn("hi")
+    with ctx.call_layer(add_summary), redact_turn(ctx):
+        await ctx.complete(ctx.request([ChatMessage("user", f"my key {SECRET}")], purpose="reply"))
+        await ctx.complete(ctx.request([ChatMessage("user", f"it was {SECRET}")], purpose="compaction"))
+
+    assert [[each.content for each in request.messages] for request in model.requests] == [
+        ["it was [REDACTED]", f"my key {SECRET}"],
+        ["it was [REDACTED]"],
+    ]
+
+
+@pytest.mark.parametrize("purpose", get_args(Purpose))
+async def test_a_call_of_any_purpose_is_redacted_wherever_in_a_chain_it_is_made(purpose: Purpose, known: str) -> None:
+    async def ask(ctx: Context, next: Next) -> None:
+        request = ctx.request([ChatMessage("user", f"my key is {known}")], purpose=purpose)
+        ctx.response = Response((await ctx.complete(request)).text)
+
+    model = FunctionModel(Streaming([f"It is {SECRET}."]))
+    services = Services(models=model)
+    chain = add_guards(Pipeline.compose(ask, *twelve(services)[1:]), services.settings.guards)
+    response = await chain.run(services.turn("hi"))
+
+    assert [each.content for each in model.requests[0].messages] == ["my key is [REDACTED]"]
+    assert response.text == f"It is {SECRET if purpose == 'plan' else '[REDACTED]'}."
+
+
+async def test_the_arguments_of_an_earlier_call_are_sent_without_the_secrets_of_the_settings(known: str) -> None:
+    model = FunctionModel(Streaming(["ok"]))
+    turn = Services(models=model).turn("again")
+    call = ToolCall("c", "log_in", {"as": {known: [f"key {known}", 3]}, "token": SECRET})
+    turn.messages[:0] = [ChatMessage("assistant", "", [call]), ChatMessage("tool", "done", tool_call_id="c")]
+    await Pipeline.compose(AgenticLoop(), Redaction(), ToolExecution(), LlmInvoker()).run(turn)
+
+    [sent] = model.requests[0].messages[0].tool_calls
+    assert sent.arguments == {"as": {"[REDACTED]": ["key [REDACTED]", 3]}, "token": SECRET}
+    assert turn.messages[0].tool_calls == [call]
+
+
+async def test_a_secret_with_an_address_in_it_is_found_before_the_address_is_masked() -> None:
+    before = KNOWN_SECRETS.snapshot()
+    KNOWN_SECRETS.add("ada@example.com:battery")
+    model = FunctionModel(Streaming(["ok"]))
+    services = Services(models=model)
+    first, *others = twelve(services)
+    chain = add_guards(Pipeline.compose(first, MaskPersonalData(), *others), services.settings.guards)
+    await chain.run(services.turn("log in with ada@example.com:battery", planning="Never"))
+    KNOWN_SECRETS.restore(before)
+    assert model.requests[0].messages[-1].content == "log in with [REDACTED]"
