@@ -15,7 +15,15 @@ from sophon.models.model import Call, Purpose
 from sophon.security import KNOWN_SECRETS
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
 from sophon_hosting.chain_factory import build_named_chain
-from sophon_middlewares import AgenticLoop, Audit, LlmInvoker, MaskPersonalData, Redaction, ToolExecution
+from sophon_middlewares import (
+    AgenticLoop,
+    Audit,
+    LlmInvoker,
+    MaskPersonalData,
+    Redaction,
+    ReplyRedaction,
+    ToolExecution,
+)
 from sophon_middlewares.chains import CHAINS, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.model_redaction import redact_turn
@@ -413,12 +421,13 @@ async def test_the_arguments_of_an_earlier_call_are_sent_without_the_secrets_of_
 
 
 async def test_a_secret_with_an_address_in_it_is_found_before_the_address_is_masked() -> None:
+    async def ask(ctx: Context, next: Next) -> None:
+        request = ctx.request([ChatMessage("user", "log in with ada@example.com:battery")], purpose="title")
+        ctx.response = Response((await ctx.complete(request)).text)
+
     before = KNOWN_SECRETS.snapshot()
     KNOWN_SECRETS.add("ada@example.com:battery")
     model = FunctionModel(Streaming(["ok"]))
-    services = Services(models=model)
-    first, *others = twelve(services)
-    chain = add_guards(Pipeline.compose(first, MaskPersonalData(), *others), services.settings.guards)
-    await chain.run(services.turn("log in with ada@example.com:battery", planning="Never"))
+    await Pipeline.compose(MaskPersonalData(), ReplyRedaction(), ask).run(Services(models=model).turn("hi"))
     KNOWN_SECRETS.restore(before)
-    assert model.requests[0].messages[-1].content == "log in with [REDACTED]"
+    assert [each.content for each in model.requests[0].messages] == ["log in with [REDACTED]"]
