@@ -9,6 +9,7 @@ from sophon.messages import ToolCall
 from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
 from sophon.models.offline.intents.registry import intent_for_tool, match_intent
 from sophon.models.offline.language.clauses import split_clauses
+from sophon.models.offline.language.german import is_german
 from sophon.models.offline.small_talk import is_small_talk
 from sophon.models.offline.transcript import ParsedTranscript
 from sophon.tools.tool import Tool
@@ -18,7 +19,8 @@ MAX_ROUNDS = 3
 
 _LOAD_TOOLS = "load_tools"
 _REFERENCE = re.compile(
-    r"\b(?:both|them|these|those|everything|the (?:results?|answers?|outcome|output|findings|summary|sum|above))\b"
+    r"\b(?:both|them|these|those|everything|the (?:results?|answers?|outcome|output|findings|summary|sum|above)"
+    r"|beides|beiden?|die Ergebnisse|das Ergebnis)\b"
     r"|\b(?:read|show|open|print|send|summari[sz]e|explain|describe|translate|check|save|write|store|compare|use|put"
     r"|remember|note|combine|report) (?:it|this|that|all)\b",
     re.IGNORECASE,
@@ -86,7 +88,11 @@ def refers_to_previous_results(clause: str) -> bool:
 def intent_for_result(progress: ClauseProgress) -> Intent:
     """Return the intent that describes the result: the clause's own, or that of the tool that was called."""
     tool = progress.result.call.tool if progress.result is not None else ""
-    return progress.intent if progress.intent is not None and progress.intent.tool == tool else intent_for_tool(tool)
+    return (
+        progress.intent
+        if progress.intent is not None and progress.intent.tool == tool
+        else intent_for_tool(tool, german=is_german(progress.clause))
+    )
 
 
 def _track_clause(

@@ -1,4 +1,4 @@
-"""Intent: matches a clause to a tool call, and describes the call and its result in English."""
+"""Intent: matches a clause to a tool call, and describes the call and its result."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -54,7 +54,7 @@ class Intent:
     `match_clause` returns the call for a clause, or None. `describe_result` describes a result. `describe_call`
     describes the call as an infinitive ("read notes.txt"), for failures. `follow_up` may return one more call, of the
     tool `follow_up_tool`, from the first result. `risk` and `group` are those of the built-in tool. `is_writer`: the
-    call changes its `resource`.
+    call changes its `resource`. `language`: that of its clauses and texts.
     """
 
     tool: str
@@ -67,3 +67,4 @@ class Intent:
     is_writer: bool = False
     follow_up: Callable[[CallResult], PlannedCall | None] | None = None
     follow_up_tool: str = ""
+    language: Literal["en", "de"] = "en"

@@ -25,7 +25,33 @@ SHORT_INTRODUCTION = (
     "to connect a real model (OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama)."
 )
 
+GERMAN_NOTE = "(Ich bin das Offline-Modell von Sophon: Regeln auf diesem Rechner, ohne Schlüssel und ohne Netz.)"
+GERMAN_IDENTITY = (
+    "Ich bin das Offline-Modell von Sophon: Regeln, die auf diesem Rechner laufen, ohne Schlüssel und ohne Netz. "
+    "Ich verstehe einfache Bitten auf Deutsch und Englisch, benutze dafür die Werkzeuge, und weiß nur, was diese sagen."
+)
+GERMAN_CAPABILITIES = (
+    "Was ich kann:\n"
+    "- rechnen: „Was ist 17 * 23?“\n"
+    "- Zeit und Datum: „Wie spät ist es in Tokio?“\n"
+    "- Gedächtnis: „Merke dir, dass meine Katze Ada heißt“, „Was weißt du über Katzen?“, „Vergiss, dass ...“\n"
+    "- Dateien: „Schreibe hallo in notes.txt“, „Lies notes.txt“, „Liste die Dateien auf“\n"
+    "- Web und Shell: „Rufe https://example.org ab“, „Führe den Befehl aus: uname -a“\n"
+    "- Zusammenfassungen, und mehrere Schritte in einer Bitte: „Notiere zuerst ..., sieh dann nach ..., und fasse ... "
+    "zusammen“"
+)
+GERMAN_CONNECT = (
+    "Für ein richtiges Modell setzen Sie OPENAI_API_KEY oder ANTHROPIC_API_KEY, oder starten Sie Ollama, und starten "
+    "Sie Sophon neu; siehe docs/models.md."
+)
+GERMAN_SHORT = (
+    "Ich bin das Offline-Modell von Sophon, ohne Schlüssel und Netz; „Hilfe“ zeigt, was ich kann, und docs/models.md, "
+    "wie man ein richtiges Modell anschließt (OPENAI_API_KEY, ANTHROPIC_API_KEY oder Ollama)."
+)
 
-def full_introduction() -> str:
+
+def full_introduction(*, german: bool = False) -> str:
     """Return the full introduction, for greetings and questions about the model."""
+    if german:
+        return f"{GERMAN_IDENTITY}\n\n{GERMAN_CAPABILITIES}\n\n{GERMAN_CONNECT}"
     return f"{IDENTITY_TEXT}\n\n{CAPABILITIES_TEXT}\n\n{CONNECT_TEXT}"

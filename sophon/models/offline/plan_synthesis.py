@@ -20,7 +20,9 @@ _STEP_HEADING = re.compile(
     r"^Step (?P<id>[^\s(]{1,80}) \((?P<text>.*)\), (?P<status>pending|running|completed|failed|skipped|cancelled):$",
     re.MULTILINE,
 )
-_SUMMARISING = re.compile(r"\W*(?:summari[sz]e|sum up|recap|combine|report|give (?:me )?a summary)\b", re.IGNORECASE)
+_SUMMARISING = re.compile(
+    r"\W*(?:summari[sz]e|sum up|recap|combine|report|give (?:me )?a summary|fasse?\b.{0,80}\bzusammen)\b", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,9 @@ _TOOL_LINE = re.compile(r"^- ([\w.-]{1,100}) \(risk (none|low|medium|high|critic
 _PLANNING_PROMPTS = ("That plan cannot be run:", "Break the user's request into steps", "Does the request below need")
 _REVIEW_PROMPT = "Review the plan below"
 _REQUEST_MARK = "\n\nRequest:\n"
-_SUMMARISING = re.compile(r"(?:summari[sz]e|sum up|recap|combine|report|compare|conclude|answer)\b", re.IGNORECASE)
+_SUMMARISING = re.compile(
+    r"(?:summari[sz]e|sum up|recap|combine|report|compare|conclude|answer|fasse?\b.{0,80}\bzusammen)\b", re.IGNORECASE
+)
 
 
 def build_plan_json(request: ModelRequest) -> str:

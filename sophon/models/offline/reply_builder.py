@@ -10,7 +10,8 @@ from sophon.models.offline.call_selection import ClauseProgress, intent_for_resu
 from sophon.models.offline.intent import CallResult, PlannedCall
 from sophon.models.offline.intents.memory import filter_matching_hits
 from sophon.models.offline.intents.registry import intent_for_tool
-from sophon.models.offline.introduction import OFFLINE_NOTE
+from sophon.models.offline.introduction import GERMAN_NOTE, OFFLINE_NOTE
+from sophon.models.offline.language.german import is_german
 from sophon.models.offline.plan_synthesis import answer_synthesis_prompt
 from sophon.models.offline.small_talk import (
     DirectAnswer,
@@ -69,35 +70,47 @@ def _answer_clause(
     progress: ClauseProgress, transcript: ParsedTranscript, tools: Mapping[str, Tool]
 ) -> DirectAnswer | None:
     result = progress.result
+    german = progress.intent is not None and progress.intent.language == "de"
     if progress.intent is None:
         return answer_without_tool(progress.clause, transcript, progress.previous_results)
     if progress.pending_call is not None and result is None:
-        return DirectAnswer(_describe_omitted_call(progress.pending_call, tools))
+        return DirectAnswer(_describe_omitted_call(progress.pending_call, tools, german=german))
     if result is None:
         return None
     if result.failure:
-        return DirectAnswer(_describe_failure(result))
-    if result.call.tool == "memory.search" and not filter_matching_hits(result):
+        return DirectAnswer(_describe_failure(result, german=german))
+    if result.call.tool == "memory.search" and not german and not filter_matching_hits(result):
         statement = recall_user_statement(str(result.call.arguments.get("query", "")), transcript)
         if statement is not None:
             return DirectAnswer(statement)
     text = intent_for_result(progress).describe_result(result)
     if result.is_edited:
-        text = f"The call was changed before it was approved. {text}"
-    return DirectAnswer(
-        f"{text} {_describe_omitted_call(progress.pending_call, tools)}" if progress.pending_call is not None else text
-    )
+        changed = (
+            "Der Aufruf wurde vor der Freigabe geändert." if german else "The call was changed before it was approved."
+        )
+        text = f"{changed} {text}"
+    if progress.pending_call is not None:
+        text = f"{text} {_describe_omitted_call(progress.pending_call, tools, german=german)}"
+    return DirectAnswer(text)
 
 
-def _describe_omitted_call(call: PlannedCall, tools: Mapping[str, Tool]) -> str:
-    description = intent_for_tool(call.tool).describe_call(call)
+def _describe_omitted_call(call: PlannedCall, tools: Mapping[str, Tool], *, german: bool) -> str:
+    description = intent_for_tool(call.tool, german=german).describe_call(call)
+    if german and call.tool in tools:
+        return f"Ich wollte {description}, aber diese Frage hat ihre Runden mit Werkzeugen aufgebraucht."
+    if german:
+        return f"Ich wollte {description}, aber das Werkzeug {call.tool} steht mir hier nicht zur Verfügung."
     if call.tool in tools:
         return f"I did not {description}: this question has used up its rounds of tools."
     return f"I could not {description}: the tool {call.tool} is not available to me here."
 
 
-def _describe_failure(result: CallResult) -> str:
-    description, why = intent_for_tool(result.call.tool).describe_call(result.call), format_failure_reason(result.text)
+def _describe_failure(result: CallResult, *, german: bool) -> str:
+    intent, why = intent_for_tool(result.call.tool, german=german), format_failure_reason(result.text)
+    description = intent.describe_call(result.call)
+    if german:
+        became = "das wurde abgelehnt" if result.failure == "denied" else "das ging nicht"
+        return f"Ich wollte {description}, aber {became}: {why}"
     if result.failure == "denied":
         return f"I did not {description}, because that was refused: {why}"
     return f"I tried to {description}, and it did not work: {why}"
@@ -107,13 +120,16 @@ def _describe_other_results(transcript: ParsedTranscript, clauses: Sequence[Clau
     """Report results of calls that belong to no clause, such as calls of another model before a failover."""
     described = {_call_key(e.executed_call) for e in clauses if e.executed_call is not None}
     parts: list[str] = []
+    german = is_german(transcript.question)
     for executed, text in transcript.executed_calls:
         call = PlannedCall(executed.name, executed.arguments)
         if _call_key(call) in described or executed.name == "load_tools" or _has_follow_up(executed, clauses):
             continue
         result = parse_tool_result(call, text)
         parts.append(
-            _describe_failure(result) if result.failure else intent_for_tool(executed.name).describe_result(result)
+            _describe_failure(result, german=german)
+            if result.failure
+            else intent_for_tool(executed.name, german=german).describe_result(result)
         )
     return parts
 
@@ -137,4 +153,4 @@ def _join_parts(parts: Sequence[str]) -> str:
 def _add_note(answer: DirectAnswer, transcript: ParsedTranscript, request: ModelRequest) -> str:
     if answer.is_introduction or not transcript.is_first_reply or request.purpose != "reply":
         return answer.text
-    return _join_parts([answer.text, OFFLINE_NOTE])
+    return _join_parts([answer.text, GERMAN_NOTE if is_german(transcript.question) else OFFLINE_NOTE])

@@ -5,8 +5,15 @@ from collections.abc import Callable, Sequence
 
 from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
-from sophon.models.offline.introduction import CONNECT_TEXT, IDENTITY_TEXT, SHORT_INTRODUCTION, full_introduction
+from sophon.models.offline.introduction import (
+    CONNECT_TEXT,
+    GERMAN_SHORT,
+    IDENTITY_TEXT,
+    SHORT_INTRODUCTION,
+    full_introduction,
+)
 from sophon.models.offline.language.english import ensure_full_stop, extract_content_words, to_second_person
+from sophon.models.offline.language.german import is_german
 from sophon.models.offline.language.summaries import summarise_texts
 from sophon.models.offline.transcript import ParsedTranscript
 
@@ -39,6 +46,10 @@ def answer_without_tool(
 
 def answer_unknown_request(clauses: Sequence[str], transcript: ParsedTranscript) -> DirectAnswer:
     """Return the answer to clauses that no rule matches; long in the first reply, short in later ones."""
+    if is_german(transcript.question):
+        listed = " und ".join(f"„{_shorten(clause)}“" for clause in clauses)
+        about = full_introduction(german=True) if transcript.is_first_reply else GERMAN_SHORT
+        return DirectAnswer(f"Für {listed} habe ich keine Regel. {about}", is_introduction=True)
     listed = " and ".join(f"“{_shorten(clause)}”" for clause in clauses)
     return DirectAnswer(
         f"I have no rule for {listed}. {full_introduction() if transcript.is_first_reply else SHORT_INTRODUCTION}",
@@ -69,6 +80,14 @@ def _introduce(*_: object) -> DirectAnswer:
     return DirectAnswer(full_introduction(), is_introduction=True)
 
 
+def _greet_in_german(*_: object) -> DirectAnswer:
+    return DirectAnswer(f"Hallo! {full_introduction(german=True)}", is_introduction=True)
+
+
+def _introduce_in_german(*_: object) -> DirectAnswer:
+    return DirectAnswer(full_introduction(german=True), is_introduction=True)
+
+
 def _explain_connection(*_: object) -> DirectAnswer:
     return DirectAnswer(f"{IDENTITY_TEXT}\n\n{CONNECT_TEXT}", is_introduction=True)
 
@@ -96,9 +115,10 @@ def _summarise(found: re.Match[str], reading: ParsedTranscript, material: Sequen
         texts = [ensure_full_stop(m.content) for m in reading.earlier_messages if m.role == "user" and m.content]
     else:
         texts = material
+    german = is_german(clause)
     if not texts:
-        return DirectAnswer("There is nothing to summarise yet.")
-    return DirectAnswer(summarise_texts(texts, clause))
+        return DirectAnswer("Es gibt noch nichts zusammenzufassen." if german else "There is nothing to summarise yet.")
+    return DirectAnswer(summarise_texts(texts, clause, german=german))
 
 
 def _acknowledge_statement(found: re.Match[str], *_: object) -> DirectAnswer:
@@ -122,7 +142,9 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_QUOTE_CHARACTERS else text[:_MAX_QUOTE_CHARACTERS].rstrip() + " ..."
 
 
-_ABOUT_CONVERSATION = re.compile(r"\b(?:conversation|chat|so far|we (?:talked|said|discussed))\b", re.IGNORECASE)
+_ABOUT_CONVERSATION = re.compile(
+    r"\b(?:conversation|chat|so far|we (?:talked|said|discussed)|Unterhaltung|Gespräch|bisher)\b", re.IGNORECASE
+)
 _Answer = Callable[[re.Match[str], ParsedTranscript, Sequence[str]], DirectAnswer]
 _Rule = tuple[re.Pattern[str], _Answer]
 
@@ -132,6 +154,10 @@ def _compile_rules(*rules: tuple[str, _Answer]) -> tuple[_Rule, ...]:
 
 
 _SMALL_TALK_RULES = _compile_rules(
+    (r"(?:hallo|guten (?:morgen|tag|abend)|servus|moin)\b(?: \w{1,20}){0,2}\W*$", _greet_in_german),
+    (r"(?:vielen dank|danke)\b.{0,60}$", _fixed_answer("Gern geschehen.")),
+    (r"(?:tschüss|auf wiedersehen|gute nacht)\b.{0,30}$", _fixed_answer("Auf Wiedersehen.")),
+    (r"(?:wer|was) bist du\b|was kannst du\b|hilfe\W*$|welches modell\b", _introduce_in_german),
     (r"(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|greetings|howdy)\b(?: \w{1,20}){0,2}\W*$", _greet),
     (r"(?:many |thank|thanks|thx|cheers)\b.{0,60}$", _fixed_answer("You are welcome.")),
     (r"(?:bye|goodbye|see you|good night)\b.{0,30}$", _fixed_answer("Goodbye.")),
@@ -160,6 +186,10 @@ _SMALL_TALK_RULES = _compile_rules(
     ),
 )
 _OTHER_RULES = _compile_rules(
+    (
+        r"(?:fasse?\b[^:\n]{0,80}\bzusammen|gib(?: mir)? eine Zusammenfassung)\b[^:\n]{0,60}(?::(?P<text>.+))?",
+        _summarise,
+    ),
     (
         r"(?:summari[sz]e|sum up|give (?:me )?a summary|report|combine|recap)\b[^:\n]{0,80}(?::(?P<text>.+))?",
         _summarise,

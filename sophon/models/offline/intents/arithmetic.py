@@ -75,10 +75,11 @@ def _match(intent_input: IntentInput) -> PlannedCall | None:
 
 
 def _describe_result(result: CallResult) -> str:
-    return f"{_expression_of(result.call)} = {result.text.strip()}."
+    return f"{expression_of(result.call)} = {result.text.strip()}."
 
 
-def _expression_of(call: PlannedCall) -> str:
+def expression_of(call: PlannedCall) -> str:
+    """Return the expression of a call, as people write it."""
     return str(call.arguments.get("expression", "")).replace("**", "^")
 
 
@@ -132,6 +133,6 @@ ARITHMETIC = Intent(
     group="math",
     match_clause=_match,
     describe_result=_describe_result,
-    describe_call=lambda call: f"calculate {_expression_of(call)}",
+    describe_call=lambda call: f"calculate {expression_of(call)}",
     risk=Risk.NONE,
 )

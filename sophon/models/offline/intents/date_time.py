@@ -26,7 +26,7 @@ _TRAILING_WORDS = re.compile(
 )
 _TIMESTAMP = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)")
 _TIME = re.compile(r"\btime\b", re.IGNORECASE)
-_EARLIEST, _LATEST = datetime(1, 1, 3), datetime(9999, 12, 29)  # range in which days can be added safely
+EARLIEST, LATEST = datetime(1, 1, 3), datetime(9999, 12, 29)  # range in which days can be added safely
 _DAY_OFFSETS = (("day after tomorrow", 2), ("tomorrow", 1), ("yesterday", -1))
 
 
@@ -37,22 +37,27 @@ def _match(intent_input: IntentInput) -> PlannedCall | None:
     return PlannedCall("datetime.now", {"timezone": place} if place else {})
 
 
-def _describe_result(result: CallResult) -> str:
-    timestamp = _TIMESTAMP.search(result.text)
+def read_moment(text: str) -> datetime | None:
+    """Return the time of a result, in its time zone; None if there is none."""
+    timestamp = _TIMESTAMP.search(text)
     if timestamp is None:
-        return f"The clock says: {result.text.strip()}."
+        return None
     year, month, day, hour, minute = (int(part) for part in timestamp.groups())
     try:
-        moment = datetime(year, month, day, hour, minute)
+        return datetime(year, month, day, hour, minute)
     except ValueError:
-        return f"The clock says: {result.text.strip()}."
-    return _describe_moment(moment, result)
+        return None
+
+
+def _describe_result(result: CallResult) -> str:
+    moment = read_moment(result.text)
+    return f"The clock says: {result.text.strip()}." if moment is None else _describe_moment(moment, result)
 
 
 def _describe_moment(moment: datetime, result: CallResult) -> str:
     zone = str(result.call.arguments.get("timezone", "UTC"))
     for word, days in _DAY_OFFSETS:
-        if word in result.clause.lower() and _EARLIEST <= moment <= _LATEST:
+        if word in result.clause.lower() and EARLIEST <= moment <= LATEST:
             return f"{capitalise(word)}: {_format_day(moment + timedelta(days=days))} ({zone})."
     if _TIME.search(result.clause):
         return f"It is {moment:%H:%M} on {_format_day(moment)} ({zone})."

@@ -10,22 +10,22 @@ from sophon.models.offline.language.english import strip_quotes
 from sophon.models.offline.tool_results import format_block
 from sophon.tools.tool import Risk
 
-_PATH = (
+PATH = (
     r"(?P<path>\"[^\"\n]+\"|'[^'\n]+'|`[^`\n]+`|[\w~][\w./~-]*\.\w{1,8}|\.{0,2}/[\w./~-]+"
     r"|(?=[\w./-]{0,80}[^\W\d])[\w-]+/[\w./-]+)"
 )
 _FILE = r"(?:(?:the |a |my )?(?:new )?(?:text )?file )?(?:called |named )?"
 _WRITE = (
     re.compile(
-        rf"(?:write|save|put|store) (?P<text>.+) (?:to|into|in|as|under) {_FILE}{_PATH}", re.IGNORECASE | re.DOTALL
+        rf"(?:write|save|put|store) (?P<text>.+) (?:to|into|in|as|under) {_FILE}{PATH}", re.IGNORECASE | re.DOTALL
     ),
     re.compile(
-        rf"(?:write|save|create|make|add)(?: to| into)? {_FILE}{_PATH}(?:,? (?:with|containing|that says|saying)"
+        rf"(?:write|save|create|make|add)(?: to| into)? {_FILE}{PATH}(?:,? (?:with|containing|that says|saying)"
         r"(?: the (?:text|contents?|words?|line))?:?|:) (?P<text>.+)",
         re.IGNORECASE | re.DOTALL,
     ),
 )
-_APPEND = re.compile(rf"(?:add|append) (?P<text>.+) to (?:the end of )?{_FILE}{_PATH}", re.IGNORECASE | re.DOTALL)
+_APPEND = re.compile(rf"(?:add|append) (?P<text>.+) to (?:the end of )?{_FILE}{PATH}", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(r"(?:the (?:text|words?|line|sentence|contents?)|down)[: ] ?(?=\S)", re.IGNORECASE)
 _REFERENCE = re.compile(
     r"(?:it|that|this|both|them|everything|(?:all )?(?:of )?the (?:results?|answers?|outcome|output|summary|findings))",
@@ -34,7 +34,7 @@ _REFERENCE = re.compile(
 _READ = re.compile(
     r"(?:read|open|show|print|cat|display|view|get|load|what(?:['’]?s| is| does| stands)(?: written)?(?: in)?"
     r"|tell me what is in)"
-    rf"(?: me)?(?: the| my)?(?: contents?(?: of)?)?(?: the| my)? {_FILE}{_PATH}(?P<rest>.*)",
+    rf"(?: me)?(?: the| my)?(?: contents?(?: of)?)?(?: the| my)? {_FILE}{PATH}(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _LIST = re.compile(
@@ -91,10 +91,10 @@ def _match_list(intent_input: IntentInput) -> PlannedCall | None:
 def _describe_listing(result: CallResult) -> str:
     folder = str(result.call.arguments.get("path", "."))
     where = "The folder" if folder == "." else folder
-    return f"{where} holds:\n{format_block(_format_listing(result.text))}"
+    return f"{where} holds:\n{format_block(format_listing(result.text))}"
 
 
-def _format_listing(text: str) -> str:
+def format_listing(text: str) -> str:
     """Format the entries of files.list, one per line; return any other text unchanged."""
     try:
         data: object = orjson.loads(text)

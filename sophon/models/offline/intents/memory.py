@@ -106,7 +106,8 @@ def _match_forget(intent_input: IntentInput) -> PlannedCall | None:
     return PlannedCall("memory.search", {"query": _to_query(forget["topic"])})
 
 
-def _follow_up_delete(result: CallResult) -> PlannedCall | None:
+def follow_up_delete(result: CallResult) -> PlannedCall | None:
+    """Return the call that forgets the entry that was found, or None."""
     entry = _best_entry(result)
     return PlannedCall("memory.forget", {"id": entry.id}) if entry and entry.id else None
 
@@ -168,7 +169,7 @@ FIND_ENTRY_TO_FORGET = Intent(
     risk=Risk.NONE,
     resource="memory",
     is_writer=True,
-    follow_up=_follow_up_delete,
+    follow_up=follow_up_delete,
     follow_up_tool="memory.forget",
 )
 FORGET_ENTRY = Intent(

@@ -6,12 +6,13 @@ from sophon.models.offline.intents.arithmetic import ARITHMETIC
 from sophon.models.offline.intents.date_time import DATE_TIME
 from sophon.models.offline.intents.explicit_call import EXPLICIT_CALL
 from sophon.models.offline.intents.files import LIST_FILES, READ_FILE, WRITE_FILE
+from sophon.models.offline.intents.german import GERMAN_BY_TOOL, GERMAN_INTENTS
 from sophon.models.offline.intents.memory import FIND_ENTRY_TO_FORGET, FORGET_ENTRY, RECALL, REMEMBER
 from sophon.models.offline.intents.schedules import LIST_SCHEDULES, REMOVE_SCHEDULE, SCHEDULE
 from sophon.models.offline.intents.shell import SHELL
 from sophon.models.offline.intents.web import FETCH, SEND
 
-INTENTS: tuple[Intent, ...] = (
+_ENGLISH_INTENTS: tuple[Intent, ...] = (
     ASK_AGENT,
     EXPLICIT_CALL,
     SCHEDULE,
@@ -29,7 +30,10 @@ INTENTS: tuple[Intent, ...] = (
     DATE_TIME,
     RECALL,
 )
-_BY_TOOL = {intent.tool: intent for intent in (*INTENTS, FORGET_ENTRY) if intent is not FIND_ENTRY_TO_FORGET}
+INTENTS = (*GERMAN_INTENTS, *_ENGLISH_INTENTS)
+"""The German ones come first: an English one takes every clause with a URL."""
+
+_BY_TOOL = {each.tool: each for each in (*_ENGLISH_INTENTS, FORGET_ENTRY) if each is not FIND_ENTRY_TO_FORGET}
 
 
 def match_intent(intent_input: IntentInput) -> tuple[Intent, PlannedCall] | None:
@@ -41,6 +45,7 @@ def match_intent(intent_input: IntentInput) -> tuple[Intent, PlannedCall] | None
     return None
 
 
-def intent_for_tool(tool: str) -> Intent:
+def intent_for_tool(tool: str, *, german: bool = False) -> Intent:
     """Return the intent that describes a tool's results; `EXPLICIT_CALL` for any tool without an intent of its own."""
-    return _BY_TOOL.get(tool, EXPLICIT_CALL)
+    found = GERMAN_BY_TOOL.get(tool) if german else None
+    return found or _BY_TOOL.get(tool, EXPLICIT_CALL)

@@ -17,9 +17,9 @@ _COMMAND_LIST = """
     find make node npm pip true false sleep printf touch mkdir rm cp mv curl ping
 """
 _KNOWN_COMMANDS = frozenset(_COMMAND_LIST.split())
-_SUCCESS_PREFIX = "exit code 0\n--- stdout\n"
+SUCCESS_PREFIX = "exit code 0\n--- stdout\n"
 """Prefix of a system.execute result with exit code 0 and only output; any other result is shown unchanged."""
-_NO_OUTPUT = re.compile(r"\s*(?:exit code 0\s*)?")
+NO_OUTPUT = re.compile(r"\s*(?:exit code 0\s*)?")
 
 
 def _match(intent_input: IntentInput) -> PlannedCall | None:
@@ -38,9 +38,9 @@ def _command_of(call: PlannedCall) -> str:
 
 def _describe_result(result: CallResult) -> str:
     sentence = f"I ran `{_command_of(result.call)}`"
-    if _NO_OUTPUT.fullmatch(result.text):
+    if NO_OUTPUT.fullmatch(result.text):
         return f"{sentence}; it printed nothing."
-    return f"{sentence}. Its output:\n{format_block(result.text.removeprefix(_SUCCESS_PREFIX))}"
+    return f"{sentence}. Its output:\n{format_block(result.text.removeprefix(SUCCESS_PREFIX))}"
 
 
 SHELL = Intent(

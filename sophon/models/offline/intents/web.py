@@ -23,7 +23,7 @@ _BODY = re.compile(
 
 
 def _match_fetch(intent_input: IntentInput) -> PlannedCall | None:
-    url = _extract_url(intent_input.clause)
+    url = extract_url(intent_input.clause)
     if url is None:
         return None
     return PlannedCall(
@@ -32,7 +32,7 @@ def _match_fetch(intent_input: IntentInput) -> PlannedCall | None:
 
 
 def _match_send(intent_input: IntentInput) -> PlannedCall | None:
-    url = _extract_url(intent_input.clause)
+    url = extract_url(intent_input.clause)
     if url is None:
         return None
     sends, method = _SEND.match(intent_input.clause), _METHOD.search(intent_input.clause)
@@ -47,7 +47,8 @@ def _send_call(url: str, method: str, body: str) -> PlannedCall:
     return PlannedCall("http.send", arguments | {"body": strip_quotes(body)} if body else arguments)
 
 
-def _extract_url(clause: str) -> str | None:
+def extract_url(clause: str) -> str | None:
+    """Return the address in a clause, or behind a verb the name of a host, as a URL; None without one."""
     found = _URL.search(clause)
     if found is not None:
         return found[0].rstrip(".,;:!?)]")

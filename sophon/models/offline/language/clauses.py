@@ -8,6 +8,12 @@ once, so that the running time is linear in the length of the text.
 import re
 
 from sophon.lazy_dataclass import dataclass
+from sophon.models.offline.language.german import (
+    GERMAN_BOUNDARY,
+    GERMAN_INTRODUCTORY,
+    GERMAN_SEQUENCE,
+    is_german,
+)
 
 MAX_CLAUSES = 20
 """Equal to the default maximum of plan steps; the rest of a longer text stays in the last clause."""
@@ -37,9 +43,10 @@ _BOUNDARY = re.compile(
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^“”\n]*”|`[^`\n]*`|(?<!\w)'[^'\n]*'(?!\w)")
-_COMMAND = re.compile(r"\b(?:run|execute)\b[^:\n]{0,30}:[^\n]*", re.IGNORECASE)
+_COMMAND = re.compile(r"\b(?:run|execute|führe?|starte)\b[^:\n]{0,30}:[^\n]*", re.IGNORECASE)
 _TEXT_AFTER_COLON = re.compile(
     r"\b(?:(?:summari[sz]e|sum up|recap)\b[^:.!?\n]{0,80}|(?:write|save) (?:to|into) [^:\n]{1,80}"
+    r"|fasse?\b[^:.!?\n]{0,80}\bzusammen"
     r"|(?:remember|note|write down) (?:this|the following)):(?=\s)",
     re.IGNORECASE,
 )
@@ -47,7 +54,8 @@ _TEXT_AFTER_COLON = re.compile(
 _SEQUENCE_WORD = re.compile(rf"(?:{_SEQUENCE_WORDS})\b", re.IGNORECASE)
 _STORE_INSTRUCTION = re.compile(
     r"\W{0,3}(?:(?:first|then|next|please|and|also|finally)(?: of all)?,? ){0,3}"
-    r"(?:remember|note|memori[sz]e|write down|jot|keep in mind|don't forget)\b",
+    r"(?:remember|note|memori[sz]e|write down|jot|keep in mind|don't forget"
+    r"|merke? dir|notiere?|schreibe? (?:\w{1,10} )?auf|vergiss nicht)\b",
     re.IGNORECASE,
 )
 _SCHEDULE_INSTRUCTION = re.compile(r"\W{0,3}(?:please )?(?:every|each|daily|hourly)\b", re.IGNORECASE)
@@ -59,7 +67,10 @@ _INTRODUCTORY = re.compile(
     r"|(?:hey|hi|hello)(?: there)?[,!] ",
     re.IGNORECASE,
 )
-_GREETING = re.compile(r"(?:hi|hello|hey|good (?:morning|evening|afternoon|day))(?: there)?\W*", re.IGNORECASE)
+_GREETING = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|evening|afternoon|day)|hallo|guten (?:morgen|tag|abend))(?: there)?\W*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +86,13 @@ class Clause:
 def split_clauses(text: str) -> list[Clause]:
     """Split a text into its clauses, at most 20 and in order; an empty text has none."""
     normalised = _normalise_whitespace(text)
+    german = is_german(normalised)
     text_after_colon = _TEXT_AFTER_COLON.search(normalised)
     clauses: list[Clause] = []
     follows = False
     before_colon = normalised[: text_after_colon.start()] if text_after_colon else normalised
-    for piece in _split_items(before_colon, MAX_CLAUSES - bool(text_after_colon)):
-        clause = _strip_introduction(piece, follows)
+    for piece in _split_items(before_colon, MAX_CLAUSES - bool(text_after_colon), german=german):
+        clause = _strip_introduction(piece, follows, german=german)
         follows = clause.is_sequential and not clause.text
         if clause.text:
             clauses.append(clause)
@@ -113,21 +125,21 @@ def _numbered_spans(text: str) -> list[tuple[int, int]]:
     return spans if len(spans) > 1 else []
 
 
-def _split_items(text: str, max_pieces: int) -> list[str]:
+def _split_items(text: str, max_pieces: int, *, german: bool) -> list[str]:
     pieces: list[str] = []
     items = _split_list(text)
     for at, item in enumerate(items):
         if len(pieces) + 1 >= max_pieces:
             return [*pieces, "\n".join(items[at:])]
-        pieces += _split_item(item, max_pieces - len(pieces))
+        pieces += _split_item(item, max_pieces - len(pieces), GERMAN_BOUNDARY if german else _BOUNDARY)
     return pieces
 
 
-def _split_item(text: str, max_pieces: int) -> list[str]:
+def _split_item(text: str, max_pieces: int, boundary: re.Pattern[str]) -> list[str]:
     pieces: list[str] = []
     protected = _protected_spans(text)
     start = index = 0
-    for match in _BOUNDARY.finditer(text):
+    for match in boundary.finditer(text):
         while index < len(protected) and protected[index][1] <= match.start():
             index += 1
         if (
@@ -136,7 +148,7 @@ def _split_item(text: str, max_pieces: int) -> list[str]:
             and not _overrides_protection(text, match, protected[index])
         ):
             continue
-        if match[0].strip(", ").lower() == "and" and match[0][0] == " " and _is_stored_text(text, start, match.end()):
+        if match[0].lower() in (" and ", " und ") and _is_stored_text(text, start, match.end()):
             continue
         if match[0][0] in ", " and _SCHEDULE_INSTRUCTION.match(text, start) is not None:
             continue  # what is to be done every morning is not done now
@@ -167,13 +179,15 @@ def _is_stored_text(text: str, start: int, end: int) -> bool:
     return _STORE_INSTRUCTION.match(text, start) is not None and _SEQUENCE_WORD.match(text, end) is None
 
 
-def _strip_introduction(piece: str, follows: bool) -> Clause:
+def _strip_introduction(piece: str, follows: bool, *, german: bool) -> Clause:
     """Build a clause without introductory words; its text may be empty."""
     piece = piece.strip(" ,;\n")
+    introductory, sequence = (GERMAN_INTRODUCTORY, GERMAN_SEQUENCE) if german else (_INTRODUCTORY, _SEQUENCE_WORD)
     for _ in range(5):
-        introduction = _INTRODUCTORY.match(piece) or _INTRODUCTORY.fullmatch(piece + " ")
+        introduction = introductory.match(piece) or introductory.fullmatch(piece + " ")
         if introduction is None:
             break
-        follows = follows or _SEQUENCE_WORD.match(introduction[0]) is not None
+        follows = follows or sequence.match(introduction[0]) is not None
         piece = piece[introduction.end() :].lstrip()
+    follows = follows or (german and sequence.match(piece) is not None)
     return Clause(piece.rstrip(" ,;") if piece.strip(".,;:!? ") else "", follows)

@@ -19,7 +19,7 @@ _MAX_SCORED_SENTENCES = 400
 _DEFAULT_COUNT = 3
 _FENCE_TAG = re.compile(rf"</?{FENCE_ELEMENT}-[^>\n]*>")
 _CONJUNCTIONS = frozenset(("and", "or", "but", "then"))
-_PREFIX = re.compile(r"\A\W*(?:please|can you|could you|hey|hi|hello|first(?:ly)?)\b[,!:]? ", re.IGNORECASE)
+_PREFIX = re.compile(r"\A\W*(?:please|can you|could you|hey|hi|hello|first(?:ly)?|bitte|hallo)\b[,!:]? ", re.IGNORECASE)
 _INSTRUCTION = re.compile(r"\W*(?:please )?(?:summari[sz]e|compress|condense|write a summary)\b", re.IGNORECASE)
 _ELEMENT = re.compile(r'<message role="(\w{1,20})">\n(.*?)\n</message>', re.DOTALL)
 _COUNT = re.compile(
@@ -28,8 +28,17 @@ _COUNT = re.compile(
     r"(?P<unit>steps?|points?|bullets?|bullet points?|sentences?|lines?|parts?|items?)\b",
     re.IGNORECASE,
 )
+_GERMAN_COUNT = re.compile(
+    r"\b(?:in|als|mit) (?:höchstens |genau |etwa )?(?P<count>\d{1,2}|einem|eine[nr]?|zwei|drei|vier|fünf|sechs|sieben"
+    r"|acht|neun|zehn) (?:kurzen? |einfachen? )?(?P<unit>Schritte?n?|Punkte?n?|Satz|Sätzen?|Zeilen?|Teile?n?)\b",
+    re.IGNORECASE,
+)
 _ONE_TO_TEN = "one two three four five six seven eight nine ten"
-_NUMBER_WORDS = {word: n for n, word in enumerate(_ONE_TO_TEN.split(), 1)}
+_GERMAN_ONE_TO_TEN = "einem zwei drei vier fünf sechs sieben acht neun zehn"
+_NUMBER_WORDS = {
+    **{word: n for words in (_ONE_TO_TEN, _GERMAN_ONE_TO_TEN) for n, word in enumerate(words.split(), 1)},
+    **dict.fromkeys(("eine", "einen", "einer"), 1),
+}
 
 
 def extract_key_sentences(text: str, count: int) -> list[str]:
@@ -44,17 +53,19 @@ def extract_key_sentences(text: str, count: int) -> list[str]:
     return [parts[at] for at in sorted(best)]
 
 
-def summarise_texts(texts: Sequence[str], clause: str) -> str:
+def summarise_texts(texts: Sequence[str], clause: str, *, german: bool = False) -> str:
     """Summarise the texts in as many items or sentences as the clause asks for, by default three.
 
     If the texts have fewer sentences than requested, the summary says so.
     """
-    requested = _COUNT.search(clause)
+    requested = (_GERMAN_COUNT if german else _COUNT).search(clause)
     count = _parse_count(requested["count"]) if requested else _DEFAULT_COUNT
     chosen = extract_key_sentences("\n".join(join_list_items(text) for text in texts), max(count, 1))
-    if requested is None or requested["unit"].lower().startswith("sentence"):
+    if requested is None or requested["unit"].lower().startswith(("sentence", "sätz", "satz")):
         return " ".join(ensure_full_stop(capitalise(part)) for part in chosen)
-    if len(chosen) < count:
+    if len(chosen) < count and german:
+        chosen.append("Mehr gibt es nicht zusammenzufassen")
+    elif len(chosen) < count:
         covered = {1: "the one result", 2: "both results"}.get(len(texts), f"all {len(texts)} results")
         chosen.append(f"That covers {covered}; there is nothing more to sum up")
     return "\n".join(f"{at}. {ensure_full_stop(capitalise(part.lstrip('- ')))}" for at, part in enumerate(chosen, 1))

@@ -28,6 +28,7 @@ PURPOSES = ("reply", "step", "plan", "vote", "compaction", "title", "simulation"
 PIECES = (
     *("what is my ", "and then ", "1. ", "- a\n", "3+", "(", "'a", "“", "run command: ", "x.y/", "my ", "list ", ". "),
     *("remember that ", "in a ", "what time ", "a=b,", "<external-", "tell me ", "https://", "write a to ", "a-", "?!"),
+    *("was ist 3 mal ", "merke dir, dass ", ", und lies ", "führe den Befehl aus: ", "wie spät in ", "was du über "),
 )
 WORDS = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=30).map("".join)
 
