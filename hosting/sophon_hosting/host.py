@@ -47,6 +47,7 @@ from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.feedback import FeedbackRecorder
 from sophon_hosting.runs.held_questions import HeldQuestions
+from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries, leave_out_goal_steps
 from sophon_hosting.runs.outcomes import OutcomeWriter, RunTurnLog
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
@@ -196,6 +197,7 @@ class Host:
             services, self.chain, self.queue, active_runs, outcome_writer, self.event_bus, health
         )
         self._cancellation = RunCancellation(services, self.queue, active_runs, self._terminator, self.signals.send)
+        self._lost_starts = LostStarts(services.store)
         self._reconciler = RunReconciler(services, self.queue, active_runs, self._terminator, health, held)
         self.direct_chains = DirectChains()
         """Chain of direct calls, without the host's own middlewares; it says whether there can be one."""
@@ -395,7 +397,8 @@ class Host:
         else:
             await self.queue.open()
             self.has_joined_queue = True
-            await RunRecovery(self.services, self.queue, self._terminator, self.event_bus).recover()
+            recovery = RunRecovery(self.services, self.queue, self._terminator, self.event_bus, self._lost_starts)
+            await recovery.recover()
         self._background_tasks += [
             asyncio.create_task(self.approvals.run_expiry_loop(self._gate)),
             asyncio.create_task(self._reconciler.run_forever()),
@@ -468,6 +471,7 @@ class Host:
         """Shut down: take no more tasks and wait for running turns; interrupted turns resume at the next start."""
         self.begin_shutdown()
         await self._worker.shutdown(grace_seconds)
+        await self._lost_starts.excuse()
         await self.signals.stop()
         await self.session_changes.stop()
         for background_task in self._background_tasks:

@@ -41,12 +41,14 @@ class QueueEntry:
     """Entry of the queue; the run's row in the store holds the rest. A task belongs to one session.
 
     `owner` is the id of the user for whom it waits; entries with the same owner share one turn and one share.
+    `delivered_before` counts the deliveries to processes that died, for a queue that does not outlive its process.
     """
 
     task_id: str
     session_id: str
     kind: EntryKind = "run"
     owner: str = ""
+    delivered_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

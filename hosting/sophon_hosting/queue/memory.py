@@ -195,7 +195,7 @@ class MemoryQueue:
         letter = self._dead_letters.remove(task_id)
         if letter is None:
             return False
-        self._append(letter.entry)
+        self._append(replace(letter.entry, delivered_before=0))
         return True
 
     async def statistics(self) -> QueueStatistics:
@@ -246,7 +246,10 @@ class MemoryQueue:
         return self._append(entry)
 
     def _append(self, entry: QueueEntry) -> int:
-        item = QueueItem(entry)
+        item = QueueItem(entry, deliveries=entry.delivered_before)
+        if item.deliveries >= self._max_deliveries:
+            self._add_dead_letter(item)
+            return 0
         self._start_waiting(item, front=entry.kind == "resume")
         self._wake()
         return self._scheduler.position(item)

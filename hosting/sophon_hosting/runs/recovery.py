@@ -10,6 +10,7 @@ from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator, interrupted_error
+from sophon_hosting.runs.lost_starts import LostStarts
 from sophon_hosting.runs.queue_entries import build_queue_entry
 
 log = logging.getLogger("sophon")
@@ -23,22 +24,32 @@ class RunRecovery:
 
     A run with a cancellation request is cancelled. A queued run is enqueued again, beyond the capacity if necessary. A
     running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.RunRecovery`. A
-    suspended one holds its lane and resumes if one of its approvals was decided.
+    suspended one holds its lane and resumes if one of its approvals was decided. One whose processes died
+    `Queue.MaxDeliveries` times is given up.
     """
 
-    def __init__(self, services: Services, queue: TaskQueue, terminator: RunTerminator, event_bus: EventBus) -> None:
+    def __init__(
+        self,
+        services: Services,
+        queue: TaskQueue,
+        terminator: RunTerminator,
+        event_bus: EventBus,
+        lost_starts: LostStarts,
+    ) -> None:
         self._services, self._queue, self._terminator, self._event_bus = services, queue, terminator, event_bus
+        self._lost_starts = lost_starts
 
     async def recover(self) -> None:
         """Recover all unfinished runs. Raises StoreError."""
         interrupted = 0
         runs = await self._services.store.runs.list_unfinished()
+        lost = await self._lost_starts.count([run for run in runs if run.status == "running"])
         for run in runs:
-            interrupted += await self._recover_run(run)
+            interrupted += await self._recover_run(run, lost.get(run.id, 0))
         if runs:
             log.info("recovered %d unfinished runs, %d of them interrupted", len(runs), interrupted)
 
-    async def _recover_run(self, run: Run) -> bool:
+    async def _recover_run(self, run: Run, lost: int) -> bool:
         """Recover a run; return whether it was interrupted and resumes."""
         await self._event_bus.load_run_events(run)
         if not self._event_bus.has_emitted(run, "task_queued"):
@@ -56,8 +67,11 @@ class RunRecovery:
         elif fails:
             await self._terminator.fail_inactive(run, interrupted_error())
         else:
-            await self._queue.put(build_queue_entry(run, "resume"))
-            return True
+            await self._queue.put(build_queue_entry(run, "resume", delivered_before=lost))
+            if lost < self._services.settings.queue.max_deliveries:
+                return True
+            log.warning("run %s has ended its process %d times; it is given up", run.id, lost)
+            await self._terminator.give_up(run.id, lost)
         return False
 
 

@@ -216,3 +216,52 @@ async def test_every_text_between_calls_reaches_clients_once_after_a_restart(wor
     await third.approvals.decide(approval, Decision.approve(), "ada")
     await world.ended(receipt)
     assert told(world) == await logged(world) == TEXTS
+
+
+async def start_and_die(world, receipt) -> Host:
+    """A host that recovers the task, after a process that started it and died."""
+    await world.store.runs.begin(receipt.task_id, world.clock.now())
+    host: Host = world.host({"Queue": {"MaxDeliveries": 2}})
+    await host.pause()
+    await host.start()
+    return host
+
+
+async def test_what_kills_its_process_again_and_again_is_given_up_and_its_session_goes_on(world) -> None:
+    receipt = await world.send(world.host(), "hello")
+    first = await start_and_die(world, receipt)
+    assert (await first.queue.list_dead_letters(), (await world.run(receipt)).status) == ([], "running")
+    host = await start_and_die(world, receipt)
+    run = await world.run(receipt)
+    assert run.error is not None
+    assert (run.status, run.error.code) == ("failed", "gave_up")
+    assert [(each.entry.task_id, each.delivery_count) for each in await host.queue.list_dead_letters()] == [(run.id, 2)]
+    await host.resume()
+    assert (await world.ended(await world.send(host, "next"))).status == "completed"
+    again = await host.retry_dead_letter(run.id)
+    assert (again != run.id, await host.queue.list_dead_letters()) == (True, [])
+
+
+async def test_what_was_not_started_since_has_lost_nothing(world) -> None:
+    receipt = await world.send(world.host(), "hello")
+    await start_and_die(world, receipt)
+    for _ in range(3):
+        host = world.host({"Queue": {"MaxDeliveries": 2}})
+        await host.pause()
+        await host.start()
+    assert (await world.run(receipt)).status == "running"
+
+
+async def test_a_start_that_a_shutdown_interrupts_is_not_lost(world) -> None:
+    receipt = await cut_off(world, "wait a")
+    world.release.clear()
+    for starts in (2, 3, 4):
+        host = world.host({"Queue": {"MaxDeliveries": 1}})
+        await host.start()
+
+        async def begun(starts=starts) -> bool:
+            return (await world.run(receipt)).starts == starts
+
+        await world.until(begun)
+        await host.shutdown(grace_seconds=0)
+    assert (await world.run(receipt)).status == "running"
