@@ -1,5 +1,6 @@
 """Runs of a goal's steps: the request to accept one, and what its outcome means for the step."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from sophon.clock import Clock
@@ -9,9 +10,11 @@ from sophon.goals.step_text import build_call_text, build_report_text, build_ste
 from sophon.goals.task_node import TaskNode
 from sophon.messages import ToolCall
 from sophon.stores.runs.contract import Precondition, Run
+from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 from sophon_hosting.runs.acceptance import RunRequest
 from sophon_middlewares.inner.direct_call import OUTCOME_FIELD
+from sophon_middlewares.inner.tool_execution import INTERRUPTED_RESULT
 
 RESULTS_SOURCE: Final = "results of a goal's steps"
 """Untrusted source of a turn that reads what other sessions of the goal have returned."""
@@ -81,6 +84,18 @@ def read_outcome(run: Run) -> StepOutcome:
         is_answer = finish in ("stop", "length", "max_iterations") and bool(text.strip())
         return StepOutcome("done" if is_answer else "failed", text if is_answer else f"it ended with {finish}: {text}")
     return _read_call(str(outcome), text)
+
+
+def find_cut_off(records: Sequence[SessionRecord], answer: str) -> StepOutcome | None:
+    """Return the outcome of a turn, one of whose calls a kill has cut off; None if there is none. Pure."""
+    messages = [record.message for record in records if record.message is not None]
+    tools = {call.id: call.name for message in messages for call in message.tool_calls}
+    for message in messages:
+        if message.role == "tool" and message.content == INTERRUPTED_RESULT:
+            tool = tools.get(message.tool_call_id or "", "a tool")
+            told = f"a call of {tool} was interrupted, and whether it took effect is unknown; the agent says: {answer}"
+            return StepOutcome("unknown", told)
+    return None
 
 
 def _read_call(outcome: str, text: str) -> StepOutcome:

@@ -12,12 +12,13 @@ from sophon.goals.progress import StepOutcome, apply_outcome
 from sophon.goals.state_machine import GoalState
 from sophon.goals.task_graph import list_running, replace_node
 from sophon.goals.task_node import TaskNode
+from sophon.stores.runs.contract import Run
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
 from sophon_hosting.goals.governor import Resource, ResourceGovernor
 from sophon_hosting.goals.step_accounting import count_memory, count_time, count_usage
-from sophon_hosting.goals.step_runs import build_step_request, read_outcome
+from sophon_hosting.goals.step_runs import build_step_request, find_cut_off, read_outcome
 
 log = logging.getLogger("sophon")
 
@@ -74,7 +75,7 @@ class StepWork:
                 goal = replace(goal, spent=goal.spent.add(memory_bytes=added))
                 goal, calls, tokens = await count_usage(goal, self._store)
                 await self._governor.record(goal.owner, llm_calls=calls, tokens=tokens)
-                goal = await self._apply(goal, node, read_outcome(run))
+                goal = await self._apply(goal, node, await self._read_outcome(run))
             else:
                 waits = run.status == "suspended" or node.run_id in self._asking
                 if waits != node.waits:
@@ -123,6 +124,13 @@ class StepWork:
         goal, calls, tokens = await count_usage(replace(goal, nodes=nodes), self._store)
         await self._governor.record(goal.owner, llm_calls=calls, tokens=tokens)
         return await self._saver.save(goal, goal)
+
+    async def _read_outcome(self, run: Run) -> StepOutcome:
+        """Return what a run means for its step; what an agent makes of a call that was cut off decides nothing."""
+        outcome = read_outcome(run)
+        if outcome.ending not in ("done", "failed"):
+            return outcome
+        return find_cut_off(await self._store.sessions.list_turn(run.session_id, run.id), outcome.text) or outcome
 
     async def _apply(self, goal: Goal, node: TaskNode, outcome: StepOutcome) -> Goal:
         now = self._clock.now()

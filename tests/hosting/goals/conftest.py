@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, tool
+from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
 from sophon.errors import ModelError, ToolError
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
@@ -81,6 +81,8 @@ class World:
     guards: bool = False
     build_chain: Callable[[Services], Pipeline] = twelve
     checks_owners: bool = False
+    agent_calls: bool = False
+    """Whether a step that has no tool makes a call of `note`."""
 
     def services(self) -> Services:
         @tool()
@@ -119,6 +121,9 @@ class World:
     async def answer(self, request: ModelRequest) -> ModelResponse:
         self.asked.append(request)
         usage = Usage(input_tokens=1, output_tokens=self.tokens)
+        last = request.messages[-1]
+        if self.agent_calls and request.purpose != "plan" and last.role == "user" and "is one step" in last.content:
+            return ModelResponse("", [ToolCall(f"c{len(self.asked)}", "note", {"text": "one"})], usage=usage)
         if request.purpose != "plan":
             return ModelResponse(f"done: {request.messages[-1].content.splitlines()[0]}", usage=usage)
         if "Review the plan" in request.messages[0].content:

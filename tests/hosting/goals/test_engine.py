@@ -320,6 +320,22 @@ async def test_a_restarted_host_takes_up_a_goal_in_the_middle_of_a_step_and_its_
     assert world.kept == ["one", "one", "two"]  # a person has decided to try it again
 
 
+async def test_a_call_of_an_agent_that_was_cut_off_pauses_its_goal_whatever_the_agent_makes_of_it(world: World):
+    world.plans = [plan(step("note"), step("b", "note", needs=["note"], text="two"))]
+    world.held, world.agent_calls = asyncio.Event(), True
+    await world.start()
+    goal = await world.create()
+    await world.until(goal, lambda found: bool(world.kept))
+    await world.stop()
+    world.held = None
+    await world.start()
+    paused = await world.in_state(goal, "paused")
+    assert (paused.pause_kind, "note was interrupted" in paused.reason, world.kept) == ("denied", True, ["one"])
+    await world.commands.resume(goal.id, "ada", by="ada")
+    assert (await world.ended(goal)).state == "completed"
+    assert world.kept == ["one", "one", "two"]  # a person has decided to try it again
+
+
 async def test_a_step_whose_acceptance_was_cut_off_is_accepted_once(world: World):
     """The host was killed after the step was noted as running, before or after its run was accepted."""
     world.plans = [plan(step("a", "note", text="one"))]
