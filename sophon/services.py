@@ -459,8 +459,13 @@ class Services:
         return (await self.store.sessions.load_history(session_id)).messages
 
     async def open(self) -> None:
-        """Open the store."""
+        """Open the store, and register the custom tools: a client may call one before any turn has looked."""
         await self.store.open()
+        if (custom := self.custom_tools) is not None:
+            from sophon.builtin_tools.custom_tools import refresh_custom_tools  # lazy: off by default
+
+            disabled = self.settings.tools.disabled
+            await self.clock.run_in_thread(lambda: refresh_custom_tools(self.toolbox, custom, disabled))
 
     async def close(self) -> None:
         """Close models and store."""

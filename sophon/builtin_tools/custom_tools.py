@@ -11,7 +11,7 @@ from sophon.context import Context, TurnServices
 from sophon.context.provenance import collect_untrusted_sources
 from sophon.errors import InputError, NotFound, ToolError
 from sophon.events import CustomToolChanged
-from sophon.skills.custom_tools import PREFIX, CustomTool, CustomToolDraft, CustomToolStore
+from sophon.skills.custom_tools import PREFIX, CustomTool, CustomToolDraft, CustomToolStore, UnusableCustomTool
 from sophon.tools.registry import Toolbox
 from sophon.tools.tool import Risk, Tool, to_wire_name, tool
 
@@ -120,7 +120,11 @@ async def tools_list(ctx: Context) -> list[dict[str, object]]:
     """List the custom tools of this user."""
     found = await ctx.services.clock.run_in_thread(_find_store(ctx).read)
     own = [each for each in found.tools.values() if each.owner == ctx.principal or each.is_shared]
-    return [{"name": each.full_name, "enabled": each.is_enabled, "for": each.script.description} for each in own]
+    listed: list[dict[str, object]] = [
+        {"name": each.full_name, "enabled": each.is_enabled, "for": each.script.description} for each in own
+    ]
+    unusable = [each for each in found.unusable.values() if each.owner == ctx.principal]
+    return [*listed, *({"name": each.full_name, "enabled": False, "problem": each.problem} for each in unusable)]
 
 
 def custom_tool_tools() -> list[Tool]:
@@ -166,11 +170,11 @@ async def _install(ctx: Context, draft: CustomToolDraft, change: str) -> str:
     return await _apply(ctx, change, write)
 
 
-async def _apply(ctx: Context, change: str, act: Callable[[CustomToolStore], CustomTool]) -> str:
+async def _apply(ctx: Context, change: str, act: Callable[[CustomToolStore], CustomTool | UnusableCustomTool]) -> str:
     store = _find_store(ctx)
     services: TurnServices = ctx.services
 
-    def run() -> CustomTool:
+    def run() -> CustomTool | UnusableCustomTool:
         changed = act(store)
         refresh_custom_tools(services.toolbox, store, services.settings.tools.disabled)
         return changed

@@ -12,10 +12,11 @@ with the digest, never the file as it is later.
 """
 
 import hashlib
+import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ from sophon.risk import Risk
 from sophon.skills.skill_package import SkillProblem
 from sophon.skills.tool_manifest import ManifestError, ScriptTool, ToolManifest, find_schema_problem, parse_manifest
 from sophon.visible_text import escape_invisible
+
+log = logging.getLogger("sophon")
 
 PREFIX: Final = "custom."
 """Beginning of the names of custom tools; no other tool can be meant by one."""
@@ -92,11 +95,27 @@ class CustomTool:
 
 
 @dataclass(frozen=True, slots=True)
+class UnusableCustomTool:
+    """A custom tool that is off for the reason `problem`; `owner` is "" if its state cannot be read."""
+
+    name: str
+    owner: str
+    folder: Path
+    problem: str
+
+    @property
+    def full_name(self) -> str:
+        """The name by which it would be called."""
+        return f"{PREFIX}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class CustomToolSet:
-    """The custom tools of one moment by name, and the problems of those that cannot be used."""
+    """The custom tools of one moment by name, those that cannot be used, and the problems of these."""
 
     tools: Mapping[str, CustomTool]
     problems: Sequence[SkillProblem]
+    unusable: Mapping[str, UnusableCustomTool] = field(default_factory=dict[str, UnusableCustomTool])
 
 
 class CustomToolStore:
@@ -114,14 +133,27 @@ class CustomToolStore:
         """Return the tools, read anew if one has changed."""
         fingerprint = [*self._list_fingerprint()]
         if fingerprint != self._fingerprint:
-            self._current = self._read_all()
+            before, self._current = self._current, self._read_all()
             self._fingerprint = fingerprint
+            for name, each in self._current.unusable.items():
+                if before.unusable.get(name) != each:
+                    log.warning("the custom tool %s is off: %s", name, each.problem)
         return self._current
 
     def find(self, name: str, user: str | None) -> CustomTool:
-        """Return a tool, with or without the prefix; None for an operator, who finds those of all. Raises NotFound."""
-        name = name.removeprefix(PREFIX)
-        found = self.read().tools
+        """Return a tool, with or without the prefix; None for an operator, who finds those of all.
+
+        Raises NotFound, InputError for one that cannot be used.
+        """
+        tool = self.find_any(name, user)
+        if isinstance(tool, UnusableCustomTool):
+            raise InputError(f"{tool.full_name} is off: {tool.problem}; delete it, or replace it with tools.update")
+        return tool
+
+    def find_any(self, name: str, user: str | None) -> CustomTool | UnusableCustomTool:
+        """Return a tool as `find` does, also one that cannot be used. Raises NotFound."""
+        name, current = name.removeprefix(PREFIX), self.read()
+        found: dict[str, CustomTool | UnusableCustomTool] = {**current.unusable, **current.tools}
         tool = found.get(name)
         if tool is None or (user is not None and tool.owner != user):
             raise NotFound(
@@ -147,8 +179,9 @@ class CustomToolStore:
     def update(self, draft: CustomToolDraft, *, owner: str, at: str, sources: Sequence[str] = ()) -> CustomTool:
         """Replace a tool of the owner; one that was shared is shared no longer. Raises InputError, NotFound."""
         check_draft(draft)
-        earlier = self.find(draft.name, owner)
-        state = {**_to_state(earlier), "shared": False, "created_at": at, "sources": [*sources]}
+        earlier = self.find_any(draft.name, owner)
+        is_enabled = earlier.is_enabled if isinstance(earlier, CustomTool) else True
+        state = {"owner": owner, "enabled": is_enabled, "shared": False, "created_at": at, "sources": [*sources]}
         return self._write(draft, state)
 
     def change(
@@ -167,9 +200,9 @@ class CustomToolStore:
             raise InputError(f"{tool.folder} cannot be written: {error.strerror or error}") from error
         return changed
 
-    def delete(self, name: str, user: str | None) -> CustomTool:
-        """Delete a tool with its program. Raises NotFound, InputError."""
-        tool = self.find(name, user)
+    def delete(self, name: str, user: str | None) -> CustomTool | UnusableCustomTool:
+        """Delete a tool with its program, also one that cannot be used. Raises NotFound, InputError."""
+        tool = self.find_any(name, user)
         leaving = self.folder / f".{tool.name}.old"
         try:
             shutil.rmtree(leaving, ignore_errors=True)
@@ -217,14 +250,19 @@ class CustomToolStore:
     def _read_all(self) -> CustomToolSet:
         tools: dict[str, CustomTool] = {}
         problems: list[SkillProblem] = []
+        unusable: dict[str, UnusableCustomTool] = {}
         for folder in _list_folders(self.folder)[:MAX_TOOLS]:
             try:
                 tools[folder.name] = _read_tool(folder)
+                continue
             except ManifestError as error:
-                problems += [SkillProblem(folder / MANIFEST_FILE, line, text) for line, text in error.problems]
-            except (OSError, InputError) as error:
-                problems.append(SkillProblem(folder, 0, str(error)))
-        return CustomToolSet(tools, tuple(problems))
+                found = [SkillProblem(folder / MANIFEST_FILE, line, text) for line, text in error.problems]
+            except (OSError, ValueError, InputError) as error:
+                found = [SkillProblem(folder, 0, str(error))]
+            problems += found
+            told = "; ".join(each.message for each in found)
+            unusable[folder.name] = UnusableCustomTool(folder.name, _read_owner(folder), folder, told)
+        return CustomToolSet(tools, tuple(problems), unusable)
 
 
 def check_draft(draft: CustomToolDraft) -> None:
@@ -306,6 +344,19 @@ def _read_tool(folder: Path) -> CustomTool:
         program=program,
         digest=state["digest"],
     )
+
+
+def _read_owner(folder: Path) -> str:
+    """Return the owner of a tool that cannot be used; "" if its state does not say."""
+    path = folder / STATE_FILE
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > 4 * MAX_PROGRAM_BYTES:
+            return ""
+        state: Any = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return ""
+    owner = state.get("owner") if isinstance(state, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - what JSON has
+    return owner if isinstance(owner, str) else ""
 
 
 def _to_state(tool: CustomTool) -> dict[str, Any]:

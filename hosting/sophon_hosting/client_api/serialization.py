@@ -9,7 +9,7 @@ from sophon.memory.workspace_index import FileChunk
 from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
-from sophon.skills.custom_tools import CustomTool
+from sophon.skills.custom_tools import CustomTool, UnusableCustomTool
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.grants.contract import StandingGrant
@@ -349,8 +349,11 @@ def route_average_to_json(average: RouteAverage) -> dict[str, Any]:
     return {**asdict(average), "updated_at": None if updated_at is None else updated_at.isoformat()}
 
 
-def custom_tool_to_json(tool: CustomTool) -> dict[str, Any]:
-    """Return a custom tool as JSON data, without its program."""
+def custom_tool_to_json(tool: CustomTool | UnusableCustomTool) -> dict[str, Any]:
+    """Return a custom tool as JSON data, without its program; one that cannot be used has its `problem`."""
+    if isinstance(tool, UnusableCustomTool):
+        facts = {"name": tool.full_name, "description": "", "risk": "", "enabled": False, "shared": False}
+        return {**facts, "owner": tool.owner, "folder": str(tool.folder), "problem": tool.problem}
     return {
         "name": tool.full_name,
         "description": tool.script.description,

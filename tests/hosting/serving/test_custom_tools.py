@@ -30,9 +30,17 @@ async def test_a_command_changes_the_tools_of_a_running_host_at_once(
         assert code == 0, errors
         return str(out)
 
-    assert "custom.double" not in await asyncio.to_thread(names)  # no turn has looked for it yet
+    assert "custom.double" in await asyncio.to_thread(names)  # before any turn
+    assert "is off from the next turn" in await run("disable", "double")
+    assert "custom.double" not in await asyncio.to_thread(names)
     assert "is on from the next turn" in await run("enable", "double")
     assert "custom.double" in await asyncio.to_thread(names)
+    double = store.folder / "double" / "main.py"
+    double.write_text("print(2)")
+    listed = (await asyncio.to_thread(serving.get, "/api/tools"))["custom"]
+    assert [(each["name"], each["enabled"], "changed" in each["problem"]) for each in listed] == [
+        ("custom.double", False, True)
+    ]
     assert "was deleted" in await run("delete", "double")
     assert "custom.double" not in await asyncio.to_thread(names)
     assert json.loads(await run("list", "--json"))["items"]

@@ -198,8 +198,13 @@ def test_a_program_that_was_changed_by_hand_or_by_a_tool_is_not_used(tmp_path: P
     found = store.read()
     assert [*found.tools] == ["other"]
     assert "changed after it was approved" in str(found.problems[0])
-    with pytest.raises(NotFound):
+    with pytest.raises(InputError, match="is off: the program"):
         store.find("double", "ada")
+    with pytest.raises(NotFound):
+        store.find("double", "eve")
+    assert [*store.read().unusable] == ["double"]
+    store.update(draft(), owner="ada", at="2026-01-02")
+    assert store.find("double", "ada").is_enabled
 
 
 def test_names_and_numbers_are_limited_and_updates_keep_the_owner(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sophon.errors import InputError
 from sophon.principals import LOCAL_USER
 from sophon.services import Services
 from sophon.settings import Settings
-from sophon.skills.custom_tools import CustomToolStore
+from sophon.skills.custom_tools import CustomTool, CustomToolStore
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
@@ -27,7 +27,7 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a custom tool.")]
 
-SHOWN = ("name", "description", "risk", "enabled", "shared", "owner", "created_at", "sources", "folder")
+SHOWN = ("name", "description", "risk", "enabled", "shared", "owner", "created_at", "sources", "folder", "problem")
 """Facts that `show` writes in front of the program."""
 
 UserOption = Annotated[str, typer.Option("--user", metavar="PRINCIPAL", help="A principal, such as ada or telegram:5.")]
@@ -63,13 +63,16 @@ def list_tools(
 @app.command()
 def show(ctx: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
     """Show a custom tool with its whole program."""
-    tool = _open(ctx.obj).find(name, None)
-    facts = {**custom_tool_to_json(tool), "program": tool.source}
+    tool = _open(ctx.obj).find_any(name, None)
+    facts = custom_tool_to_json(tool)
+    if isinstance(tool, CustomTool):
+        facts["program"] = tool.source
     if as_json:
         write_json(facts)
         return
-    write_lines([f"{label.replace('_', ' ') + ':':13}{_plain(facts[label])}" for label in SHOWN])
-    write_lines(["", str(facts["program"])])
+    write_lines([f"{label.replace('_', ' ') + ':':13}{_plain(facts[label])}" for label in SHOWN if label in facts])
+    if "program" in facts:
+        write_lines(["", str(facts["program"])])
 
 
 @app.command()

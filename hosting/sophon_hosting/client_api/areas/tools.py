@@ -3,16 +3,19 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.errors import NotFound
 from sophon.events import CustomToolChanged
-from sophon.skills.custom_tools import CustomTool, CustomToolStore
+from sophon.skills.custom_tools import CustomTool, CustomToolStore, UnusableCustomTool
 from sophon.tools.tool import Tool
 from sophon.turn_permissions import build_tool_permissions
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.tool_errors import ToolError
+
+AnyTool = TypeVar("AnyTool", bound=CustomTool | UnusableCustomTool)
 
 log = logging.getLogger("sophon")
 
@@ -35,16 +38,15 @@ class UserTools:
                 return error if self._access.view is None else replace(error, text="")
         return None
 
-    async def list_custom(self) -> list[CustomTool]:
-        """Return the user's custom tools, also those that are off; for operators those of all users."""
+    async def list_custom(self) -> list[CustomTool | UnusableCustomTool]:
+        """Return the user's custom tools, also those that are off or unusable; for operators those of all users."""
         self._access.rights.require_scope("Read")
         store = self._access.host.services.custom_tools
         if store is None:
             return []
         found = await self._access.host.services.clock.run_in_thread(store.read)
-        return [
-            each for each in found.tools.values() if self._access.user.operator or each.owner == self._access.user.id
-        ]
+        listed: list[CustomTool | UnusableCustomTool] = [*found.tools.values(), *found.unusable.values()]
+        return [each for each in listed if self._access.user.operator or each.owner == self._access.user.id]
 
     async def change_custom(self, name: str, *, enabled: bool | None = None, shared: bool | None = None) -> CustomTool:
         """Switch a custom tool of the user on or off, or share it, which is for operators only; logged.
@@ -61,13 +63,13 @@ class UserTools:
             lambda store, user: store.change(name, user, enabled=enabled, shared=shared),
         )
 
-    async def delete_custom(self, name: str) -> CustomTool:
+    async def delete_custom(self, name: str) -> CustomTool | UnusableCustomTool:
         """Delete a custom tool of the user, an operator that of any user; logged. Raises NotFound, InputError."""
         return await self._act_on_custom(name, ["deleted"], lambda store, user: store.delete(name, user))
 
     async def _act_on_custom(
-        self, name: str, changes: Sequence[str], act: Callable[[CustomToolStore, str | None], CustomTool]
-    ) -> CustomTool:
+        self, name: str, changes: Sequence[str], act: Callable[[CustomToolStore, str | None], AnyTool]
+    ) -> AnyTool:
         self._access.rights.require_scope("Approvals")
         services = self._access.host.services
         store = services.custom_tools
@@ -75,7 +77,7 @@ class UserTools:
             raise NotFound("custom tool", name)
         user = None if self._access.user.operator else self._access.user.id
 
-        def run() -> CustomTool:
+        def run() -> AnyTool:
             changed = act(store, user)
             refresh_custom_tools(services.toolbox, store, services.settings.tools.disabled)
             return changed

@@ -88,5 +88,19 @@ def test_a_changed_program_is_a_problem_and_not_listed(sophon: Command, store: C
     assert "changed after it was approved" in done.err
 
 
+def test_a_changed_program_is_shown_as_off_and_can_be_deleted(sophon: Command, store: CustomToolStore) -> None:
+    (store.folder / "double" / "main.py").write_text("print('evil')")
+    shown = sophon("tools", "show", "double").out
+    assert ("enabled:     False" in shown, "problem:     the program or its manifest was changed" in shown) == (
+        True,
+        True,
+    )
+    assert ("owner:       ada" in shown, "evil" in shown) == (True, False)
+    refused = sophon("tools", "enable", "double")
+    assert (refused.code, "custom.double is off: the program or its manifest was changed" in refused.err) == (1, True)
+    assert sophon("tools", "delete", "double").out == "custom.double was deleted.\n"
+    assert not (store.folder / "double").exists()
+
+
 def test_without_custom_tools_the_command_says_which_setting(sophon: Command) -> None:
     assert "CustomTools.Enabled" in sophon("tools", "disable", "double").err
