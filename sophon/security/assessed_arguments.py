@@ -1,7 +1,7 @@
 """Arguments that decide the risk of a call, for a look at their names alone: most calls have none of them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ CODE_ARGUMENTS: Final = ("code", "script")
 RECIPIENT_ARGUMENTS: Final = ("to", "cc", "bcc", "recipient", "recipients")
 """Looked at only in calls of tools that send mail."""
 
+_PLAIN_TYPES: Final = frozenset({str, int, float, bool, bytes, type(None)})
 _SHELL_ARGUMENT_SET: Final = frozenset(SHELL_ARGUMENTS)
 _ASSESSED: Final = frozenset({*SHELL_ARGUMENTS, *CODE_ARGUMENTS, "url", *PATH_ARGUMENTS})
 
@@ -29,7 +30,16 @@ def has_assessed_arguments(tool_name: str, arguments: object) -> bool:
     if not isinstance(arguments, Mapping):
         return True
     named: Mapping[object, object] = arguments  # pyright: ignore[reportUnknownVariableType] - JSON
-    return sends_mail(tool_name) or not all(map(_ASSESSED.isdisjoint, find_objects(named)))
+    return any(is_assessed(tool_name, each) for each in find_objects(named))
+
+
+def _find_containers(values: Iterable[object]) -> list[object]:
+    return [each for each in values if type(each) not in _PLAIN_TYPES]
+
+
+def is_assessed(tool_name: str, named: Mapping[Any, Any]) -> bool:
+    """Return whether `assess_risk` looks at an object of the arguments of a call."""
+    return not _ASSESSED.isdisjoint(named) or sends_mail(tool_name)
 
 
 def find_objects(arguments: object) -> Iterator[Mapping[Any, Any]]:
@@ -37,14 +47,14 @@ def find_objects(arguments: object) -> Iterator[Mapping[Any, Any]]:
     pending, seen = [arguments], set[int]()
     while pending:
         value = pending.pop()
-        if isinstance(value, str | int | float | bytes) or value is None or id(value) in seen:
+        if id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, Mapping):
             yield value  # pyright: ignore[reportUnknownVariableType] - JSON
-            pending += value.values()  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
+            pending += _find_containers(value.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - JSON
         elif isinstance(value, list | tuple):
-            pending += value  # pyright: ignore[reportUnknownArgumentType] - JSON
+            pending += _find_containers(value)  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 
 def has_command(arguments: Mapping[str, Any]) -> bool:

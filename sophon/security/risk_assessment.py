@@ -19,6 +19,7 @@ from sophon.security.assessed_arguments import (
     RECIPIENT_ARGUMENTS,
     SHELL_ARGUMENTS,
     find_objects,
+    is_assessed,
     sends_mail,
 )
 from sophon.security.commands.command_forms import find_command_forms
@@ -28,6 +29,9 @@ from sophon.security.linear_patterns import LinearPattern, compile_linear, make_
 
 MAX_CHARACTERS: Final = 1_000_000
 """A longer argument is of HIGH risk: nobody reads it."""
+
+MAX_OBJECTS: Final = 2000
+"""Objects with commands, paths and the like in the arguments; of more the risk is HIGH: each is read."""
 
 _SHELL_HIGH: Final = (
     r"\brm\s+(?:\S+\s+)*(?:-[a-z]*[rf][a-z]*|--r[a-z]*|--f[a-z]*|--no-p[a-z-]*)\b",
@@ -102,7 +106,8 @@ _INLINE_HIGH: Final = (
     *_PYTHON_HIGH,
     r"\b(?:system|popen|spawn\w*|subprocess|qx)\b|`|\bexec\b",
     r"\bos\s*\.\s*(?:execute|removedirs)\b|\bgetattr\s*\(\s*(?:os|subprocess|builtins|__builtins__|sys)\b",
-    r"\bunlink(?:sync)?\s*\(|\bos\s*\.\s*(?:remove|truncate|rmdir)\b|\b(?:file|dir|fileutils)\s*\.\s*(?:delete|unlink|rm\w*)\b",
+    r"\bunlink(?:sync)?[\"']?\]?\s*[(\"'<@$]|\bimport\b[^;\n]*\b(?:remove|unlink|rmdir)\b|\brm\s*\(\s*[\"']|\bfile\s+delete\b",
+    r"\bos\s*\.\s*(?:remove|truncate|rmdir)\b|\b(?:file|dir|fileutils)\s*\.\s*(?:delete|unlink|rm\w*|remove\w*)\b",
     r"\b(?:unlink|remove)\b.*\b(?:glob|rglob|walk|listdir|readdir)\b|\b(?:glob|rglob|walk|listdir|readdir)\b.*\b(?:unlink|remove)\b",
     r"\bopen\b[^;]*[\"']\s*\||\bopen\b[^;]*\|\s*[\"']|\bshell-command\b|\bdo\s+shell\s+script\b",
 )
@@ -128,11 +133,12 @@ def assess_risk(tool_name: str, arguments: object, *, known_recipients: Iterable
     called, and in objects among the arguments, too. A command is judged as the shell would expand it; one that may run
     any program is HIGH. Arguments that are no mapping are judged as commands and code.
     """
-    known = [*known_recipients]
+    top, known = _to_mapping(arguments), [*known_recipients]
     found = Risk.LOW
     try:
-        for named in find_objects(_to_mapping(arguments)):
-            found = max(found, _assess_object(tool_name, named, known))
+        objects = (each for each in find_objects(top) if each is top or is_assessed(tool_name, each))
+        for count, named in enumerate(objects):
+            found = Risk.HIGH if count == MAX_OBJECTS else max(found, _assess_object(tool_name, named, known))
             if found is Risk.HIGH:
                 break
     except TooManyValues:

@@ -169,10 +169,12 @@ CYCLE.append(CYCLE)
         ({"a": ({"b": [{"code": "shutil.rmtree(x)"}]},)}, "high"),
         ({"files": [{"path": "x"}, {"path": "/etc/shadow"}]}, "high"),
         ({"requests": [{"method": "DELETE", "url": "https://example.com/x"}]}, "medium"),
+        ({"rows": [{"id": 1}] + [{"file": "x"}] * 3000}, "low"),
+        ({"rows": [{"file": f"{each}"} for each in range(3000)]}, "high"),
         ({"steps": [{"command": "ls"}], "rows": [[1, 2]] * 30_000}, "low"),
         ({"path": _nest(5000), "to": _nest(5000)}, "low"),
     ],
-    ids=range(24),
+    ids=range(26),
 )
 def test_arguments_of_any_shape_are_assessed(arguments: object, risk: str) -> None:
     assert has_assessed_arguments("gmail", arguments)

@@ -9,6 +9,7 @@ from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Te
 from sophon.security.commands.evaluation.script_arguments import (
     ESCAPING_EDITORS,
     INTERPRETERS,
+    PROGRAMS_WITH_FILES,
     REMOTE_SHELLS,
     SHELLS,
     ScriptText,
@@ -21,8 +22,8 @@ from sophon.security.commands.evaluation.script_arguments import (
 from sophon.security.commands.evaluation.text_programs import run_text_program
 from sophon.security.commands.evaluation.variables import Variables
 from sophon.security.commands.evaluation.written_files import COPIERS, find_written_files
-from sophon.security.commands.evaluation.xargs import build_xargs_commands, find_xargs
-from sophon.security.commands.programs import Program, find_program, hides_program
+from sophon.security.commands.evaluation.xargs import XARGS, build_xargs_commands, find_xargs
+from sophon.security.commands.programs import Program, find_program, hides_program, skip_wrappers
 from sophon.security.commands.syntax import SimpleCommand, Word
 
 MAX_XARGS: Final = 20
@@ -111,9 +112,15 @@ class CommandEffects:
                 self.is_hidden = True
             self._note_script(script)
         program = find_program(command)
-        if program is None:
-            return
+        if program is not None:
+            self._note_input_and_files(program, command, stdin)
+
+    def _note_input_and_files(self, program: Program, command: SimpleCommand, stdin: Texts) -> None:
+        """Note the scripts that a program reads from its standard input or a file, and itself if it is such a file."""
         interpreter = get_interpreter(program.name)
+        if interpreter in PROGRAMS_WITH_FILES:
+            for word in find_script_files(interpreter, program.arguments):
+                self._note_file_script("sh", word.text)
         if program.name in REMOTE_SHELLS and not reads_input(program):
             return
         if program.name in ESCAPING_EDITORS:
@@ -121,7 +128,7 @@ class CommandEffects:
             return
         runs_input = program.name in _SOURCES or program.name in REMOTE_SHELLS
         if interpreter not in SHELLS and interpreter not in INTERPRETERS and not runs_input:
-            self._note_file_script("sh", command.words[0].text, is_direct=True)
+            self._note_file_script("sh", skip_wrappers(command.words, until=XARGS)[0].text, is_direct=True)
         elif reads_input(program):
             self.is_hidden = self.is_hidden or stdin is None
             for text in stdin or ():
@@ -180,8 +187,8 @@ class CommandEffects:
         words = [each.text for each in program.arguments]
         if program.name in self.functions:
             self.variables.add_arguments(tuple(words))
-        elif program.name == "set" and "--" in words:
-            self.variables.add_arguments(tuple(words[words.index("--") + 1 :]))
+        elif program.name == "set" and words and ("--" in words or words[0][:1] not in ("-", "+")):
+            self.variables.add_arguments(tuple(words[words.index("--") + 1 if "--" in words else 0 :]))
         elif program.name == "shift":
             self.variables.is_shifted = True
         elif program.name in ("declare", "typeset", "local", "export", "readonly"):

@@ -132,15 +132,18 @@ def find_script_words(arguments: Sequence[Word], letter: str) -> tuple[Word, ...
 
 def find_script_files(interpreter: str, arguments: Sequence[Word]) -> Iterator[Word]:
     """Yield the words that may name the file of a script; what stands behind it is data."""
-    if interpreter == "awk":
-        yield from after_option(arguments, "f")[:1]
+    if interpreter in PROGRAMS_WITH_FILES:
+        yield from after_option(arguments, PROGRAMS_WITH_FILES[interpreter])[:1]
+        yield from (Word(each) for each in _MAKEFILES if interpreter == "make")
         return
     inline = _INLINE.get(interpreter, _INLINE["sh"] if interpreter in SHELLS else _INLINE["perl"])
     is_value = False
-    for word in arguments:
+    for index, word in enumerate(arguments):
         is_option = word.text.startswith(("-", "+"))
         if interpreter in INTERPRETERS or interpreter in SHELLS:
             if inline.fullmatch(word.text):
+                if word.text.endswith("m"):
+                    yield from (Word(f"{each.text.replace('.', '/')}.py") for each in arguments[index + 1 : index + 2])
                 return
             yield word
             if not is_option and not is_value:
@@ -186,6 +189,11 @@ INTERPRETERS: Final = frozenset(
 )
 ESCAPING_EDITORS: Final = frozenset({"ed", "red", "m4"})
 """Programs whose input may have commands that start other programs."""
+
+PROGRAMS_WITH_FILES: Final = {"awk": "f", "sed": "f", "make": "f", "vim": "S", "vi": "S", "nvim": "S", "gdb": "x"}
+"""Options of programs whose value is a file that may start other programs."""
+
+_MAKEFILES: Final = ("Makefile", "makefile", "GNUmakefile")
 
 _MODULE: Final = re.compile(r"(?:^|\s)-\w*m ?(?:timeit|pdb|IPython)(?:\s|$)")
 

@@ -125,7 +125,7 @@ class Variables:
     def _joints(self) -> Texts:
         """What may stand between the parts of `$*`: the first character of `IFS`."""
         texts = self.get("IFS")
-        return None if texts is None else tuple(dict.fromkeys((" ", *(each[:1] for each in texts))))
+        return None if texts is None else tuple(dict.fromkeys((" ", *(each.partition("\0")[0][:1] for each in texts))))
 
     @property
     def separators(self) -> str:

@@ -28,16 +28,27 @@ def find_written_files(program: Program, stdin: Texts, files: Mapping[str, Texts
         yield from (WrittenFile(each, stdin) for each in words)
     elif program.name in ("mkfifo", "mknod"):  # who writes to a pipe with a name may do so at any time
         yield from (WrittenFile(each, None) for each in words)
-    elif program.name in COPIERS:
-        yield from _find_copies([each for each in words if not each.startswith("-")], files)
+    elif program.name in COPIERS or program.name in _CONVERTERS:
+        yield from _find_copies(program.name, words, files)
     elif program.name in _DOWNLOADS:
         yield from (WrittenFile(each, None) for each in _find_downloads(program, words))
     elif program.name not in _NO_OUTPUT and get_interpreter(program.name) not in {*SHELLS, *INTERPRETERS}:
         yield from (WrittenFile(each, None, is_built=True) for each in _find_outputs(words))
 
 
-def _find_copies(plain: Sequence[str], files: Mapping[str, Texts]) -> Iterator[WrittenFile]:
+def _find_copies(name: str, words: Sequence[str], files: Mapping[str, Texts]) -> Iterator[WrittenFile]:
+    plain = [each for each in words if not each.startswith("-")]
+    if name in _COMPRESSORS:
+        yield from (
+            WrittenFile(posixpath.splitext(each)[0], None) for each in plain if posixpath.normpath(each) in files
+        )
+        return
+    if name == "xxd" and any(each.startswith("-r") for each in words):
+        yield from (WrittenFile(each, None) for each in plain[1:])
     for each in plain[:-1]:
+        if name in _REMOTE and ":" in each:
+            yield WrittenFile(plain[-1], None)
+            yield WrittenFile(posixpath.join(plain[-1], posixpath.basename(each.rpartition(":")[2])), None)
         source = posixpath.normpath(each)
         if source in files:
             yield WrittenFile(plain[-1], files[source])
@@ -60,7 +71,11 @@ def _find_outputs(words: Sequence[str]) -> Iterator[str]:
 
 COPIERS: Final = frozenset({"cp", "ln", "mv", "install"})
 
+_REMOTE: Final = frozenset({"scp", "rsync"})
+_COMPRESSORS: Final = frozenset({"gunzip", "bunzip2", "unxz", "unzstd", "gzip", "xz", "bzip2", "zstd"})
+_CONVERTERS: Final = _REMOTE | _COMPRESSORS | {"xxd"}
+
 _DOWNLOADS: Final = frozenset({"curl", "wget", "dd"})
-_OUTPUT: Final = re.compile(r"(?:-o|-O|--?out(?:put|file|-file|put-file)?)(?:=(.+))?")
+_OUTPUT: Final = re.compile(r"(?:-[A-Za-z]{0,3}o|-O|--?out(?:put)?(?:-file)?)(?:=(.+))?")
 _NO_OUTPUT: Final = frozenset({"set", "shopt", "test", "[", "grep", "egrep", "fgrep", "ssh", "find", "ls", "ps"})
 """Programs whose `-o` names no file."""

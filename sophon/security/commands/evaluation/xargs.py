@@ -12,8 +12,8 @@ from sophon.security.commands.syntax import SimpleCommand, Word
 
 def find_xargs(command: SimpleCommand) -> tuple[Word, ...] | None:
     """Return the words from `xargs` or `parallel` on, without `sudo` and the like in front of it; None without it."""
-    words = skip_wrappers(command.words, until=_NAMES)
-    return words if words and posixpath.basename(words[0].text) in _NAMES else None
+    words = skip_wrappers(command.words, until=XARGS)
+    return words if words and posixpath.basename(words[0].text) in XARGS else None
 
 
 def build_xargs_commands(words: Sequence[Word], stdin: Texts) -> Iterator[SimpleCommand]:
@@ -74,6 +74,6 @@ def _fill(word: Word, mark: str, row: str | None) -> Word:
     return Word(word.text.replace(mark, row), word.is_dynamic)
 
 
-_NAMES: Final = frozenset({"xargs", "parallel"})
+XARGS: Final = frozenset({"xargs", "parallel"})
 _WITH_VALUE: Final = frozenset({"-n", "-L", "-P", "-d", "-s", "-a", "--arg-file", "-E", "-j"})
 _ANYTHING: Final = Word('"$INPUT"', is_dynamic=True, is_hidden=True)
