@@ -41,7 +41,11 @@ class SecretForm(NamedTuple):
     """Whether what the anchor asks for may have more than `MAX_ANCHOR_CHARACTERS`."""
 
 
-def bare_value(character: str, count: int, called: str = r"[(\[]") -> str:
+INDEXED = r"\[(?!REDACTED\])"
+"""A marker behind a value is what stood there, such as a private key, and no index."""
+
+
+def bare_value(character: str, count: int, called: str = rf"\(|{INDEXED}") -> str:
     """Return the pattern of at least `count` characters of a bare value; one that is called or indexed is code.
 
     Nobody calls a name of more than 256 characters: to look for the end of one, from every beginning of a secret within

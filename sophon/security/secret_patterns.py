@@ -19,6 +19,7 @@ from sophon.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
 from sophon.security.secret_form import (
     AFTER_ESCAPE,
+    INDEXED,
     MAX_CODE_CHARACTERS,
     SecretForm,
     at_least_with,
@@ -97,7 +98,8 @@ _NO_NAME = (
 _NO_CODE = (
     # An attribute, and an index.
     rf"(?![A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)+(?![^{STOP}`&,;<>{{}}\\*]))"
-    rf"(?![A-Za-z_][\w.]*+\[(?:\\{{0,7}}[\"']|[^{STOP}\]]{{0,{MAX_CODE_CHARACTERS}}}+\](?![A-Za-z0-9!#$%@^]))){_NO_NAME}"
+    rf"(?![A-Za-z_][\w.]*+{INDEXED}(?:\\{{0,7}}[\"']|[^{STOP}\]]{{0,{MAX_CODE_CHARACTERS}}}+\](?![A-Za-z0-9!#$%@^])))"
+    rf"{_NO_NAME}"
 )
 _NO_TEMPLATE = rf"(?![^{STOP}]{{0,128}}(?:\{{[\w.:!]*\}}|<[A-Za-z][\w.-]*>|[%$][{{(]))"
 _QUOTED_PASSWORD = rf"(?:[^{STOP}`&\\]|&(?!(?:quot|apos|#0?3[49]|#x2[27]);)|\\{{1,7}}(?!u002[27])[^{STOP}\\])"

@@ -176,6 +176,16 @@ def test_a_secret_in_a_run_without_spaces_is_not_cut(place: int) -> None:
     assert stream(*[text[start : start + 50] for start in range(0, len(text), 50)]) == redact(text)
 
 
+@pytest.mark.parametrize(
+    "name", ["password=", "DB_PASS: ", "PGPASSWORD=", "token=", "api_key=", "Authorization: Bearer ", "SIGNING_KEY="]
+)
+def test_a_secret_with_a_private_key_behind_it_is_no_code(name: str) -> None:
+    text = f"{name}hunter22abcd1234hunter{PEM}"
+    assert "hunter" not in redact(text)
+    assert stream(*text) == redact(text)
+    assert redact(redact(text)) == redact(text)
+
+
 def test_a_private_key_behind_an_assignment_is_replaced_whole() -> None:
     assert redact(f"PASSWORD={PEM} x") == "PASSWORD=[REDACTED] x"
 
