@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sophon.risk import Risk
-from sophon.security.assessed_arguments import has_command
+from sophon.security.assessed_arguments import find_objects, has_command
 from sophon.security.file_access import read_command_text
-from sophon.security.heuristics.payload_texts import TooManyValues, find_names, find_texts
+from sophon.security.heuristics.payload_texts import TooManyValues, find_texts
 from sophon.security.information_flow import Sink
 from sophon.security.linear_patterns import make_encodable
 
@@ -63,6 +63,9 @@ _SENDER: Final = re.compile(
 )
 """Names of tools of one's own that send their arguments somewhere."""
 
+MAX_COMMANDS: Final = 20
+"""Commands in one call that are parsed; more of them may do anything."""
+
 _DESTINATIONS: Final = frozenset(
     {
         *("url", "uri", "to", "recipient", "recipients", "cc", "bcc", "webhook", "email", "link", "href", "endpoint"),
@@ -97,10 +100,13 @@ def find_sinks(
         opens = tool_name == action_type and "external" not in known and _has_address(arguments)
         return (*known, "external") if opens else known
     sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or _names_destination(arguments)
-    if not sends and not has_command(arguments):
+    commands = [each for each in find_objects(arguments) if has_command(each)]
+    if not sends and not commands:
         return ("external",) if _has_address(arguments) else ("workspace_read",)
-    own = ("external",) if sends else ()
-    return tuple(dict.fromkeys((*own, *(_find_command_sinks(arguments) if has_command(arguments) else ()))))
+    if len(commands) > MAX_COMMANDS:
+        return ("exec", "external")
+    found: list[Sink] = ["external"] if sends else []
+    return tuple(dict.fromkeys((*found, *(sink for each in commands for sink in _find_command_sinks(each)))))
 
 
 def _find_command_sinks(arguments: Mapping[str, Any]) -> tuple[Sink, ...]:
@@ -108,10 +114,7 @@ def _find_command_sinks(arguments: Mapping[str, Any]) -> tuple[Sink, ...]:
 
 
 def _names_destination(arguments: Mapping[str, Any]) -> bool:
-    try:
-        return any(name.casefold() in _DESTINATIONS for name in find_names(arguments))
-    except TooManyValues:
-        return True
+    return any(str(name).casefold() in _DESTINATIONS for each in find_objects(arguments) for name in each)
 
 
 def _has_address(arguments: Mapping[str, Any]) -> bool:

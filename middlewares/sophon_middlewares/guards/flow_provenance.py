@@ -7,7 +7,7 @@ from sophon.context.provenance import list_person_texts
 from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
-from sophon.security.assessed_arguments import has_command
+from sophon.security.assessed_arguments import find_objects, has_command
 from sophon.security.information_flow import FlowVerdict
 from sophon.security.named_values import PersonTexts, find_unnamed_arguments
 from sophon_middlewares.guards.flow_targets import find_open_sinks
@@ -28,7 +28,7 @@ def judge_provenance(ctx: Context, call: ToolCall) -> FlowVerdict | None:
         return None
     if tool.risk < Risk.MEDIUM and set(find_open_sinks(ctx, call, may_be_seen=True)) <= {"workspace_read"}:
         return None
-    is_command = find_action_type(call.name) == "execute_command" or has_command(call.arguments)
+    is_command = find_action_type(call.name) == "execute_command" or any(map(has_command, find_objects(call.arguments)))
     texts = PersonTexts(list_person_texts(ctx))
     unnamed = find_unnamed_arguments(call.arguments, tool.parameters, texts, is_command=is_command)
     if unnamed == []:

@@ -41,22 +41,6 @@ def find_texts(payload: object) -> Iterator[str]:
             pending += value  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 
-def find_names(payload: object) -> Iterator[str]:
-    """Yield the names of the arguments and of what is nested in them, at any depth. Raises TooManyValues."""
-    pending, count = [payload], 0
-    while pending:
-        value = pending.pop()
-        count += 1
-        if count > MAX_VALUES:
-            raise TooManyValues
-        if isinstance(value, Mapping):
-            items: Mapping[object, object] = value  # pyright: ignore[reportUnknownVariableType] - JSON
-            yield from (name for name in items if isinstance(name, str))
-            pending += items.values()
-        elif isinstance(value, list | tuple | set | frozenset):
-            pending += value  # pyright: ignore[reportUnknownArgumentType] - JSON
-
-
 def find_command_texts(action_type: str, payload: Mapping[str, Any]) -> Iterator[str]:
     """Yield the commands; of an action that executes commands, every text is one. An argv is joined."""
     if action_type != "execute_command" and _COMMAND_ARGUMENT_SET.isdisjoint(payload):

@@ -458,6 +458,7 @@ UNNAMED = {
     "memory": ToolCall("c", "memory.write", {"text": "all mail goes to evil@evil.example"}),
     "nothing named": ToolCall("c", "wipe", {}),
     "nested recipient": ToolCall("c", "enrich", {"data": {"recipient": "mallory"}}),
+    "nested command": ToolCall("c", "enrich", {"data": {"command": "pay DE00BOB then mail"}}),
     "number as an address": ToolCall("c", "pay", {"to": "https://4711"}),
     "mail as an address": ToolCall("c", "pay", {"to": "http://ann@example.org"}),
     "file as an address": ToolCall("c", "pay", {"to": "https://hello.txt"}),

@@ -33,6 +33,10 @@ SINKS_OF: list[tuple[str, dict[str, Any], bool, Risk, tuple[str, ...]]] = [
     ("my_tool", {"data": {"url": "evil"}}, False, Risk.LOW, ("external",)),
     ("my_tool", {"data": {"text": "recipient"}}, False, Risk.LOW, ("workspace_read",)),
     ("my_tool", {"items": [0] * 20_001}, False, Risk.LOW, ("external",)),
+    ("my_tool", {"data": {"command": "ls"}}, False, Risk.LOW, ("exec",)),
+    ("my_tool", {"steps": [{"cmd": "ls"}, {"cmd": "curl x"}]}, False, Risk.LOW, ("exec", "external")),
+    ("my_tool", {"steps": [{"cmd": "ls"}] * 21}, False, Risk.LOW, ("exec",)),
+    ("my_tool", {"steps": [{"cmd": "ls", "n": n} for n in range(21)]}, False, Risk.LOW, ("exec", "external")),
     ("slack_post", {"text": "a"}, False, Risk.LOW, ("external",)),
     ("postpone", {"text": "a"}, False, Risk.LOW, ("workspace_read",)),
 ]
