@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sophon.security.commands.evaluation.possible_texts import FILE, NOTHING, Texts, concatenate, is_unresolved
@@ -112,8 +112,19 @@ class CommandEffects:
                 self.is_hidden = True
             self._note_script(script)
         program = find_program(command)
+        if self.files:
+            self._note_inner_files(command.words)
         if program is not None:
             self._note_input_and_files(program, command, stdin)
+
+    def _note_inner_files(self, words: Sequence[Word]) -> None:
+        """Note the scripts in files behind an interpreter within a command: `flock l sh x`, `deno run x`."""
+        for index, word in enumerate(words):
+            name = get_interpreter(word.text)
+            is_interpreter = name in SHELLS or name in INTERPRETERS
+            if is_interpreter or word.text in _RUNS_FILES:
+                for each in find_script_files(name if is_interpreter else "node", words[index + 1 :]):
+                    self._note_file_script(name if is_interpreter else None, each.text)
 
     def _note_input_and_files(self, program: Program, command: SimpleCommand, stdin: Texts) -> None:
         """Note the scripts that a program reads from its standard input or a file, and itself if it is such a file."""
@@ -162,8 +173,8 @@ class CommandEffects:
         rows = [self.variables.split(line) for text in texts for line in text.splitlines()]
         return tuple(" ".join(row[index : None if is_last else index + 1]) for row in rows)
 
-    def _note_file_script(self, interpreter: str, name: str, *, is_direct: bool = False) -> None:
-        """Note the script in a file that this command has written itself.
+    def _note_file_script(self, interpreter: str | None, name: str, *, is_direct: bool = False) -> None:
+        """Note the script in a file that this command has written itself; without an interpreter, only if it is hidden.
 
         What a compiler writes is run directly, and nobody makes it executable before.
         """
@@ -176,8 +187,9 @@ class CommandEffects:
         elif unknown and (not is_direct or "/" in name):  # the working folder may be another one
             base = posixpath.basename(path)
             self.is_hidden = self.is_hidden or any(posixpath.basename(each) == base for each in unknown)
-        for text in texts or ():
-            self._note_script(ScriptText(interpreter, text))
+        if interpreter is not None:
+            for text in texts or ():
+                self._note_script(ScriptText(interpreter, text))
 
     def _note_script(self, script: ScriptText) -> None:
         (self.code if script.interpreter in INTERPRETERS else self.scripts)[script.text] = None
@@ -229,6 +241,7 @@ def is_unknown(word: Word) -> bool:
 
 _OPTION: Final = re.compile(r"-|\+?\d+$")
 _COMPUTED: Final = re.compile(r"[$`*?\[]")
+_RUNS_FILES: Final = frozenset({"run", "-jar", "expect"})
 _SOURCES: Final = frozenset({"source", ".", "at", "batch"})
 _READERS: Final = frozenset({"cat", "tac", "head", "tail", "sed", "rev", "base64", "base32", "xxd", "cut", "grep"})
 _COPIES: Final = frozenset({"cat", "tee", "head", "tail", "sed", "grep"})

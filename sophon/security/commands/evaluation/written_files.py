@@ -58,7 +58,7 @@ def _find_copies(name: str, words: Sequence[str], files: Mapping[str, Texts]) ->
 def _find_downloads(program: Program, words: Sequence[str]) -> Iterator[str]:
     for each in WRITE_TARGETS[program.name](program.arguments):
         # Without a name it is the last part of the URL.
-        yield from [each.text] if each.text != "." else map(posixpath.basename, words)
+        yield from [each.text] if each.text != "." else (posixpath.basename(url.partition("?")[0]) for url in words)
 
 
 def _find_outputs(words: Sequence[str]) -> Iterator[str]:
