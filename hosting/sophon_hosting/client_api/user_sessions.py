@@ -93,7 +93,8 @@ class UserSessions:
             if plain.owner == self._user.id:
                 return plain
         if plain is not None and self._knows_all:
-            self.refuse("session", session_id)
+            # Each id has to name one session for who opens those of others, too.
+            raise Forbidden(f"the session {session_id!r} belongs to another user: choose another id")
         return await self._store.get_or_create(scoped_id, self._user.id)
 
     async def choose_copy_id(self, session_id: str, owner: str) -> str:

@@ -69,7 +69,7 @@ async def test_an_operator_sees_decides_and_stops_everywhere_but_writes_at_home(
     assert [each.id for each in (await olga.list_sessions(all_users=True)).items] == ["s"]
     assert [each.id for each in await olga.list_tasks(all_users=True)] == [receipt.task_id]
     [asked] = await olga.list_approvals(all_users=True)
-    with pytest.raises(Forbidden):
+    with pytest.raises(Forbidden, match="choose another id"):
         await olga.send_message(message())
     await olga.decide_approval(asked.request.id, Decision.approve())
     assert await office.over(receipt.task_id) == "completed"
