@@ -140,7 +140,7 @@ def _parse(items: Sequence[object], person: str) -> _Contents:
     attachments: list[ImportedAttachment] = []
     for number, item in enumerate(items, 1):
         try:
-            found = cast("Mapping[str, Any]", item)
+            found = _to_object(item)
             if found["kind"] == "person":
                 _check_version(found["version"])
             elif found["kind"] == "session":
@@ -156,9 +156,22 @@ def _parse(items: Sequence[object], person: str) -> _Contents:
             elif found["kind"] == "preferences":
                 preferences = Preferences.from_json(found["preferences"])
         except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
-            problem = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-            raise InputError(f"item {number} cannot be imported, and nothing was: {problem}") from None
+            raise InputError(f"item {number} cannot be imported, and nothing was: {_describe_problem(error)}") from None
     return _Contents(sessions, entries, goals, schedules, preferences, attachments)
+
+
+def _to_object(item: object) -> Mapping[str, Any]:
+    if not isinstance(item, Mapping):
+        raise ValueError("it is no JSON object")  # noqa: TRY004 - reported like the others
+    return cast("Mapping[str, Any]", item)
+
+
+def _describe_problem(error: Exception) -> str:
+    """Return what is wrong with an item. Pure."""
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    # These two come of values of another type than exports have, and say so in the words of Python.
+    return "it has not the form of an export" if isinstance(error, TypeError | AttributeError) else str(error)
 
 
 def _check_version(version: object) -> None:

@@ -328,7 +328,9 @@ async def test_an_import_joins_no_conversation_of_another_person(place: Place):
         ({"kind": "session", "session": {"id": "s", "title": ""}}, "'records' is missing"),
         ({"kind": "preferences", "preferences": {"colour": "blue"}}, "there is no preference 'colour'"),
         ({"kind": "schedule", "schedule": {"kind": "cron"}}, "'misfire' is missing"),
-        (7, "item 2"),
+        (7, "item 2 cannot be imported, and nothing was: it is no JSON object"),
+        ([], "it is no JSON object"),
+        ({"kind": "session", "session": [], "records": []}, "it has not the form of an export"),
     ],
 )
 async def test_an_invalid_item_is_named_and_nothing_is_stored(item: object, problem: str):
