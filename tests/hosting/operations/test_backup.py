@@ -13,6 +13,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 
 from sophon.messages import Message
+from sophon.private_files import PRIVATE_FILE
 from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
@@ -72,9 +73,11 @@ def test_an_sqlite_database_comes_back_with_its_files(tmp_path: Path) -> None:
     upload.parent.mkdir()
     upload.write_text("kept")
     run(commands("backup", "sqlite"), tmp_path)
+    assert {each.stat().st_mode & 0o077 for each in (tmp_path / "backup").iterdir()} == {0}
     asyncio.run(write(SQLITE, tmp_path, "after"))
     upload.write_text("changed")
     run(commands("restore", "sqlite"), tmp_path)
+    assert (tmp_path / "data" / "sophon.db").stat().st_mode & 0o777 == PRIVATE_FILE
     assert asyncio.run(read(SQLITE, tmp_path)) == (["before"], ["before"])
     assert upload.read_text() == "kept"
 
