@@ -62,6 +62,11 @@ class ApprovalCodes:
             int(note.value.get("parts", 0)),
         )
 
+    async def find_approval_id(self, code: str) -> str:
+        """Return the id of the approval for which a code was given in any chat of the channel, "" if for none."""
+        note = await self._get(CODE_KIND, normalize_code(code))
+        return str(note.value["approval"]) if note is not None else ""
+
     async def find_prompt(self, approval_id: str) -> ChannelStateEntry | None:
         """Return the note of an approval's prompt: `code`, `chat`, `parts`, and `told` once the decision was shown."""
         return await self._get(PROMPT_KIND, approval_id)

@@ -182,7 +182,7 @@ class ApprovalPrompts:
         """Decide by the code of a prompt in this chat; return the text for the person."""
         found = await self.find(code, person, location)
         if found is None:
-            return UNKNOWN_APPROVAL_MESSAGE
+            return await self.explain_unknown(code, person, location)
         approval_id = found.approval_id
         checked = await self._check(found, decision)
         if isinstance(checked, str):
@@ -219,6 +219,28 @@ class ApprovalPrompts:
         if found is None or not await self._is_for_person(found.approval_id, location, person):
             return None
         return found
+
+    async def explain_unknown(self, code: str, person: Person, location: ChatLocation) -> str:
+        """Return the answer to a code that does not count in this chat: an operator learns where it does."""
+        if not self._may_see_elsewhere(person, location):
+            return UNKNOWN_APPROVAL_MESSAGE
+        approval_id = await self.codes.find_approval_id(code)
+        record = await self._store.approvals.find(approval_id) if approval_id else None
+        if record is None or record.decision is not None:
+            return UNKNOWN_APPROVAL_MESSAGE
+        return f"this waits in another chat: decide there, on the web page, or with `sophon approvals` ({approval_id})"
+
+    async def count_elsewhere(self, location: ChatLocation, person: Person) -> int:
+        """Return how many open approvals `list_pending` leaves out that the person may decide elsewhere."""
+        if not self._may_see_elsewhere(person, location):
+            return 0
+        shown = {record.request.id for _, record in await self.list_pending(location, person)}
+        return sum(record.request.id not in shown for record in await self._store.approvals.list())
+
+    def _may_see_elsewhere(self, person: Person, location: ChatLocation) -> bool:
+        """Return whether a person may learn of what others are asked: an operator, where nobody else reads it."""
+        is_operator = self._host.services.operator_policy.is_operator(self._chat_state.user_id(person))
+        return is_operator and location.kind == "direct"
 
     async def _has_arrived(self, version: CodedApproval) -> bool:
         """Return whether no message was given up that shows the edited version."""

@@ -130,7 +130,7 @@ class EditDialogues:
         """
         found = await self._prompts.find(code, person, location)
         if found is None:
-            return UNKNOWN_APPROVAL_MESSAGE
+            return await self._prompts.explain_unknown(code, person, location)
         record = await self._store.approvals.find(found.approval_id)
         problem = await self._find_problem(record, found, person)
         if record is None or problem:

@@ -95,6 +95,25 @@ async def test_a_code_counts_in_its_own_chat_only(start) -> None:
     assert running.brain.paid == []
 
 
+async def test_an_approver_learns_in_their_own_chat_where_a_call_is_decided(start) -> None:
+    running = await start()
+    approve, _ = await asked(running)
+    own = ChatLocation("9")
+    command = f"/approve {code_of(approve)}"
+    for location, answer in ((own, "this waits in another chat"), (GROUP, "not known here any more")):
+        await running.channel.deliver_message(command, person=BOSS, location=location, is_mention=True)
+        await running.channel.wait_for_text(answer, location)
+    await running.channel.deliver_message("/pending", person=BOSS, location=own)
+    assert "In other conversations 1 waits" in await running.channel.wait_for_text("Nothing waits", own)
+    await running.channel.deliver_message("/pending", location=ChatLocation("77"))
+    assert "other" not in await running.channel.wait_for_text("Nothing waits", ChatLocation("77"))
+    assert running.brain.paid == []
+    await running.channel.deliver_press(approve)
+    await running.channel.wait_for_text("You said: paid Bob")
+    await running.channel.deliver_message(f"/edit {code_of(approve)}", person=BOSS, location=own)
+    await running.channel.wait_for_text("not known here any more", own)
+
+
 async def test_of_two_who_press_at_once_one_decides(start) -> None:
     running = await start()
     approve, reject = await asked(running)

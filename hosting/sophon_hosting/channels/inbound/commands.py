@@ -194,9 +194,14 @@ class ChatCommandHandler:
         return ""
 
     async def _list_pending(self, request: ChatCommandRequest) -> str:
-        pending = await self._approval_prompts.list_pending(request.message.location, request.message.person)
+        location, person = request.message.location, request.message.person
+        pending = await self._approval_prompts.list_pending(location, person)
         lines = [f"{code}: {record.request.preview.splitlines()[0]}" for code, record in pending]
-        return "\n".join([*lines, "/approve ID or /reject ID REASON"]) if lines else "Nothing waits for a decision."
+        lines += ["/approve ID or /reject ID REASON" if lines else "Nothing waits for a decision."]
+        if elsewhere := await self._approval_prompts.count_elsewhere(location, person):
+            number = "1 waits" if elsewhere == 1 else f"{elsewhere} wait"
+            lines.append(f"In other conversations {number}: decide there, on the web page, or with `sophon approvals`.")
+        return "\n".join(lines)
 
     async def _approve(self, request: ChatCommandRequest) -> str:
         code, _, scope = request.command.arguments.partition(" ")
