@@ -101,12 +101,11 @@ def find_sinks(
         return (*known, "external") if opens else known
     sends = is_external or risk >= Risk.MEDIUM or _SENDER.search(tool_name) or _names_destination(arguments)
     commands = [each for each in find_objects(arguments) if has_command(each)]
-    if not sends and not commands:
-        return ("external",) if _has_address(arguments) else ("workspace_read",)
-    if len(commands) > MAX_COMMANDS:
+    if not commands:
+        return ("external",) if sends or _has_address(arguments) else ("workspace_read",)
+    if sends or len(commands) > MAX_COMMANDS or any(map(may_use_network, commands)):
         return ("exec", "external")
-    found: list[Sink] = ["external"] if sends else []
-    return tuple(dict.fromkeys((*found, *(sink for each in commands for sink in _find_command_sinks(each)))))
+    return ("exec",)
 
 
 def _find_command_sinks(arguments: Mapping[str, Any]) -> tuple[Sink, ...]:
