@@ -1,9 +1,9 @@
 """Request and response formats of OpenAI chat completions.
 
 Source: OpenAI API reference, Chat Completions. Supported request fields are the text and images of messages, `model`,
-`stream` and `stream_options`; sampling parameters and the definitions of the client's tools are ignored, because the
-chain has its own. What such tools did is refused: without it, a request that ends with it would answer the message
-before it again, and run its calls twice.
+`stream` and `stream_options`; `n` and `response_format` may ask for one text only. Sampling parameters and the
+definitions of the client's tools are ignored, because the chain has its own. What such tools did is refused: without
+it, a request that ends with it would answer the message before it again, and run its calls twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,6 +67,8 @@ class CompletionRequest(Payload):
     messages: list[CompletionMessage]
     stream: bool = False
     stream_options: dict[str, Any] | None = None
+    n: int | None = None
+    response_format: dict[str, Any] | None = None
     client_message_id: str | None = None
 
     @property
@@ -89,8 +91,10 @@ def parse_completion_input(completion: CompletionRequest) -> CompletionInput:
     """Split the messages of a request into the message to answer, the history, and instructions.
 
     Raises InputError for calls of the client's tools and their results, if the last message with text is not the
-    user's, if a message has content other than text and images, or an image that is none.
+    user's, if a message has content other than text and images, or an image that is none, and for more than one
+    choice or another format than text.
     """
+    _check_answer_form(completion)
     for index, each in enumerate(completion.messages):
         if each.role in ("tool", "function") or each.tool_calls or each.function_call:
             kind = "a call of a tool" if each.role == "assistant" else "a result of a tool"
@@ -156,6 +160,15 @@ def to_openai_usage(usage: Usage) -> dict[str, int]:
 def to_openai_finish_reason(reason: FinishReason) -> str:
     """Convert a finish reason to OpenAI's."""
     return OPENAI_FINISH_REASONS.get(reason, "stop")
+
+
+def _check_answer_form(completion: CompletionRequest) -> None:
+    """Refuse what changes the form of the answer: a client that asks for it cannot read another form."""
+    if completion.n not in (None, 1):
+        raise InputError(f"n: {completion.n} choices are not supported; ask for one")
+    wanted = (completion.response_format or {}).get("type", "text")
+    if wanted != "text":
+        raise InputError(f"response_format: {wanted!r} is not supported; the answer is text")
 
 
 def _response_header(task_id: str, model: str, created: int, kind: str) -> dict[str, Any]:

@@ -77,6 +77,29 @@ def test_what_holds_nothing_to_answer_is_refused(said) -> None:
         talk(*said)
 
 
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"n": 2}, "n: 2 choices are not supported"),
+        ({"n": 0}, "n: 0 choices"),
+        ({"response_format": {"type": "json_object"}}, "response_format: 'json_object' is not supported"),
+        ({"response_format": {"type": "json_schema", "json_schema": {}}}, "response_format: 'json_schema' is not"),
+    ],
+)
+def test_another_form_of_the_answer_is_refused(asked: dict[str, object], says: str) -> None:
+    messages = [{"role": "user", "content": "a"}]
+    with pytest.raises(InputError, match=says):
+        parse_completion_input(CompletionRequest.validate({"messages": messages, **asked}))
+
+
+@pytest.mark.parametrize(
+    "asked", [{"n": 1}, {"n": None, "response_format": None}, {"response_format": {"type": "text"}}]
+)
+def test_one_choice_of_text_may_be_asked_for(asked: dict[str, object]) -> None:
+    messages = [{"role": "user", "content": "a"}]
+    assert parse_completion_input(CompletionRequest.validate({"messages": messages, **asked})).text == "a"
+
+
 ROLES = st.sampled_from(["system", "developer", "user", "assistant", "tool"])
 
 
