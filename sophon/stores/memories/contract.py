@@ -19,6 +19,9 @@ MemoryReach: TypeAlias = Literal["owner", "agent", "session"]
 MEMORY_CATEGORIES: Final = ("fact", "preference", "observation", "summary")
 MEMORY_REACHES: Final = ("owner", "agent", "session")
 
+INDEX_IS_MISSING: Final = "it is missing"
+"""What `find_index_damage` says of a store without an index, such as an older one: the first search builds it."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:

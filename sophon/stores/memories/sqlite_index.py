@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from sophon.stores.memories.contract import INDEX_IS_MISSING
 from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.prepared_statement import PreparedStatement
 
@@ -113,7 +114,7 @@ def rebuild(connection: Connection) -> None:
 def find_damage(connection: Connection) -> str:
     """Return what is wrong with the index, "" if nothing: it is compared with the entries. Needs the write lock."""
     if not exists(connection):
-        return "it is missing"
+        return INDEX_IS_MISSING
     try:
         connection.execute(_COMPARE)
     except DBAPIError as error:

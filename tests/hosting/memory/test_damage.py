@@ -77,6 +77,23 @@ async def test_doctor_names_a_damaged_index_and_reindex_repairs_it(
     assert "Nothing that matches" in capsys.readouterr().out
 
 
+async def test_doctor_says_of_an_index_that_is_missing_that_it_will_be_built(
+    start: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = await start()
+    await remember(host, "The boat of Ada is called Heron")
+    await host.close()
+    execute(tmp_path, "DROP TABLE memory_words")
+    await run_cli(tmp_path, monkeypatch, "doctor")
+    shown = capsys.readouterr().out
+    assert "the search index of the memory is built at its first use (1 entries)" in shown
+    assert "damaged" not in shown
+    assert await run_cli(tmp_path, monkeypatch, "memory", "search", "boat") == 0
+    assert "Heron" in capsys.readouterr().out
+    await run_cli(tmp_path, monkeypatch, "doctor")
+    assert "the search index of the memory is intact" in capsys.readouterr().out
+
+
 def test_a_damaged_search_index_is_no_damage_of_the_file() -> None:
     assert not is_damage("malformed inverted index for FTS5 table main.memory_words")
     assert is_damage("row 3 missing from index memories_by_scope")

@@ -2,6 +2,7 @@
 
 from sophon.errors import StoreError
 from sophon.services import Services
+from sophon.stores.memories.contract import INDEX_IS_MISSING
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 
 FIX = "the next search rebuilds it if it notices; `sophon memory reindex` does it now"
@@ -14,6 +15,8 @@ async def check_memory_index(services: Services) -> DoctorFinding:
         damage, count = await memories.find_index_damage(), await memories.count()
     except StoreError as error:
         return DoctorFinding("memory", str(error), "failed", "repair the store")
+    if damage == INDEX_IS_MISSING:  # as after an update of a store that had none
+        return DoctorFinding("memory", f"the search index of the memory is built at its first use ({count:,} entries)")
     if damage:
         return DoctorFinding("memory", f"the search index of the memory is damaged: {damage}", "warning", FIX)
     return DoctorFinding("memory", f"the search index of the memory is intact ({count:,} entries)")
