@@ -13,8 +13,12 @@ socket.on("stream_chunk", (data) => process.stdout.write(data.text));
 socket.on("tool_call_started", (data) => console.log(`[${data.tool}]`));
 for (const end of ["task_completed", "task_failed", "task_cancelled"])
   socket.on(end, async (data) => { if (data.large) console.log(`\n${await whole(data, "text")}`); leave(); });
+let asking = false, ended = false; // at the end of the input nobody is there to ask: the call waits for somebody else
+readline.on("close", () => { ended = true; if (asking) socket.close(); });
 const ask = async (data) => {
+  asking = true;
   const shown = (await whole(data, "full_preview")) || (await whole(data, "preview"));
+  if (ended) return socket.close();
   const decision = (await readline.question(`${shown}\napprove or reject? `)).trim();
   socket.emit("decide_approval", { approval_id: data.approval_id, decision }, (said) => said.error?.code === "input" && ask(data));
 };

@@ -26,7 +26,11 @@ async def end(data):
 
 async def ask(data):
     shown = await whole(data, "full_preview") or await whole(data, "preview")
-    answer = await asyncio.to_thread(input, f"{shown}\napprove or reject? ")
+    try:
+        answer = await asyncio.to_thread(input, f"{shown}\napprove or reject? ")
+    except EOFError:
+        over.set()  # nobody is there to ask: the call waits for somebody else
+        return
     said = await client.call("decide_approval", {"approval_id": data["approval_id"], "decision": answer.strip()})
     if not said["ok"] and said["error"]["code"] == "input":
         await ask(data)  # neither: once more
@@ -36,9 +40,11 @@ async def main():
     client.on("approval_requested", ask)
     for name in ("task_completed", "task_failed", "task_cancelled"):
         client.on(name, end)
-    await client.connect(url, auth={"token": token})
-    sent = await client.call("send_message", {"content": text})
-    print(sent)
+    try:
+        await client.connect(url, auth={"token": token})
+    except socketio.exceptions.ConnectionError as error:
+        sys.exit(f"{url}: {error}")
+    print(sent := await client.call("send_message", {"content": text}))
     if sent["ok"]:
         await over.wait()
     await client.disconnect()

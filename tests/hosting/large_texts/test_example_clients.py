@@ -17,8 +17,8 @@ __all__ = ["node"]
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
-async def run_client(*command: str, **environment: str) -> str:
-    """Run a client to its end; return what it wrote."""
+async def run_client(*command: str, code: int = 0, **environment: str) -> str:
+    """Run a client, without an input, to its end; return what it wrote."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -28,7 +28,7 @@ async def run_client(*command: str, **environment: str) -> str:
     )
     async with asyncio.timeout(2 * PATIENCE_SECONDS):
         out, _ = await process.communicate()
-    assert process.returncode == 0, out[-2000:].decode()
+    assert process.returncode == code, out[-2000:].decode()
     return out.decode()
 
 
@@ -50,3 +50,10 @@ async def test_the_javascript_client_prints_3_mb_whole(serve: Any, node: str, ve
         node, str(EXAMPLES / "client.js"), served.url, "token-of-ada", text, NODE_PATH=str(NODE / "node_modules")
     )
     assert out.endswith(f"\n{text_of(3 * MEGABYTE)}\n")
+
+
+async def test_the_python_client_ends_with_one_line_for_a_wrong_token(serve: Any) -> None:
+    served = await serve()
+    out = await run_client(sys.executable, str(EXAMPLES / "client.py"), served.url, "wrong", "hi", code=1)
+    assert out.startswith(f"{served.url}: ")
+    assert out.count("\n") == 1

@@ -90,8 +90,8 @@ async def test_a_wrong_token_is_told(program, in_node, monkeypatch) -> None:
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
 
-async def converse(*command: str, answer: str, **environment: str) -> str:
-    """Run a client, and answer what it asks."""
+async def converse(*command: str, answer: str | None, **environment: str) -> str:
+    """Run a client, and answer what it asks; None: close its input."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
@@ -106,6 +106,9 @@ async def converse(*command: str, answer: str, **environment: str) -> str:
         while piece := await process.stdout.read(4096):
             out += piece
             if b"approve or reject?" in out and not process.stdin.is_closing():
+                if answer is None:
+                    process.stdin.close()
+                    continue
                 process.stdin.write(f"{answer}\n".encode())
                 await process.stdin.drain()
                 answer = ""
@@ -130,3 +133,13 @@ async def test_the_example_in_python_has_a_conversation_with_an_approval(program
     assert "[pay]" in out
     assert "PAID BOB" in out
     assert here.paid() == ["Bob"]
+
+
+async def test_the_examples_end_with_their_input_and_leave_the_approval(program, node) -> None:
+    here = program()
+    url = here.serve().url
+    modules = str(Path(__file__).with_name("node") / "node_modules")
+    for command in ((sys.executable, str(EXAMPLES / "client.py")), (node, str(EXAMPLES / "client.js"))):
+        out = await converse(*command, url, "-", "pay Bob", answer=None, NODE_PATH=modules)
+        assert "approve or reject?" in out
+    assert here.paid() == []
