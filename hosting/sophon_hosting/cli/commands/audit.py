@@ -173,6 +173,8 @@ def parse_time(option: str, value: str | None) -> datetime | None:
 def _table_row(entry: AuditEntry) -> list[str]:
     fields = entry.fields
     by = f"{fields['guard']} ({fields['rule']}): " if fields["guard"] else ""
+    if fields["event"] == "changed" and fields["rule"]:
+        by = f"{fields['capability']} {fields['rule']}: "
     verdict = f"{fields['outcome']} " if fields["event"] != "proposed" else ""
     texts = [text for name in ("input", "reason", "output") if (text := entry.texts.get(name)) is not None]
     what = f"{by}{verdict}{' '.join(texts)}"

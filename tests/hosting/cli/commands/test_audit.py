@@ -15,6 +15,7 @@ from sophon.security.audit_head import HeadError, sign_head
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.sql_store import SqlStore
 from sophon_hosting.audit_heads import AuditHeadWriter
+from sophon_hosting.live_settings.change_audit import record_change
 from tests.databases import SQLITE, copy_database
 
 Command = Callable[..., Any]
@@ -59,6 +60,21 @@ def test_the_newest_entries_come_first_with_who_and_why(log: Path, sophon: Comma
     assert [line.split()[0] for line in lines[1:]] == ["3", "2", "1"]
     assert "Protection (protected_blocked): denied no" in lines[2]
     assert "\x1b" not in shown.out
+
+
+async def append_change(folder: Path) -> None:
+    store = SqlStore(SQLITE, folder=folder)
+    await store.open()
+    details = {"from": 10, "to": 3}
+    what: dict[str, Any] = {"by": "olga", "what": "settings", "name": "ToolFilter.Top", "outcome": "set"}
+    await record_change(store, SystemClock(), details=details, **what)
+    await store.close()
+
+
+def test_a_change_of_the_host_is_listed_with_what_was_changed(log: Path, folder: Path, sophon: Command) -> None:
+    asyncio.run(append_change(folder))
+    shown = sophon("audit", "list", "--event", "changed")
+    assert 'settings ToolFilter.Top: set {"from": 10, "to": 3}' in shown.out
 
 
 @pytest.mark.parametrize(
