@@ -34,6 +34,10 @@ def open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+    if sys.stdout is None:
+        from sophon_hosting.cli.closed_output import ClosedOutput  # lazy: rare
+
+        sys.stdout = ClosedOutput()
+    for name, mode in (("stdin", "r"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the process ends

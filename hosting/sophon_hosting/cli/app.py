@@ -58,6 +58,8 @@ COMMANDS = {
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""
 
+HOST_COMMANDS = ("serve", "worker")
+
 SettingsFileOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Read this file instead of appsettings.json.")
 ]
@@ -118,12 +120,21 @@ def root_command(
         typer.echo(ctx.get_help())
 
 
+def _check_output(words: Sequence[str]) -> None:
+    """Raise InputError if a command has written to a closed output. What a host writes there are notices."""
+    if getattr(sys.stdout, "is_lost", False) and next(filter(COMMANDS.__contains__, words), "") not in HOST_COMMANDS:
+        from sophon.errors import InputError  # lazy: `--help` must not import `sophon`
+
+        raise InputError("the output cannot be written: standard output is closed")
+
+
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; write every error as one line to standard error."""
     words = hoist_global_options(to_text(arguments))
     try:
         code = get_command(app).main(args=words, prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()  # what cannot be written is an error of the command, not of the interpreter's last flush
+        _check_output(words)
     except Exception as error:  # noqa: BLE001 - the outermost layer: it reports the error and ends the process
         from sophon_hosting.cli.error_reporting import report_error  # lazy: `--help` must not import `sophon`
 

@@ -134,18 +134,34 @@ def test_an_empty_line_alone_is_an_empty_message(process: Command) -> None:
     assert done.err == "error: the message is empty\n"
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_a_closed_stream_is_no_failure(folder: Path, closed: str) -> None:
-    command = shlex.join((*PROGRAM, "models"))
+def run_in_shell(folder: Path, redirections: str, *words: str) -> tuple[int, str]:
     done = subprocess.run(
-        ["sh", "-c", f"{command} {closed}"],
+        ["sh", "-c", f"{shlex.join((*PROGRAM, *words))} {redirections}"],
         cwd=folder,
         env=clean_environment(folder),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-"])
+def test_a_closed_input_and_a_closed_log_are_no_failure(folder: Path, closed: str) -> None:
+    assert run_in_shell(folder, closed, "models") == (0, "")
+
+
+@pytest.mark.parametrize("words", [("models",), ("chat", "What is 6 * 7?"), ("memory", "export"), ("--help",)])
+def test_what_a_closed_output_loses_is_one_line(folder: Path, words: tuple[str, ...]) -> None:
+    (folder / "data").mkdir(exist_ok=True)
+    run_in_shell(folder, "", "chat", "Remember that my cat is called Ada")
+    code, said = run_in_shell(folder, ">&-", *words)
+    assert (code, said.splitlines()[-1]) == (1, "error: the output cannot be written: standard output is closed")
+    assert run_in_shell(folder, "<&- >&- 2>&-", *words) == (1, "")
+
+
+def test_a_closed_output_of_which_nothing_is_lost_is_no_failure(folder: Path) -> None:
+    assert run_in_shell(folder, ">&-", "memory", "export", "-o", "all.jsonl")[0] == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
