@@ -40,8 +40,21 @@ async def pay(to: str) -> str:
     return f"paid {to}"
 
 
+@tool()
+async def cling() -> str:
+    """Swallow every cancellation."""
+    (HERE / "waiting").touch()
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+
 async def answer(request):
     last = request.messages[-1]
+    if last.content == "cling":
+        return ModelResponse("", [ToolCall("call-cling", "cling", {})])
     if last.content.startswith("pay "):
         return ModelResponse("", [ToolCall(f"call-{len(request.messages)}", "pay", {"to": last.content[4:]})])
     if last.content == "wait":

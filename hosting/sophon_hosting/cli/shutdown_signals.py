@@ -21,6 +21,9 @@ SHUTDOWN_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 HANGUP_SIGNAL = signal.SIGHUP
 """Sent when the terminal is closed; handled as the others unless it is ignored (`nohup`)."""
 
+LAST_SECONDS = 2.0
+"""Time that cancelled tasks have to end, once all is closed."""
+
 LOCK_RENEWAL_SECONDS = 10.0
 """Interval between two renewals of the lock on the store."""
 
@@ -66,7 +69,19 @@ async def _run(
     finally:
         renewal.cancel()
         await close(grace_seconds)
+        await _leave_tasks()
     return 0
+
+
+async def _leave_tasks() -> None:
+    """Cancel what still runs, and let the loop end without those that swallow it: `asyncio.run` would wait for ever."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        _, left = await asyncio.wait(tasks, timeout=LAST_SECONDS)
+        for task in left:
+            asyncio._unregister_task(task)  # pyright: ignore - documented for extensions of asyncio
 
 
 async def _renew_lock(lock: StoreLease, clock: Clock, stop_requested: "asyncio.Future[None]") -> None:

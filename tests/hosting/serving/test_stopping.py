@@ -31,6 +31,19 @@ async def test_while_it_stops_it_takes_nothing_says_so_and_ends_what_runs(progra
     assert json.loads(here.run("tasks", "show", task, "--json")[1])["status"] == "completed"
 
 
+async def test_a_tool_that_swallows_its_cancellation_keeps_no_host_from_its_end(program) -> None:
+    here = program(AgentExecution={"Titles": False, "ShutdownGrace": "00:00:00.1"})
+    host = here.serve()
+    task = sent(host.url, "cling").json()["task_id"]
+    await here.appears("waiting")
+    code, errors = host.end(signal.SIGTERM)
+    assert (code, "it is left behind" in errors) == (0, True)
+    again = here.serve()
+    here.until(lambda: json.loads(here.run("tasks", "show", task, "--json")[1])["status"] == "completed")
+    assert "unknown" in json.loads(here.run("tasks", "show", task, "--json")[1])["answer"].lower()
+    again.end(signal.SIGTERM)
+
+
 async def test_ctrl_c_twice_leaves_at_once(program) -> None:
     here = program()
     host = here.serve()
