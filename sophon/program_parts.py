@@ -74,24 +74,3 @@ def _add_similarity(parts: ServiceParts, settings: Settings, clock: Clock, probl
         parts.policies = create_policy_cache(
             parts.store.vectors, parts.embedder, clock, settings.learning, routing.min_similarity
         )
-
-
-def find_expected_stages(settings: Settings) -> dict[str, str]:
-    """Return the middlewares without which settings that are set do nothing, each with the setting's path."""
-    guards = settings.guards
-    found = {
-        (name := "".join(map(str.capitalize, field.split("_")))): f"Guards.{name}"
-        for field in sorted(guards.model_fields_set)
-        if getattr(getattr(guards, field), "enabled", False)
-    }
-    if settings.agents.directory is not None:
-        found["Agents"] = "Agents.Directory"
-    if "directories" in settings.skills.model_fields_set:
-        found["Skills"] = "Skills.Directories"
-    if settings.custom_tools.enabled:
-        found["CustomTools"] = "CustomTools.Enabled"
-    if settings.decisions.enabled:
-        found["DecisionLayer"] = "Decisions.Enabled"
-    if settings.preferences.enabled and settings.preferences.model_fields_set:
-        found["Preferences"] = "Preferences"
-    return found

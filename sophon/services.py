@@ -138,7 +138,7 @@ class Services:
             policy=policy,
         )
         if settings:
-            from sophon.program_parts import find_expected_stages  # lazy, as above
+            from sophon.expected_stages import find_expected_stages  # lazy, as above
 
             self.expected_stages.update(find_expected_stages(chosen))
 
@@ -185,8 +185,8 @@ class Services:
         self._routers: list[Router] = []
         self._memory_vectors: list[MemoryVectorCache] = []
         self._workspaces: dict[Path, WorkspaceSearch] = {}
-        self.expected_stages: dict[str, str] = {}
-        """Middlewares without which settings of a program do nothing, each with the setting's path; none of a host."""
+        self.expected_stages: dict[str, tuple[str, ...]] = {}
+        """Settings of a program, by path, each with the middlewares of which one follows it; none of a host."""
         self.learns = True
         """False off the record: turns leave no trajectories and no routing decisions."""
 

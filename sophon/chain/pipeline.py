@@ -85,7 +85,8 @@ class Pipeline(Sequence[Middleware]):
     async def run(self, ctx: Context) -> Response:
         """Run one turn through the chain and return its response.
 
-        Raises what a middleware raises, TurnAlreadyRun for a turn that runs in another task and for a restored one that
+        Raises what a middleware raises, CompositionError if the settings limit what a turn spends and the chain has no
+        Budget, TurnAlreadyRun for a turn that runs in another task and for a restored one that
         has ended, is running or was suspended anew, and ChainError if the turn ended without a response or was
         cancelled before. Cancelling the surrounding scope cancels the turn, also if a middleware swallows the
         cancellation; a CancelledError that a middleware raises although nobody cancelled becomes a ChainError.
@@ -98,11 +99,12 @@ class Pipeline(Sequence[Middleware]):
             raise ChainError("a turn runs on asyncio, and no asyncio loop runs here: trio is not supported") from None
         if outer is not None and outer is not task:
             raise TurnAlreadyRun(ctx.run_id, "running")
-        ctx.running_task, ctx.pipeline = task, self
         if ctx.services.expected_stages and not ctx.depth:
-            from sophon.chain.missing_stages import warn_of_missing_stages  # lazy: programs with such settings are few
+            from sophon.chain.missing_stages import check_expected_stages  # lazy: programs with such settings are few
 
-            warn_of_missing_stages(self._middlewares, ctx.services.expected_stages)
+            is_within_turn = ctx.meter is not None or CURRENT_METER.get() is not None
+            check_expected_stages(self._middlewares, ctx.services.expected_stages, is_within_turn=is_within_turn)
+        ctx.running_task, ctx.pipeline = task, self
         try:
             is_continued = ctx.resumed or (ctx.response is not None and ctx.response.finish_reason == "suspended")
             if is_continued and not ctx.depth:

@@ -133,8 +133,8 @@ class TurnServices(Protocol):
         ...
 
     @property
-    def expected_stages(self) -> dict[str, str]:
-        """Middlewares without which settings of a program do nothing, each with the setting's path."""
+    def expected_stages(self) -> dict[str, tuple[str, ...]]:
+        """Settings of a program, by path, each with the middlewares of which one follows it."""
         ...
 
     @property
