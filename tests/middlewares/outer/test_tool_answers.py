@@ -88,7 +88,7 @@ async def test_a_tool_whose_answer_fails_is_left_out_from_then_on(caplog: pytest
 
 @pytest.mark.parametrize("traits", [{"risk": Risk.HIGH, "answer": ping}, {"answer": "pong"}])
 def test_a_tool_of_some_risk_must_not_answer_by_itself(traits: dict[str, Any]) -> None:
-    with pytest.raises(CompositionError, match="answer must be a function, of a tool with at most low risk"):
+    with pytest.raises(CompositionError, match=r"answer (is .pong.; it )?must be a function"):
 
         @tool(**traits)
         async def wrong() -> str:
