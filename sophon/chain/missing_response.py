@@ -21,6 +21,12 @@ def explain_missing_response(ctx: Context, middlewares: Sequence[object]) -> str
             f"the turn ended with no response, because {last} never ended: {ctx.unawaited_in} called next(ctx) and did "
             f"not await it"
         )
+    if any(ctx.open_in):
+        culprit = next(filter(None, ctx.open_in))
+        return (
+            f"the turn ended with no response, because {culprit} left next(ctx) to a task, in which {last} still runs, "
+            f"and did not wait for its end"
+        )
     if error is None and ctx.answered_to:
         return f"the turn ended with no response: {ctx.answered_to} set ctx.response to None after next(ctx)"
     if error is None:
@@ -30,7 +36,9 @@ def explain_missing_response(ctx: Context, middlewares: Sequence[object]) -> str
         )
     codes = [*_list_codes(error)]
     names = {code: get_middleware_name(each) for each in middlewares if (code := get_code(each)) is not None}
-    catcher = names.get(codes[0], codes[0].co_qualname) if codes else "a middleware"
+    catcher = names.get(codes[0], "") if codes else "a middleware"
+    if not catcher:  # a function such as asyncio.wait_for, called by the middleware whose `next` has raised
+        catcher = codes[0].co_qualname + (f" in {ctx.answered_to}" if ctx.answered_to else "")
     raiser = next((names[each] for each in reversed(codes[1:]) if each in names), last)
     return (
         f"the turn ended with no response: {catcher} caught {error!r:.200} of {raiser} and returned without raising it "

@@ -247,11 +247,14 @@ def _bind_watched(name: str, enter: Next, caller: str) -> Next:
 
 async def _watch(ctx: Context, enter: Next, caller: str = "") -> None:
     ctx.unawaited_in, ctx.next_error, ctx.answered_to = "", None, ""
+    ctx.open_in.append(caller)
     try:
         await enter(ctx)
     except BaseException as error:
-        ctx.next_error = error
+        ctx.next_error, ctx.answered_to = error, caller
         raise
+    finally:
+        ctx.open_in.remove(caller)
     if ctx.response is not None:
         ctx.answered_to = caller
 

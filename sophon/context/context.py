@@ -129,8 +129,10 @@ class Context(TurnState):
     at the end."""
     unawaited_in: str = ""
     """Name of the middleware that has called `next` and not awaited it yet."""
+    open_in: list[str] = field(default_factory=new_list)
+    """Names of the program's own middlewares whose `next` runs now, the outermost first."""
     answered_to: str = ""
-    """Name of the middleware whose last `next` has brought a response."""
+    """Name of the middleware whose last `next` has brought a response, or raised `next_error`."""
     streamed_chunks: list[str] = field(default_factory=new_list)
     """The streamed chunks of the current reply, until it is in the messages with tool calls."""
     is_stream_complete: bool = False

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sophon import Context, Message, ModelRequest, Next, Pipeline, Response, Services
+from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Middleware
 from sophon.errors import ChainError, CompositionError, ModelError
 from sophon.models.model import Call
@@ -126,7 +127,7 @@ async def test_of_several_that_catch_the_one_that_swallowed_is_named() -> None:
     chain = (careless, catches_bugs, translates, breaks, LlmInvoker())
     with pytest.raises(ChainError, match=r"no response: careless caught ValueError\('another'\) of translates"):
         await Pipeline.compose(*chain).run(Services().turn("hi"))
-    with pytest.raises(ChainError, match=r"no response: careless caught KeyError\('a bug'\) of breaks"):
+    with pytest.raises(ChainError, match=r"no response: careless in outer caught KeyError\('a bug'\) of breaks"):
         await Pipeline.compose(outer, breaks, LlmInvoker()).run(Services().turn("hi"))
 
 
@@ -303,3 +304,44 @@ def test_a_turn_without_an_asyncio_loop_is_refused_in_one_sentence() -> None:
     turn = Pipeline.compose(passes, LlmInvoker()).run(Services().turn("hi"))
     with pytest.raises(ChainError, match="a turn runs on asyncio"):
         turn.send(None)
+
+
+async def leaves_it_to_a_task(ctx: Context, next: Next) -> None:
+    left.add(asyncio.ensure_future(next(ctx)))
+
+
+async def waits_for_a_while(ctx: Context, next: Next) -> None:
+    left.add(task := asyncio.ensure_future(next(ctx)))
+    await asyncio.wait([task], timeout=0)
+    await started.wait()
+
+
+async def gives_up(ctx: Context, next: Next) -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(next(ctx), 0.01)
+
+
+left: set[asyncio.Future[None]] = set()
+started = asyncio.Event()
+
+
+@pytest.mark.parametrize("position", [1, 7, 11])
+@pytest.mark.parametrize("mistake", [leaves_it_to_a_task, waits_for_a_while, gives_up])
+async def test_who_does_not_wait_for_the_end_of_next_is_named(mistake: Middleware, position: int) -> None:
+    started.clear()
+
+    async def answer(request: ModelRequest) -> str:
+        started.set()
+        return await asyncio.get_running_loop().create_future()
+
+    services = Services(models=FunctionModel(answer))
+    chain: list[Middleware] = [*twelve(services)]
+    chain[position:position] = [passes, mistake, passes]
+    try:
+        with pytest.raises(ChainError, match=rf"{get_middleware_name(mistake)} (left|caught|called) "):
+            await Pipeline.compose(*chain).run(services.turn("hi"))
+    finally:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left or [asyncio.ensure_future(asyncio.sleep(0))])
+        left.clear()
