@@ -111,6 +111,7 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield check_embedder(settings.embeddings)
     chain = check_chain(services)
     yield chain
+    start = check_start(services, os.environ)  # it adds the tools that only a host has
     yield check_tools(services)
     if (agents := check_agents(services)) is not None:
         yield agents
@@ -118,7 +119,6 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield from check_commands(services)
     if COMMAND_TOOL in services.registry and settings.guards.sandbox.enabled:
         yield from check_sandbox(services, asyncio.run(probe_sandbox(settings.guards.sandbox.program)))
-    start = check_start(services, os.environ)
     yield from (each for each in start if each.text != chain.text)
     yield check_address(services, settings, os.environ)
     yield from asyncio.run(_check_store(services))

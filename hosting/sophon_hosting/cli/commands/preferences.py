@@ -10,7 +10,7 @@ from sophon.principals import LOCAL_USER
 from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice
 from sophon_hosting.persons.forgetting import check_person
 
 PersonOption = Annotated[str, typer.Option("--person", metavar="ID", help="Whose: ada, telegram:5; you by default.")]
@@ -60,6 +60,11 @@ def set_preference(
         return changed
 
     write_lines(describe_preferences(run_with_store(ctx.obj, change)) or ["There are no preferences."])
+    users = [user.id for user in load_cli_settings(ctx.obj).hub.users]
+    if person == LOCAL_USER and users:
+        write_notice(
+            f"this is for `sophon chat` on this machine; for a user of the host: --person {' or '.join(users)}"
+        )
 
 
 @app.command()

@@ -33,3 +33,10 @@ def test_a_model_that_does_not_exist_is_refused_as_in_a_chat(sophon: Command) ->
 def test_without_a_verb_the_options_of_show_hold(sophon: Command) -> None:
     sophon("preferences", "set", "language", "German")
     assert sophon("preferences", "--json").json == sophon("preferences", "show", "--json").json
+
+
+def test_who_sets_one_beside_users_of_the_host_is_told_whose_it_is(sophon: Command) -> None:
+    host = ("--set", 'Hub.Users=[{"Id": "ada", "Token": "the token of ada"}]')
+    assert sophon("preferences", "set", "language", "de").err == ""
+    assert "for a user of the host: --person ada" in sophon("preferences", "set", "language", "de", *host).err
+    assert sophon("preferences", "set", "language", "de", "--person", "ada", *host).err == ""

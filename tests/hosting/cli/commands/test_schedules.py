@@ -79,3 +79,8 @@ def test_the_last_firings_are_shown_with_outcome_and_task(sophon: Command, folde
     shown = sophon("schedules", "show", made["schedule_id"]).out
     assert "failed (task-12)" in shown
     assert "task-2)" not in shown
+
+
+def test_doctor_lists_the_tools_of_schedules(sophon: Command) -> None:
+    tools = next(line for line in sophon("doctor").out.splitlines() if " tools " in line)
+    assert "schedules.add" in tools
