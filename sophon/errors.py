@@ -358,6 +358,9 @@ class PlanError(SophonError):
         super().__init__("the plan cannot be run: " + "; ".join([*told, *([f"and {rest} more"] if rest > 0 else [])]))
 
 
+_TRY_AGAIN = "; try again after "
+
+
 class ModelError(SophonError):
     """Base class of provider errors; the gateway converts every provider exception and keeps it as the cause.
 
@@ -387,7 +390,16 @@ class ModelError(SophonError):
         """Set the time until which the provider is not called, and add it to the message, once."""
         if self.unavailable_until is None:
             self.unavailable_until = moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            self.args = (f"{self}; try again after {self.unavailable_until}",)
+            self.args = (f"{self}{_TRY_AGAIN}{self.unavailable_until}",)
+
+
+def find_unavailable_until(message: str) -> datetime | None:
+    """Return the time that `ModelError.set_unavailable_until` has added to a message, if it has."""
+    _, mark, told = message.rpartition(_TRY_AGAIN)
+    try:
+        return datetime.strptime(told, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) if mark else None
+    except ValueError:
+        return None
 
 
 class RateLimited(ModelError):

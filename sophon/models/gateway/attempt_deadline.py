@@ -10,6 +10,7 @@ from sophon.models.gateway.attempt_limits import SILENCE_NOTICE_SECONDS, Attempt
 from sophon.models.gateway.streaming import StreamTap
 from sophon.models.model import AttemptOutput
 from sophon.task_timeout import TaskTimeout
+from sophon.visible_text import is_blank
 
 CHECKS_PER_IDLE_TIMEOUT = 4
 """Checks within the idle timeout: a silent attempt ends at most a quarter of the timeout late."""
@@ -122,7 +123,7 @@ class AttemptDeadline(TaskTimeout):
     def _has_begun(self) -> bool:
         """Return whether anything was said. The head of a response is nothing: servers send it and then hang."""
         said = chain.from_iterable(_list_sources(self.output, self.tap))
-        return bool(self.output.size.values) or any(piece and not piece.isspace() for piece in said)
+        return bool(self.output.size.values) or any(not is_blank(piece) for piece in said)
 
     def _seconds_to_next_check(self, now: float) -> float:
         attempt, idle = self._limits.attempt_timeout_seconds, self._limits.idle_timeout_seconds

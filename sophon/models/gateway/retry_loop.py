@@ -97,6 +97,7 @@ class RetryLoop(AttemptRunner):
                 self._change_key(progress)
         if progress.response is not None:
             return progress.response
+        self._announce_known_pause(progress)
         raise progress.failure
 
     async def _attempt(self, request: ModelRequest, progress: _RetryProgress) -> None:
@@ -152,6 +153,13 @@ class RetryLoop(AttemptRunner):
         most = self._context.limits_of(self._candidate.provider).attempt_timeout_seconds
         used = self._context.clock.monotonic() - progress.started_at
         return isinstance(progress.failure, ModelTimeout) and most is not None and used >= most
+
+    def _announce_known_pause(self, progress: _RetryProgress) -> None:
+        """Say until when, also if it is no wait but the number of attempts that ends the retries."""
+        if isinstance(progress.failure, ModelError) and progress.failure.unavailable_until is None:
+            seconds = self._delay(progress)
+            if seconds > self._context.options.last_candidate_max_wait_seconds:
+                self._announce_pause(progress, seconds)
 
     def _announce_pause(self, progress: _RetryProgress, seconds: float) -> None:
         """Say in the error, and in a status event, when the provider is used again; the wait is too long for a call."""

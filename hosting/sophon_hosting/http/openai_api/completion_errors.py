@@ -4,14 +4,19 @@ OpenAI's clients send a request again after 408, 409, 429 and every status from 
 otherwise. So a failure of a turn, which may have run tools, always says `false`.
 """
 
+import math
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
-from sophon.errors import SophonError
+from sophon.errors import SophonError, find_unavailable_until
 from sophon_hosting.client_api.client_errors import ErrorPayload
 
 LIMIT_RETRY_SECONDS = 60
-"""`Retry-After` of a turn that reached a limit whose end is unknown; providers count by the minute."""
+"""`Retry-After` of a turn that reached a limit whose end no error tells; providers count by the minute."""
+
+MAX_RETRY_SECONDS = 3600
+"""The longest pause of a provider; a message may also repeat what the provider says."""
 
 TURN_STATUS_BY_CODE: Mapping[str, int] = {
     "input": 400,
@@ -65,10 +70,13 @@ class IdempotencyKeyReused(SophonError):
         super().__init__(f"the idempotency key {key!r} was used for another request; send a new key")
 
 
-def payload_of_turn(code: str, message: str) -> ErrorPayload:
-    """Return the error of a turn that failed or was cancelled."""
+def payload_of_turn(code: str, message: str, now: datetime) -> ErrorPayload:
+    """Return the error of a turn that failed or was cancelled. Pure."""
     status = TURN_STATUS_BY_CODE.get(code, 500)
-    return ErrorPayload(code, message, status, {"retry_after_seconds": LIMIT_RETRY_SECONDS} if status == 429 else {})
+    seconds = LIMIT_RETRY_SECONDS if status == 429 else None
+    if (until := find_unavailable_until(message)) is not None and until > now:
+        seconds = min(math.ceil((until - now).total_seconds()), MAX_RETRY_SECONDS)
+    return ErrorPayload(code, message, status, {} if seconds is None else {"retry_after_seconds": seconds})
 
 
 def to_error_body(failure: ErrorPayload) -> dict[str, Any]:

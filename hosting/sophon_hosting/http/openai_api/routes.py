@@ -1,5 +1,6 @@
 """`POST /v1/chat/completions` and `GET /v1/models`; each completion is one task in a temporary session."""
 
+from datetime import datetime
 from typing import Any, TypeGuard
 
 from aiohttp import web
@@ -59,7 +60,7 @@ async def create_chat_completion(request: web.Request) -> web.StreamResponse:
         completion = await parse_body(request, CompletionRequest)
         task = CompletionTask(request, completion)
         async with task:
-            return await (_stream_response(request, task) if completion.stream else _whole_response(task))
+            return await (_stream_response(request, task) if completion.stream else _whole_response(request, task))
     except (SophonError, ConnectionResetError) as error:
         told = ClientDisconnected() if isinstance(error, ConnectionResetError) else error
         return _error_response(to_error_payload(told), has_run=_has_run(task))
@@ -75,10 +76,10 @@ def _has_run(task: CompletionTask | None) -> bool:
     return task is not None and bool(task.task_id)
 
 
-async def _whole_response(task: CompletionTask) -> web.Response:
+async def _whole_response(request: web.Request, task: CompletionTask) -> web.Response:
     async for event in task.events():
         if isinstance(event, TaskFailed | TaskCancelled) or _is_over_budget(event):
-            return _error_response(_payload_of(event), has_run=True)
+            return _error_response(_payload_of(event, get_host(request).services.clock.now()), has_run=True)
         if isinstance(event, TaskCompleted):
             body = build_completion(
                 task.task_id, task.model, task.created, event.text, event.finish_reason, event.usage
@@ -104,7 +105,7 @@ async def _stream_response(request: web.Request, task: CompletionTask) -> web.St
             if text := sent.add_chunk(event):
                 await _write_event(response, build_chunk(task.task_id, task.model, task.created, {"content": text}))
         elif isinstance(event, TaskFailed | TaskCancelled) or _is_over_budget(event):
-            await _write_event(response, to_error_body(_payload_of(event)))
+            await _write_event(response, to_error_body(_payload_of(event, get_host(request).services.clock.now())))
         elif isinstance(event, TaskCompleted):
             if event.text and not sent.epoch_text:
                 await _write_event(
@@ -139,12 +140,12 @@ def _is_over_budget(event: Event | None) -> TypeGuard[TaskCompleted]:
     return isinstance(event, TaskCompleted) and event.finish_reason == "budget_exceeded"
 
 
-def _payload_of(event: TaskCompleted | TaskFailed | TaskCancelled) -> ErrorPayload:
+def _payload_of(event: TaskCompleted | TaskFailed | TaskCancelled, now: datetime) -> ErrorPayload:
     if isinstance(event, TaskCancelled):
-        return payload_of_turn("cancelled", "the task was cancelled")
+        return payload_of_turn("cancelled", "the task was cancelled", now)
     if isinstance(event, TaskCompleted):
-        return payload_of_turn("budget_exceeded", event.text)
-    return payload_of_turn(str(event.error["code"]), str(event.error["message"]))
+        return payload_of_turn("budget_exceeded", event.text, now)
+    return payload_of_turn(str(event.error["code"]), str(event.error["message"]), now)
 
 
 def _error_response(failure: ErrorPayload, *, has_run: bool) -> web.Response:

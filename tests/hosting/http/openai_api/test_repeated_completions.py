@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -219,6 +220,14 @@ async def test_a_failure_that_nobody_has_foreseen_is_not_retried_either(serve, m
 
 
 def test_only_what_did_not_run_may_be_sent_again() -> None:
-    full = payload_of_turn("rate_limited", "full")
+    full = payload_of_turn("rate_limited", "full", VirtualClock().now())
     assert to_error_headers(full, has_run=False) == {"x-should-retry": "true", "Retry-After": "60"}
     assert to_error_headers(full, has_run=True)["x-should-retry"] == "false"
+
+
+def test_the_wait_is_the_one_that_the_error_tells() -> None:
+    now = VirtualClock().now()
+    error = RateLimited("p/m: HTTP 429")
+    error.set_unavailable_until(now + timedelta(seconds=1800))
+    for told, seconds in ((str(error), "1800"), ("m; try again after tomorrow", "60")):
+        assert to_error_headers(payload_of_turn("rate_limited", told, now), has_run=True)["Retry-After"] == seconds

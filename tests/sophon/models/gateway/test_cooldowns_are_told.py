@@ -9,6 +9,7 @@ from sophon.errors import AuthenticationFailed, ModelError, NotFound, Overloaded
 from sophon.events import AgentStatus
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
+from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
 from sophon.models.providers.provider_http_error import read_retry_after
 from sophon.testing import EventRecorder, VirtualClock
@@ -37,6 +38,14 @@ async def test_a_wait_of_days_is_an_hour_and_the_error_and_an_event_say_until_wh
     assert [each.detail for each in seen.of(AgentStatus)] == [
         "p1/small: rate_limited; not called again before 2026-01-01T01:00:00Z"
     ]
+
+
+async def test_without_retries_the_error_says_it_too(adapters: Any, server: Any, kit: Any) -> None:
+    clock, model = VirtualClock(), await adapters.at(server)
+    server.refuses(429, "slow down", Retry_After="1800")
+    provider = Provider("p1", [model], keys=ApiKeyPool(("sk-one",), clock))
+    gateway = ModelGateway([provider], clock=clock, options=GatewayOptions(max_retries=0))
+    assert (await failure(gateway, kit.request(model))).unavailable_until == "2026-01-01T00:30:00Z"
 
 
 async def test_a_later_call_says_it_too_and_after_the_hour_the_key_is_used_again(

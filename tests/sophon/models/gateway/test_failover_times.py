@@ -90,9 +90,10 @@ async def test_a_provider_that_is_silent_for_a_minute_gives_way_to_the_next_afte
     assert (slow.calls, clock.monotonic()) == (1, pytest.approx(60, abs=1))
 
 
-async def test_white_space_is_no_beginning() -> None:
+@pytest.mark.parametrize("blank", [" \n", "\u200b"])
+async def test_what_nobody_can_see_is_no_beginning(blank: str) -> None:
     clock = VirtualClock()
-    slow = SlowModel(clock, 500, 10, " \n")
+    slow = SlowModel(clock, 500, 10, blank)
     assert await ask(clock, slow, FunctionModel(answer), streams=True) == "From the second"
     assert clock.monotonic() == pytest.approx(60, abs=1)
 
