@@ -29,13 +29,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 _READ_CHARACTERS = 2000
 """Characters by which the language of a text is told."""
 
+# Without what is a word of French, Spanish, Portuguese or Danish, too ("du", "es", "um", "den").
 _GERMAN_WORD_LIST = """
-    aber alle alles auch auf aus bei beides bitte dann das dass dein deine deinem dem den der dir du durch eine einem
-    einen einer es für gibt heißt heute ich ihr im ist kannst kein keine könntest mein meine meinem meinen meiner mich
-    mir mit nach nicht noch oder sein sie sind spät über uhr und uns vom von wann warum weißt welche welchen welcher
-    welches wer wie wieviel wir wo zu zum zur zuerst zusammen morgen gestern danke hallo hilfe tschüss guten
-    befehl datei dateien führe führ fasse merke merk notiere öffne rechne berechne rufe schreib schreibe sieh suche
-    vergiss zeig zeige speichere
+    aber alle alles auch auf bei beides bitte dann das dass dein deine deinem der dir durch eine einem einen einer
+    für gibt heißt heute ich ihr ist kannst kein keine könntest mein meine meinem meinen meiner mich mir mit nach
+    nicht noch oder sein sind spät über uhr und vom von wann warum weißt welche welchen welcher welches wer wie
+    wieviel wir wo zu zum zur zuerst zusammen morgen gestern danke hallo hilfe tschüss guten befehl datei dateien
+    führe führ fasse merke merk notiere öffne rechne berechne rufe schreib schreibe sieh suche vergiss zeig zeige
+    speichere
 """
 _ENGLISH_WORD_LIST = """
     a about all an and are at be but by can could do does for from have he how i if into is it me my not of on or please

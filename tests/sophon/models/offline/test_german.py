@@ -106,6 +106,8 @@ def test_other_german_clauses_call_for_none(clause: str) -> None:
         ("He cheats, lies and steals", False),
         ("List the files in die.txt", False),
         ("What was the sum?", False),
+        ("Quel est le prix du pain ?", False),
+        ("¿Qué es esto?", False),
         ("", False),
     ],
 )
