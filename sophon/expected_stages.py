@@ -21,7 +21,7 @@ _MEMORY_FIELDS = ("directory", "prompt_tokens", "file_tokens", "daily_log")
 
 def find_expected_stages(settings: Settings) -> dict[str, tuple[str, ...]]:
     """Return the settings that are set and want something, each with the middlewares of which one follows it."""
-    found = {path: (path.rpartition(".")[2],) for path in _list_guards(settings)}
+    found: dict[str, tuple[str, ...]] = {path: (path.rpartition(".")[2],) for path in _list_guards(settings)}
     for path in _list_limits(settings.budget):
         found[path] = ("Budget",)
     for section, stages in _STAGES.items():

@@ -99,7 +99,11 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def find_repeated(keys: Iterable[str]) -> str:
     """Return the first key that is there twice; "" if there is none."""
     seen = set[str]()
-    return next((key for key in keys if key in seen or seen.add(key)), "")
+    for key in keys:
+        if key in seen:
+            return key
+        seen.add(key)
+    return ""
 
 
 def _parse_float(digits: str) -> float:
