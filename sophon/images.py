@@ -71,6 +71,8 @@ class Image:
 
 def image_from_bytes(content: bytes, *, name: str = "") -> Image:
     """Return the image of a file. Raises InputError if it is too large, or in none of the formats of `MEDIA_TYPES`."""
+    if not isinstance(content, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"the image is {content!r:.60}; give the bytes of its file: Path(...).read_bytes()")
     if len(content) > MAX_IMAGE_BYTES:
         raise InputError(f"the image has {len(content)} bytes; at most {MAX_IMAGE_BYTES} are allowed: scale it down")
     media_type = find_media_type(content)

@@ -24,6 +24,7 @@ REQUIRED: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "embedder": ("embed", "an embedder, such as sophon.learning.hashing_embedder.HashingEmbedder()"),
     "policies": ("take_pending", "a cache of policies"),
+    "turn_log": ("conclude", "a turn log, such as sophon.context.turn_log.SessionLog(store)"),
 }
 """Argument -> attribute that every implementation has, and what to pass."""
 

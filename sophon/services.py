@@ -51,6 +51,7 @@ from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
 from sophon.turn_options import (
+    check_attachments,
     check_image_count,
     check_max_iterations,
     check_temperature,
@@ -118,6 +119,7 @@ class Services:
             skills=skills,
             embedder=embedder,
             policies=policies,
+            turn_log=turn_log,
         )
         chosen = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         time, place = clock or SystemClock(), Path(folder or "")
@@ -271,7 +273,9 @@ class Services:
         from sophon.settings import load_settings
         from sophon.stores.vectors.policies import create_policy_cache
 
-        check_service_arguments(tools=tools, store=store, approvals=approvals, events=events, clock=clock)
+        check_service_arguments(
+            settings=settings, tools=tools, store=store, approvals=approvals, events=events, clock=clock
+        )
         variables = os.environ if environment is None else environment
         place, time = Path(folder or ""), clock or SystemClock()
         if isinstance(settings, Mapping):
@@ -371,6 +375,8 @@ class Services:
             raise InputError("the message is empty: write something")
         if images:
             check_image_count(images)
+        if attachments:
+            check_attachments(attachments)
         if model is not None:
             self.gateway.find(model)
         user = Message("user", text, images=tuple(images), attachments=tuple(attachments))

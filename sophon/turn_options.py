@@ -43,6 +43,14 @@ def check_image_count(images: Sequence[object]) -> None:
         raise InputError(f"the message has {len(images)} images; at most {MAX_IMAGES} are allowed")
 
 
+def check_attachments(attachments: Sequence[object]) -> None:
+    """Check the kind of the attachments of a message. Raises InputError."""
+    from sophon.attachments import Attachment  # lazy, as above
+
+    if not isinstance(attachments, list | tuple) or not all(isinstance(each, Attachment) for each in attachments):
+        raise InputError(f"attachments is {attachments!r:.60}; write a list of sophon.attachments.Attachment")
+
+
 MAX_TEMPERATURE = 2.0
 """The highest temperature that any of the providers takes."""
 

@@ -238,6 +238,8 @@ def _bind_watched(name: str, enter: Next, caller: str) -> Next:
     """
 
     def call(ctx: Context) -> Awaitable[None]:
+        if not isinstance(ctx, Context):  # pyright: ignore[reportUnnecessaryIsInstance] - of callers without types
+            raise ChainError(f"{caller} called next({ctx!r:.60}): write `await next(ctx)`")
         ctx.current_middleware, ctx.unawaited_in = name, caller
         return _watch(ctx, enter, caller)
 

@@ -209,6 +209,8 @@ class Context(TurnState):
         max_reply_bytes: int | None = None,
     ) -> ModelRequest:
         """Build a request for `complete`. The request takes ownership of the list of messages."""
+        if isinstance(messages, str):
+            raise ChainError(f"ctx.request({messages!r:.60}) takes a list: ctx.request([Message('user', ...)], ...)")
         route = self.route if self.route is not None else self.services.gateway.candidates()
         return ModelRequest(
             messages=messages,

@@ -10,6 +10,7 @@ from aiohttp import web
 from sophon import ApprovalRequest, Decision, Services, tool
 from sophon.errors import CompositionError, InputError, SettingsError
 from sophon.events import Event
+from sophon.images import image_from_bytes
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.embeddings.failure_guard import FailureGuard
@@ -78,6 +79,7 @@ def approve(request: ApprovalRequest) -> bool:
         ({"policy": "deny: []"}, r"policy='deny: \[\]' .*Policy.load"),
         ({"skills": [Path("skills")]}, r"skills=.*Directories"),
         ({"embedder": "openai"}, r"embedder='openai'"),
+        ({"turn_log": "x"}, r"turn_log='x' is not of the right kind"),
     ],
 )
 def test_an_argument_of_the_wrong_kind_is_refused_with_what_to_write(arguments: dict[str, Any], problem: str) -> None:
@@ -224,6 +226,7 @@ async def test_what_is_passed_replaces_what_the_settings_name() -> None:
         ({"group": "yes"}, "group is 'yes'"),
         ({"planning": True}, "planning is True; choose from Auto"),
         ({"images": ["cat.png"]}, r"images is \['cat.png'\]; write images="),
+        ({"attachments": ["a.txt"]}, r"attachments is \['a.txt'\]; write a list of sophon.attachments.Attachment"),
     ],
 )
 def test_an_argument_of_a_turn_of_the_wrong_kind_is_refused(arguments: dict[str, Any], problem: str) -> None:
@@ -234,3 +237,15 @@ def test_an_argument_of_a_turn_of_the_wrong_kind_is_refused(arguments: dict[str,
 def test_settings_as_the_file_has_them_are_refused_with_what_to_leave_out() -> None:
     with pytest.raises(SettingsError, match=r"^Sophon: unknown setting; leave this level out"):
         Services(settings={"Sophon": {"Tools": {"MaxParallel": 2}}})
+
+
+def test_a_file_name_in_place_of_the_settings_is_refused_with_what_reads_it() -> None:
+    name: Any = "appsettings.json"
+    with pytest.raises(CompositionError, match=r"settings='appsettings.json' is not a dict; .*load_settings"):
+        Services.from_settings(name)
+
+
+def test_the_name_of_an_image_file_is_no_image() -> None:
+    name: Any = "cat.png"
+    with pytest.raises(InputError, match=r"the image is 'cat.png'; give the bytes of its file"):
+        image_from_bytes(name)

@@ -53,6 +53,8 @@ class MaskPersonalData:
     }
 
     def __init__(self, *, kinds: Collection[PersonalDataKind] = ALL_KINDS, names: Names = ()) -> None:
+        if isinstance(kinds, str):
+            raise ValueError(f"kinds must be several texts, not the text {kinds!r}")  # noqa: TRY004 - as for its content
         self._kinds: tuple[PersonalDataKind, ...] = tuple(_check_kind(each) for each in kinds)
         self._names: Names = names if callable(names) else _check_names(names)
 
@@ -168,6 +170,12 @@ def _check_names(names: Sequence[str]) -> Sequence[str]:
     if isinstance(names, str):
         raise ValueError(f"names must be several texts, not the text {names!r}")  # noqa: TRY004 - as for its content
     for name in names:
-        if not name.strip() or any(each in '"\\' or not each.isprintable() for each in name):
+        if not _is_name(name):
             raise ValueError(f"{name!r} cannot be masked: a name has letters, and no quote, backslash or line break")
     return tuple(names)
+
+
+def _is_name(name: object) -> bool:
+    if not isinstance(name, str) or not name.strip():
+        return False
+    return all(each not in '"\\' and each.isprintable() for each in name)

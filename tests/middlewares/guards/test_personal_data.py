@@ -219,6 +219,8 @@ async def test_names_may_depend_on_the_turn() -> None:
     [
         ({"kinds": ["emial"]}, "did you mean 'email'"),
         ({"names": "Ada"}, "several texts"),
+        ({"kinds": "email"}, "several texts"),
+        ({"names": [5]}, "5 cannot be masked"),
         ({"names": [" "]}, "cannot be masked"),
         ({"names": ['Dwayne "The Rock"']}, "cannot be masked"),
     ],

@@ -345,3 +345,25 @@ async def test_who_does_not_wait_for_the_end_of_next_is_named(mistake: Middlewar
             task.cancel()
         await asyncio.wait(left or [asyncio.ensure_future(asyncio.sleep(0))])
         left.clear()
+
+
+async def passes_a_text(ctx: Context, next: Next) -> None:
+    text: Any = "hi"
+    await next(text)
+
+
+async def requests_a_text(ctx: Context, next: Next) -> None:
+    text: Any = "hi"
+    await ctx.complete(ctx.request(text, purpose="title"))
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (passes_a_text, r"passes_a_text called next\('hi'\): write `await next\(ctx\)`"),
+        (requests_a_text, r"ctx.request\('hi'\) takes a list"),
+    ],
+)
+async def test_a_text_in_place_of_the_turn_or_of_messages_is_refused(mistake: Middleware, says: str) -> None:
+    with pytest.raises(ChainError, match=says):
+        await Pipeline.compose(mistake, LlmInvoker()).run(Services().turn("hi"))
