@@ -45,7 +45,7 @@ class Http(Exception):
         super().__init__(f"HTTP {status}")
 
 
-class Accident(GeneratorExit):
+class Accident(BaseException):
     """What no code of ours may swallow."""
 
 
@@ -385,7 +385,7 @@ async def test_a_thousand_turns_at_once_see_nothing_of_each_other() -> None:
     assert await services.store.usage.reserved() == 0
 
 
-async def test_what_ends_the_program_leaves_as_itself() -> None:
+async def test_what_is_no_exception_of_a_program_leaves_as_itself() -> None:
     @tool
     async def accident() -> str:
         """Accident."""

@@ -444,7 +444,7 @@ async def test_a_call_that_had_started_and_left_no_result_is_not_run_again_unles
     ran: Counter[str] = Counter()
     saved: list[str] = []
 
-    class Power(GeneratorExit):
+    class Power(BaseException):
         pass
 
     @tool

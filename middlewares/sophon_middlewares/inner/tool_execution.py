@@ -14,7 +14,6 @@ from sophon.context.provenance import describe_source, note_fenced_result, note_
 from sophon.errors import BudgetExceeded, ChainError, ToolError
 from sophon.events import ToolCallStarted
 from sophon.extensions import Key
-from sophon.foreign_failures import ends_program
 from sophon.messages import ToolCall, ToolCallOutcome
 from sophon.security import describe_error
 from sophon.security.value_redaction import redact_values
@@ -218,9 +217,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
         if ctx.cancellation.is_requested:
             raise
         text = f"error: {call.name} was cancelled by itself: it waited for something that it had cancelled"
-    except BaseException as error:  # tools are third-party code, which may also call sys.exit, or panic
-        if ends_program(error):
-            raise
+    except (Exception, SystemExit) as error:  # tools are third-party code, which may also call sys.exit
         if ctx.cancellation.is_requested:
             raise asyncio.CancelledError from error
         text = "" if limit.expired() else _error_text(call, error)
@@ -240,7 +237,7 @@ def call_timeout_seconds(own_seconds: float | None, default: float, maximum: flo
     return min(own_seconds or default, maximum)
 
 
-def _error_text(call: ToolCall, error: BaseException) -> str:
+def _error_text(call: ToolCall, error: Exception | SystemExit) -> str:
     if isinstance(error, ToolError) and str(error):
         return f"error: {error}"
     log.warning("tool %s failed", call.name, exc_info=error)

@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 from sophon.cancellation import Cancellation
 from sophon.errors import AuthenticationFailed, ModelError, Overloaded, ProviderUnavailable, RateLimited
 from sophon.events import AgentStatus, Emit, ModelAttempt
-from sophon.foreign_failures import ends_program
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
 from sophon.models.gateway.budget_accounting import Attempt
@@ -107,9 +106,7 @@ class AttemptRunner:
             own = _own_cancellation_error(candidate, self.has_output)
             await self._settle_failure(attempt, own)
             raise own from error
-        except BaseException as error:  # models are third-party code, which may also panic
-            if isinstance(error, SystemExit) or ends_program(error):
-                raise
+        except Exception as error:
             failure = self._classify(error, attempt.tap)
             await self._settle_failure(attempt, failure)
             if failure is error:
@@ -178,7 +175,7 @@ class AttemptRunner:
         reasoning, fields = response.reasoning, response.reasoning_fields
         return ModelResponse(response.text, response.tool_calls, usage, reason, request.model, reasoning, fields)
 
-    def _classify(self, error: BaseException, tap: StreamTap | None) -> BaseException:
+    def _classify(self, error: Exception, tap: StreamTap | None) -> Exception:
         """Classify the error; AssertionError and the listener's own exceptions are returned unchanged."""
         failure = error
         if not isinstance(error, AssertionError) and (tap is None or not tap.has_raised(error)):
@@ -188,7 +185,7 @@ class AttemptRunner:
             failure.visible = self.has_output
         return failure
 
-    async def _settle_failure(self, attempt: Attempt, failure: BaseException) -> None:
+    async def _settle_failure(self, attempt: Attempt, failure: Exception) -> None:
         provider, key = self._candidate.provider, attempt.request.key
         code = str(getattr(failure, "code", type(failure).__name__))
         provider.failures += 1
@@ -235,7 +232,7 @@ def normalise_finish_reason(response: ModelResponse) -> Literal["stop", "tool_ca
     return "length" if response.finish_reason == "length" else "stop"
 
 
-def penalise_key(keys: ApiKeyPool, key: str, model: ModelInfo, failure: BaseException, cooldown_seconds: float) -> None:
+def penalise_key(keys: ApiKeyPool, key: str, model: ModelInfo, failure: Exception, cooldown_seconds: float) -> None:
     """Apply a failure to its key: a rate limit (429) or an overload (529) starts a cool-down for this model; 401 and
     403 disable the key. The provider is believed for an hour at most. Source: reference/sophon.md 5.12.
     """

@@ -28,7 +28,7 @@ _CUT = frozenset(
 _MAX_CAUSES = 10
 
 
-def has_cost(failure: BaseException, output: AttemptOutput | None, produced: str) -> bool:
+def has_cost(failure: Exception, output: AttemptOutput | None, produced: str) -> bool:
     """Return whether a failed attempt is charged: its input at least, and what it produced."""
     if produced or (output is not None and (output.usage is not None or output.pieces)):
         return True

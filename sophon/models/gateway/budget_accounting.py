@@ -69,7 +69,7 @@ class Attempt(AttemptDeadline):
                 await self._meter.settle(self.reservation, self.request, usage)
         return usage
 
-    async def end_failed(self, failure: BaseException) -> Usage:
+    async def end_failed(self, failure: Exception) -> Usage:
         """Charge a failed attempt if it has cost something, else release its reservation; return the usage."""
         produced = self.tap.produced_text if self.tap is not None else ""
         return await (self.charge() if has_cost(failure, self.output, produced) else self.release())

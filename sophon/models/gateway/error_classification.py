@@ -35,7 +35,7 @@ MAX_ERROR_TEXT = 2000
 """Characters of an error's text that are read and kept, because some providers send the request back."""
 
 
-def classify_error(error: BaseException, provider: str, model: str, *, now: datetime | None = None) -> SophonError:
+def classify_error(error: Exception, provider: str, model: str, *, now: datetime | None = None) -> SophonError:
     """Return the error as a ModelError whose cause is the original; Sophon's own errors are returned themselves.
 
     `now` is needed to convert a point in time (an HTTP date, a reset time) to seconds; without it such values are
@@ -132,7 +132,7 @@ _CLASS_BY_TYPE: tuple[tuple[type[Exception], type[ModelError]], ...] = (
 )
 
 
-def _error_class(error: BaseException, status: int | None, text: str) -> type[ModelError]:
+def _error_class(error: Exception, status: int | None, text: str) -> type[ModelError]:
     if status not in (401, 402, 403, 429) and _CONTEXT_OVERFLOW.search(text):
         return ContextOverflow
     if status is not None:
@@ -148,7 +148,7 @@ def _class_by_status(status: int, text: str) -> type[ModelError]:
     return BadRequest if status >= 400 else _class_by_text(text)
 
 
-def _class_by_type(error: BaseException) -> type[ModelError] | None:
+def _class_by_type(error: Exception) -> type[ModelError] | None:
     for ancestor in type(error).__mro__:
         if ancestor.__name__ in _CLASS_BY_NAME:
             return _CLASS_BY_NAME[ancestor.__name__]
@@ -162,7 +162,7 @@ def _class_by_text(text: str) -> type[ModelError]:
 
 
 def _retry_after(
-    error: BaseException, error_class: type[ModelError], status: int | None, text: str, now: datetime | None
+    error: Exception, error_class: type[ModelError], status: int | None, text: str, now: datetime | None
 ) -> float | None:
     seconds = parse_retry_after(getattr(error, "retry_after", None), now)
     if seconds is None:
@@ -211,7 +211,7 @@ def _bound_seconds(seconds: float) -> float | None:
     return min(max(0.0, float(seconds)), MAX_RETRY_AFTER_SECONDS) if finite else None
 
 
-def _http_status(error: BaseException) -> int | None:
+def _http_status(error: Exception) -> int | None:
     for holder in (error, getattr(error, "response", None)):
         for name in ("status_code", "status"):
             value = getattr(holder, name, None)
@@ -222,7 +222,7 @@ def _http_status(error: BaseException) -> int | None:
     return None
 
 
-def _header(error: BaseException, name: str) -> str | None:
+def _header(error: Exception, name: str) -> str | None:
     for holder in (getattr(error, "response", None), error):
         headers: Any = getattr(holder, "headers", None)
         if headers is None or not hasattr(headers, "items"):
@@ -233,7 +233,7 @@ def _header(error: BaseException, name: str) -> str | None:
     return None
 
 
-def _error_text(error: BaseException) -> str:
+def _error_text(error: Exception) -> str:
     text = str(error) or type(error).__name__
     body = getattr(error, "body", None)
     if body and str(body) not in text:
@@ -241,11 +241,11 @@ def _error_text(error: BaseException) -> str:
     return cut_error_text(text)
 
 
-def _first_error(error: BaseException) -> BaseException:
+def _first_error(error: Exception) -> Exception:
     """Return the first error of an exception group, which a model with an internal task group may raise."""
-    if not isinstance(error, BaseExceptionGroup):
+    if not isinstance(error, ExceptionGroup):
         return error
-    return _first_error(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    return _first_error(cast("ExceptionGroup[Exception]", error).exceptions[0])
 
 
 def _with_provider(error: SophonError, provider: str, model: str) -> SophonError:

@@ -1,5 +1,6 @@
 """Taps on a streamed reply: whether any text reached the caller, and what the model produced in one attempt."""
 
+import asyncio
 from collections.abc import Callable
 
 from sophon.joined_text import add_piece
@@ -89,6 +90,6 @@ class StreamTap:
             if self._check is not None:
                 self._check()
             self._on_text(text)
-        except BaseException as error:
+        except (Exception, asyncio.CancelledError) as error:
             self.listener_error = error
             raise

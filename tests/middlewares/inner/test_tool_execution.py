@@ -537,23 +537,6 @@ async def test_a_tool_that_calls_sys_exit_has_failed_and_the_program_goes_on(is_
     assert await results(ToolCall("c", "leave"), tools=[made]) == ["error: leave failed: SystemExit: 2"]
 
 
-class PanicException(BaseException):
-    """As of a library in Rust."""
-
-
-@pytest.mark.parametrize("is_async", [True, False])
-async def test_a_tool_whose_library_panics_has_failed(is_async: bool) -> None:
-    def panic() -> str:
-        raise PanicException("out of range")
-
-    async def panic_later() -> str:
-        return panic()
-
-    made = tool(name="panic")(panic_later if is_async else panic)
-    texts = await results(ToolCall("c", "panic"), ToolCall("d", "panic"), tools=[made])
-    assert texts == ["error: panic failed: PanicException: out of range"] * 2
-
-
 async def test_a_thread_that_is_too_slow_is_not_said_to_be_stopped(caplog: pytest.LogCaptureFixture) -> None:
     end = threading.Event()
 

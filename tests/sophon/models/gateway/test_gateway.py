@@ -186,27 +186,6 @@ async def test_a_failed_assertion_is_nobodys_network(clock: VirtualClock) -> Non
     assert meter.open == {}
 
 
-class PanicException(BaseException):
-    """As of a library in Rust."""
-
-
-async def test_a_model_whose_library_panics_has_failed_like_any_other(clock: VirtualClock) -> None:
-    gateway, meter = door(clock, scripted("a", PanicException("out of range"))), Ledger()
-    with pytest.raises(ModelError, match="a/a: out of range"):
-        await gateway.call(ask(gateway), gateway.candidates(), meter=meter)
-    assert meter.open == {}
-
-
-async def test_a_listener_that_panics_is_not_the_models_failure(clock: VirtualClock) -> None:
-    def listen(text: str) -> None:
-        raise PanicException("of the listener")
-
-    gateway, meter = door(clock, scripted("a", "hello", stream=True), scripted("b", "hello")), Ledger()
-    with pytest.raises(PanicException, match="of the listener"):
-        await gateway.call(ask(gateway, on_text=listen), gateway.candidates(), meter=meter)
-    assert meter.open == {}
-
-
 async def test_a_time_limit_of_an_attempt_is_a_time_out(clock: VirtualClock) -> None:
     async def slow(request: ModelRequest) -> str:
         await clock.sleep(100)
