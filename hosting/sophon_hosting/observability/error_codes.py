@@ -6,6 +6,7 @@ from collections.abc import Iterator
 # tool and no channel yet.
 from sophon import attachment_inspection as attachment_inspection
 from sophon.errors import SophonError
+from sophon.settings.sections.permissions import LevelNeeded as LevelNeeded
 from sophon.stores.attachments.contract import TooManyBytes as TooManyBytes
 from sophon.tools.http import ssrf_guard as ssrf_guard
 from sophon_channels import errors as errors
