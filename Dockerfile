@@ -13,6 +13,11 @@ RUN python -m venv /opt/sophon \
     && /opt/sophon/bin/python -m compileall -q /opt/sophon/lib
 
 FROM python:3.12-slim
+# The sandbox of custom tools, and of commands and skills' programs with Guards.Sandbox.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends bubblewrap \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home --home-dir /srv/sophon --shell /usr/sbin/nologin sophon \
     && install --directory --owner=sophon --group=sophon --mode=0700 /srv/sophon/data
 COPY --from=build /opt/sophon /opt/sophon

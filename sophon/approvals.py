@@ -7,8 +7,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, get_args
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall, to_canonical_json
 from sophon.tools.tool import Risk
 from sophon.visible_text import escape_invisible, render_for_person
@@ -149,7 +149,6 @@ class ApprovalRequest:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Parse the output of `to_json`."""
         expires_at = data.get("expires_at")
-        preview, full_preview = _previews_from_json(data)
         return cls(
             id=data["id"],
             kind=data["kind"],
@@ -159,11 +158,11 @@ class ApprovalRequest:
             arguments=data["arguments"],
             risk=Risk.parse(data["risk"]),
             digest=data["digest"],
-            preview=preview,
+            preview=data["preview"],
             editable=data.get("editable", False),
             expires_at=datetime.fromisoformat(expires_at) if expires_at else None,
             session_id=data.get("session_id", ""),
-            full_preview=full_preview,
+            full_preview=data["full_preview"],
             needs_operator=data.get("needs_operator", False),
             escalation=Escalation.from_json(data["escalation"]) if data.get("escalation") else None,
             grant_offer=data.get("grant_offer", ""),
@@ -307,17 +306,6 @@ def format_argument_lines(arguments: Mapping[str, Any], *, limit: int | None = N
 
 def _to_line(name: str) -> str:
     return escape_invisible(name).replace("\n", "⟦U+000A⟧")
-
-
-def _previews_from_json(data: Mapping[str, Any]) -> tuple[str, str]:
-    """Return preview and full preview; a request that an older version stored has neither in its present form."""
-    if "full_preview" in data:
-        return data["preview"], data["full_preview"]
-    call = ToolCall(data["call_id"], data["tool"], data["arguments"])
-    if data["kind"] == "plan":  # its short form named the steps
-        return render_for_person(data["preview"]), render_call_preview(call, limit=None)
-    short, whole = render_call_preview(call), render_call_preview(call, limit=None)
-    return short, whole if whole != short else ""
 
 
 def turn_id_from_request(request: ApprovalRequest) -> str:

@@ -12,6 +12,10 @@ from sophon.images import MAX_IMAGE_BYTES, count_size_tokens, read_size
 from sophon.media_types import decode_text, detect_media_type
 from sophon.settings.sections.attachments import AttachmentsSettings
 
+MAX_PER_MESSAGE = 10
+"""Files of a message; an album of Telegram has as many."""
+MAX_TEXT_CHARACTERS = 50_000
+"""Characters of a text file that a model reads: its beginning."""
 PDF_TOKENS_PER_PAGE = 2000
 PDF_BYTES_PER_PAGE = 50_000
 """Assumed of a PDF whose page objects are compressed, so that they cannot be counted."""
@@ -70,7 +74,7 @@ def inspect_file(
     found = Attachment(attachment_id, name, media_type, len(content))
     if found.is_image and len(content) > MAX_IMAGE_BYTES:
         raise FileTooLarge(name, MAX_IMAGE_BYTES, is_image=True)
-    tokens = _count_tokens(found, content, settings.max_text_characters, count_text)
+    tokens = _count_tokens(found, content, MAX_TEXT_CHARACTERS, count_text)
     return Attachment(attachment_id, name, media_type, len(content), tokens)
 
 
@@ -83,10 +87,8 @@ def check_enabled(settings: AttachmentsSettings) -> None:
 def check_attachment_count(count: int, settings: AttachmentsSettings) -> None:
     """Raise InputError if a message has more files than it may."""
     check_enabled(settings)
-    if count > settings.max_per_message:
-        raise InputError(
-            f"the message has {count} files; at most {settings.max_per_message} are allowed (Attachments.MaxPerMessage)"
-        )
+    if count > MAX_PER_MESSAGE:
+        raise InputError(f"the message has {count} files; at most {MAX_PER_MESSAGE} are allowed")
 
 
 def _count_tokens(found: Attachment, content: bytes, max_characters: int, count_text: Callable[[str], int]) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Self
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MAX_NAME_CHARACTERS = 150
 """Length of a name; a longer one keeps its end, with the extension."""

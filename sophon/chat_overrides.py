@@ -10,11 +10,11 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final, Self
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.context import Context
 from sophon.errors import InputError
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 from sophon.preferences import check_preference
 from sophon.principals import MAIN_AGENT
 from sophon.settings.types.json_types import is_list

@@ -1,6 +1,7 @@
 """Clock: time, sleep, timeouts, worker threads, random numbers and ids, the non-deterministic inputs of a turn."""
 
 import asyncio
+import contextvars
 import os
 import random
 import time
@@ -11,8 +12,6 @@ from functools import partial
 from typing import Protocol, TypeVar
 
 import anyio.to_thread
-
-from sophon.shared_timer import DueCall, SharedTimer
 
 T = TypeVar("T")
 
@@ -69,22 +68,6 @@ class Clock(Protocol):
 
 
 _ID_BYTES = 10
-_IDS_PER_DRAW = 64
-
-_spare_ids: list[str] = []
-"""Ids that were drawn and not used yet: a question to the system for each costs more than what it is for. Taking one is
-atomic, so that threads never share one; a forked child draws its own."""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_spare_ids.clear)
-
-
-def _draw_ids() -> str:
-    """Draw random ids, keep all but one, and return that one."""
-    drawn, digits = os.urandom(_ID_BYTES * _IDS_PER_DRAW).hex(), 2 * _ID_BYTES
-    ids = [drawn[start : start + digits] for start in range(0, len(drawn), digits)]
-    last = ids.pop()
-    _spare_ids.extend(ids)
-    return last
 
 
 class SystemClock:
@@ -95,8 +78,6 @@ class SystemClock:
     monotonic = staticmethod(time.monotonic)
     random = staticmethod(random.random)
 
-    _timer: SharedTimer | None = None
-
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
@@ -104,21 +85,15 @@ class SystemClock:
         # asyncio's scope costs half of anyio's.
         return asyncio.timeout(seconds)
 
-    def call_later(self, seconds: float, callback: Callable[[], object]) -> DueCall:
-        timer, loop = self._timer, asyncio.get_running_loop()
-        if timer is None or timer.loop is not loop:
-            # What waits in another loop keeps that loop's timer.
-            timer = self._timer = SharedTimer(loop)
-        return timer.call_later(seconds, callback)
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        # In a context of its own: that of a turn must not live as long as a timer.
+        return asyncio.get_running_loop().call_later(seconds, callback, context=contextvars.Context())
 
     async def run_in_thread(self, function: Callable[[], T], *, abandon_on_cancel: bool = False) -> T:
         return await anyio.to_thread.run_sync(function, abandon_on_cancel=abandon_on_cancel)
 
     def new_id(self) -> str:
-        try:
-            return _spare_ids.pop()
-        except IndexError:
-            return _draw_ids()
+        return os.urandom(_ID_BYTES).hex()
 
     def new_nonce(self) -> str:
         return os.urandom(8).hex()

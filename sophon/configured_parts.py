@@ -7,26 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock
 from sophon.errors import CompositionError, SettingsError
-from sophon.later_tools import LATER_TOOLS
-from sophon.lazy_dataclass import dataclass
-from sophon.models.gateway.circuit_breaker import CircuitBreaker
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model
 from sophon.models.offline import OfflineModel
 from sophon.setting_references import (
-    find_mcp_tool_names,
+    find_unknown_answer_evaluator,
     find_unknown_budgets,
-    find_unknown_disabled,
     find_unknown_evaluator,
-    find_unknown_limited,
-    find_unknown_permitted,
-    find_unknown_ruled,
 )
-from sophon.settings import FailoverSettings, RoutingSettings, Settings
+from sophon.settings import RoutingSettings, Settings
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.tools.registry import validate_tools
@@ -58,14 +52,10 @@ class ServiceParts:
 
 
 def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
-    """Give providers what the settings say about all of them: default prices and circuit breakers."""
-    prices, failover = settings.budget.default_price_pair, settings.failover
+    """Give providers what the settings say about all of them: default prices."""
+    prices = settings.budget.default_price_pair
     for provider in providers if prices is not None else ():
         provider.default_prices = prices
-    for provider in providers if failover != FailoverSettings.defaults() else ():
-        provider.breaker = CircuitBreaker(
-            failover.breaker_failures, failover.breaker_window.total_seconds(), failover.breaker_open.total_seconds()
-        )
 
 
 MEMORY_GROUP = "memory"
@@ -139,24 +129,26 @@ def create_custom_tool_store(settings: Settings, folder: Path) -> "CustomToolSto
         return None
     from sophon.skills.custom_tools import CustomToolStore
 
-    return CustomToolStore((folder / chosen.directory.expanduser()).absolute(), max_per_user=chosen.max_per_user)
+    return CustomToolStore((folder / chosen.directory.expanduser()).absolute())
 
 
 def create_agent_runtime(settings: Settings, folder: Path) -> "AgentRuntime | None":
-    """Return the agents of the folder `Agents.Directory`; None without one, so that a process without agents pays
-    nothing for them.
+    """Return the agents of the folder `Agents.Directory`, and of `Agents.Worker`; None without both, so that a process
+    without agents pays nothing for them.
     """
     chosen = settings.agents
-    if chosen.directory is None:
+    if not chosen.enabled:
         return None
     from sophon.agents.catalog import AgentCatalog
     from sophon.agents.runtime import AgentRuntime
 
-    return AgentRuntime(
-        AgentCatalog((folder / chosen.directory.expanduser()).absolute()),
-        max_concurrent=chosen.max_concurrent,
-        max_per_turn=chosen.max_per_turn,
-    )
+    return AgentRuntime(AgentCatalog(find_agent_folder(settings, folder), has_worker=chosen.worker))
+
+
+def find_agent_folder(settings: Settings, folder: Path) -> Path | None:
+    """Return the folder of `Agents.Directory`, whose base is `folder`; None without one."""
+    directory = settings.agents.directory
+    return None if directory is None else (folder / directory.expanduser()).absolute()
 
 
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":
@@ -177,13 +169,10 @@ def find_shield_problems(settings: Settings, folder: Path) -> list[str]:
     shield, problems = settings.guards.shield, list[str]()
     if shield.enabled and shield.policy_file is not None:
         collect_problems(lambda: load_shield_policy(settings, folder), problems)
-    if shield.enabled and (path := shield.classifier) is not None:
-        from sophon.plugins.import_paths import import_user_object  # lazy, as above
+    if shield.enabled and (reference := shield.classifier) is not None:
+        from sophon.plugins.shield_classifiers import load_classifier  # lazy, as above
 
-        setting = "Guards.Shield.Classifier"
-        classifier = collect_problems(lambda: import_user_object(path, setting=setting, folder=folder), problems)
-        if classifier is not None and not callable(classifier):
-            problems.append(f"{setting}: {path!r} is not a function")
+        collect_problems(lambda: load_classifier(reference, shield.classifier_labels, folder), problems)
     return problems
 
 
@@ -210,33 +199,14 @@ def create_router(
     embedder: "Embedder | None" = None,
     policies: "PolicyCache | None" = None,
 ) -> "Router":
-    """Return a router by the settings. Raises SettingsError for a booster that cannot be imported."""
+    """Return a router by the settings."""
     # Lazy: a turn that is routed by priority needs no router.
     from sophon.builtin_tools.arithmetic_evaluator import answer_arithmetic
-    from sophon.routing.boosters import import_boosters
     from sophon.routing.router import Router
+    from sophon.routing.transforms import answer_transform
 
-    boosters = import_boosters(settings.boosters, folder=folder)
-    if settings.arithmetic:
-        boosters.insert(0, answer_arithmetic)
+    boosters = [answer_arithmetic, answer_transform]
     return Router(settings, clock=clock, embedder=embedder, policies=policies, boosters=boosters, folder=folder)
-
-
-def find_routing_problems(settings: Settings, providers: Sequence[Provider], folder: Path) -> list[str]:
-    """Return a problem for each model of Routing that no provider has, and each booster that cannot be imported."""
-    from sophon.routing.boosters import import_boosters  # lazy, as above
-    from sophon.routing.named_models import find_unknown_models as find_unrouted_models
-
-    problems = find_unrouted_models(settings.routing, providers)
-    collect_problems(lambda: import_boosters(settings.routing.boosters, folder=folder), problems)
-    return problems
-
-
-def find_unknown_tools(settings: Settings, added: Sequence[Tool]) -> list[str]:
-    """Return a problem for each tool in the settings that is neither `added`, nor built in, nor registered later."""
-    names = [*LATER_TOOLS, *find_mcp_tool_names(settings), *(tool.name for tool in added)]
-    checks = (find_unknown_disabled, find_unknown_limited, find_unknown_ruled, find_unknown_permitted)
-    return [problem for check in checks for problem in check(settings, names)]
 
 
 def find_unknown_models(
@@ -252,9 +222,11 @@ def find_unknown_models(
 
         ids += filter(None, [find_metered_provider(embedder)])
     problems = find_unknown_budgets(settings, ids)
-    problems += find_unknown_evaluator(settings, providers)
-    if settings.routing.names_models or settings.routing.boosters:
-        problems += find_routing_problems(settings, providers, folder)
+    problems += find_unknown_evaluator(settings, providers) + find_unknown_answer_evaluator(settings, providers)
+    if settings.routing.names_models:
+        from sophon.routing.named_models import find_unknown_models as find_unrouted_models  # lazy: few name models
+
+        problems += find_unrouted_models(settings.routing, providers)
     return problems
 
 

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Self
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock, Timer
-from sophon.lazy_dataclass import dataclass
 
 RECHECK_SECONDS = 30.0
 """Maximum time without a look at the wall clock."""
@@ -40,12 +40,6 @@ class Deadline:
 def next_check_seconds(remaining_seconds: float | None) -> float:
     """Return how long to sleep before the wall clock is looked at again: at most `RECHECK_SECONDS`."""
     return RECHECK_SECONDS if remaining_seconds is None else min(max(remaining_seconds, 0.0), RECHECK_SECONDS)
-
-
-async def sleep_until(deadline: Deadline, clock: Clock) -> None:
-    """Sleep until a deadline, looking at the wall clock every `RECHECK_SECONDS`."""
-    while (remaining := deadline.remaining_seconds(clock)) > 0:
-        await clock.sleep(next_check_seconds(remaining))
 
 
 @asynccontextmanager

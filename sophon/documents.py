@@ -4,7 +4,7 @@ Messages are not stored with documents: `sophon.context.attached_files` makes th
 Sources: Claude docs, PDF support; OpenAI docs, File inputs.
 """
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

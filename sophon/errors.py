@@ -43,7 +43,7 @@ Constructors take facts, store them as attributes and build the message: fact, v
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from sophon.security import RedactedError, redact
 
@@ -130,14 +130,20 @@ class MessageTooLarge(InputError):
         )
 
 
+MAX_SIMILAR: Final = 3
+"""Similar names that an error asks about; more of them are a list of what there is."""
+
+
 class NotFound(SophonError):
-    """No object of `kind` has the requested name; `near` holds similar names."""
+    """No object of `kind` has the requested name; `near` holds up to three similar names, or all if none is similar."""
 
     code = "not_found"
 
     def __init__(self, kind: str, name: str, near: Sequence[str] = ()) -> None:
         self.kind, self.name, self.near = kind, name, list(near)
         hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+        if len(near) > MAX_SIMILAR:
+            hint = f"; there are {', '.join(near)}"
         super().__init__(f"there is no {kind} {name!r}{hint}")
 
 

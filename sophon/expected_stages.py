@@ -22,6 +22,8 @@ _MEMORY_FIELDS = ("directory", "prompt_tokens", "file_tokens", "daily_log")
 def find_expected_stages(settings: Settings) -> dict[str, tuple[str, ...]]:
     """Return the settings that are set and want something, each with the middlewares of which one follows it."""
     found: dict[str, tuple[str, ...]] = {path: (path.rpartition(".")[2],) for path in _list_guards(settings)}
+    if "Guards.Authorization" in found:
+        found["Guards.Authorization"] = ("Authorization", "ToolExecution")  # which refuses without the guard, too
     for path in _list_limits(settings.budget):
         found[path] = ("Budget",)
     for section, stages in _STAGES.items():
@@ -29,6 +31,7 @@ def find_expected_stages(settings: Settings) -> dict[str, tuple[str, ...]]:
             found |= dict.fromkeys(_list_set(to_pascal_case(section), getattr(settings, section)), stages)
     switches = (
         ("Agents.Directory", settings.agents.directory is not None, "Agents"),
+        ("Agents.Worker", settings.agents.worker, "Agents"),
         ("Skills.Directories", "directories" in settings.skills.model_fields_set, "Skills"),
         ("CustomTools.Enabled", settings.custom_tools.enabled, "CustomTools"),
         ("Decisions.Enabled", settings.decisions.enabled, "DecisionLayer"),

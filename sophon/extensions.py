@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import StateError
-from sophon.lazy_dataclass import dataclass
 
 T = TypeVar("T")
 

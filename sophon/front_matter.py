@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeGuard
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.strict_yaml import StrictYamlError, parse_yaml_with_lines
 
 MAX_FILE_BYTES: Final = 200_000

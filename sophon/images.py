@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 
 MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 """Formats that all three APIs accept."""

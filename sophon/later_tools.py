@@ -11,6 +11,7 @@ GOAL_TOOLS = tuple(f"goals.{each}" for each in ("create", "list", "show", "pause
 
 LATER_TOOLS = (
     *("agents.cancel", "agents.list", "agents.run", "chat.send_file", "load_skills", "read_skill_file"),
+    "skills.list",
     *("variables.set", *CUSTOM_TOOL_TOOLS, *SCHEDULE_TOOLS, *GOAL_TOOLS),
 )
 """Names of tools that are registered later or only where there are skills, which Tools.Disabled may name too."""

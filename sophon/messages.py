@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, cast, ge
 
 import orjson
 
+from sophon._python.lazy_dataclass import dataclass, new_dict, new_list, slotted_dataclass
 from sophon.joined_text import join_texts
-from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
-from sophon.slotted_dataclass import new_dict, new_list, slotted_dataclass
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
@@ -299,8 +298,8 @@ class Response:
     a `finish_reason` other than `stop` (which limit, when it resets); `text` explains it to the user.
 
     `tool_rounds` counts the rounds of tool calls, `fallback_attempts` the attempts beyond the first of each model call,
-    both of plan steps too. `text` is the last reply; `earlier_texts` are the texts that the model wrote before its tool
-    calls, in order.
+    both of plan steps too. `model` is the one that wrote the last reply, as `provider/model`; "" if none did. `text` is
+    the last reply; `earlier_texts` are the texts that the model wrote before its tool calls, in order.
     """
 
     text: str = ""
@@ -311,6 +310,7 @@ class Response:
     earlier_texts: list[str] = field(default_factory=new_list)
     tool_rounds: int = 0
     fallback_attempts: int = 0
+    model: str = ""
 
     @property
     def full_text(self) -> str:
@@ -322,7 +322,7 @@ class Response:
         if type(self) is not Response:
             return replace(self, **changes)
         values = (self.text, self.finish_reason, self.usage, self.tool_calls, self.detail, self.earlier_texts)
-        copy = Response(*values, self.tool_rounds, self.fallback_attempts)
+        copy = Response(*values, self.tool_rounds, self.fallback_attempts, self.model)
         for name, value in changes.items():
             setattr(copy, name, value)
         return copy

@@ -7,7 +7,7 @@ host. With several users the person who asked must therefore not be enough, by w
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.tools.tool import Risk
 
 DecisionProblem: TypeAlias = Literal["forbidden", "operator_needed"]
@@ -57,8 +57,8 @@ class OperatorPolicy:
     def counts(self, risk: Risk, *, asker: str, decider: str) -> bool:
         """Return whether an approval by `decider`, given at some time before, may still be used now.
 
-        Where nobody needs an operator and no operators are known, the approval gate alone decides. An empty `decider`
-        (an earlier version did not store it) counts only below Critical risk.
+        Where nobody needs an operator and no operators are known, the approval gate alone decides. An empty `decider`,
+        of a gate that names nobody, counts only below Critical risk.
         """
         if risk >= OPERATOR_RISK and not decider:
             return False

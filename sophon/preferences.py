@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Self
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 
 MAX_CHARACTERS: Final[Mapping[str, int]] = {
     "language": 35,

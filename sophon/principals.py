@@ -22,8 +22,7 @@ LOCAL_USER = "local"
 """The only user of a host without `Hub.Users`, and the user of the terminal chat."""
 
 STORE_OPERATOR = "local:store"
-"""Author of decisions that `sophon approvals` writes to the store while no host runs. Not `local`: with several users
-an earlier version's hub user of that name is no operator."""
+"""Author of decisions that `sophon approvals` writes to the store while no host runs."""
 
 USER_PREFIX, GROUP_PREFIX, CHAT_PART = "user:", "group:", "chat:"
 

@@ -10,11 +10,11 @@ from sophon.configured_parts import (
     create_store,
     find_shield_problems,
     find_unknown_models,
-    find_unknown_tools,
 )
 from sophon.errors import SettingsError
-from sophon.setting_references import find_taken_server_ids
+from sophon.setting_references import find_taken_server_ids, find_unknown_tools
 from sophon.settings import Settings
+from sophon.stores.factory import MEMORY_SCHEME
 from sophon.stores.in_memory_store import InMemoryStore
 
 REMEDY = "Services(settings=...) reads no environment: write Services.from_settings(...), which does"
@@ -38,11 +38,14 @@ def add_program_parts(parts: ServiceParts, settings: Settings, folder: Path, clo
 
         modules = collect_problems(lambda: tools_from_modules(settings.tools.modules, folder=folder), problems)
         parts.tools += modules or ()
-    if parts.store is None and "url" in settings.store.model_fields_set:
+    # In memory, the default is the faster one for a chain in one's own process.
+    is_named = "url" in settings.store.model_fields_set and settings.store.url.resolve({}) != MEMORY_SCHEME
+    if parts.store is None and is_named:
         parts.store = collect_problems(lambda: create_store(settings, {}, folder, clock), problems)
     if parts.skills is None and "directories" in settings.skills.model_fields_set:
         parts.skills = create_skill_catalog(settings, folder)
-    if settings.embeddings.model_fields_set or settings.routing.policy_file is not None:
+    routing = settings.routing
+    if settings.embeddings.model_fields_set or routing.policy_file is not None or routing.learns:
         _add_similarity(parts, settings, clock, problems)
     if parts.vault is None:
         problems += [
@@ -70,7 +73,4 @@ def _add_similarity(parts: ServiceParts, settings: Settings, clock: Clock, probl
         )
     if parts.policies is None and parts.embedder is not None:
         parts.store = parts.store or InMemoryStore(clock=clock)
-        routing = settings.routing
-        parts.policies = create_policy_cache(
-            parts.store.vectors, parts.embedder, clock, settings.learning, routing.min_similarity
-        )
+        parts.policies = create_policy_cache(parts.store.vectors, parts.embedder, clock)

@@ -13,14 +13,8 @@ class RateLimitedLog:
     Kinds are fixed words of the code, so their number is bounded.
     """
 
-    def __init__(
-        self,
-        log: logging.Logger,
-        monotonic: Callable[[], float] = time.monotonic,
-        *,
-        interval_seconds: float = INTERVAL_SECONDS,
-    ) -> None:
-        self._log, self._monotonic, self._interval = log, monotonic, interval_seconds
+    def __init__(self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._log, self._monotonic = log, monotonic
         self._last: dict[str, float] = {}
         self._omitted: dict[str, int] = {}
 
@@ -30,7 +24,7 @@ class RateLimitedLog:
         Return whether it was logged.
         """
         now = self._monotonic()
-        if kind in self._last and now - self._last[kind] < self._interval:
+        if kind in self._last and now - self._last[kind] < INTERVAL_SECONDS:
             self._omitted[kind] = self._omitted.get(kind, 0) + 1
             return False
         self._last[kind] = now

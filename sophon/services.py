@@ -20,7 +20,6 @@ from sophon.configured_parts import (
     create_store,
     find_shield_problems,
     find_unknown_models,
-    find_unknown_tools,
     load_shield_policy,
     to_providers,
 )
@@ -43,7 +42,7 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
 from sophon.service_arguments import check_service_arguments
-from sophon.setting_references import find_taken_server_ids
+from sophon.setting_references import find_taken_server_ids, find_unknown_tools
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
@@ -54,6 +53,7 @@ from sophon.turn_options import (
     check_attachments,
     check_image_count,
     check_max_iterations,
+    check_tags,
     check_temperature,
     check_turn_arguments,
     parse_planning_mode,
@@ -80,8 +80,9 @@ class Services:
     replaces it. `models` is one model, several in priority order, or providers. `settings` is the dict below `Sophon`;
     what it says about models, store, tools, skills, embedder and credentials is created, unless it is passed, and
     never with the environment (`from_settings` uses it). `instructions` is the system prompt of every turn, none by
-    default. `policy` is that of Shield, by default the one of `Guards.Shield.PolicyFile`. Without an `embedder` and
-    `policies`, routing uses no earlier decisions. `skills` are folders with instructions and tools, none by default.
+    default. `policy` is that of Shield, by default the one of `Guards.Shield.PolicyFile`. `embedder` and `policies` are
+    created if a strategy of `Routing` uses earlier decisions. `skills` are folders with instructions and tools, none by
+    default.
 
     Raises SettingsError, CompositionError for an argument of the wrong kind.
     """
@@ -206,7 +207,7 @@ class Services:
 
     @property
     def router(self) -> "Router":
-        """The router of the settings, created when it is first needed. Raises SettingsError."""
+        """The router of the settings, created when it is first needed."""
         if not self._routers:
             self._routers.append(
                 create_router(self.settings.routing, self.clock, self.folder, self.embedder, self.policies)
@@ -303,14 +304,7 @@ class Services:
         )
         if problems or opened is None or embedder is None:
             raise SettingsError(problems)
-        policies = create_policy_cache(
-            opened.vectors,
-            embedder,
-            time,
-            chosen.learning,
-            chosen.routing.min_similarity,
-            refresh=chosen.routing.refresh,
-        )
+        policies = create_policy_cache(opened.vectors, embedder, time)
         vault, skills = CredentialVault(chosen.vault, variables), create_skill_catalog(chosen, place)
         services = cls.__new__(cls)
         services._assemble(
@@ -344,6 +338,7 @@ class Services:
         planning: str | None = None,
         max_iterations: int | None = None,
         temperature: float | None = None,
+        tags: Sequence[str] = (),
         principal: str | None = None,
         group: bool = False,
         data_owner: str | None = None,
@@ -355,8 +350,8 @@ class Services:
         A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
         the session's. `images` belong to the message: see `sophon.images`. So do `attachments`, files of the session
         that the store has. `max_iterations` is the turn's ceiling of
-        rounds of tool calls, instead of the chain's; `temperature` is that of the replies, from 0 to 2. A host passes
-        the `run_id` under which it accepted the message.
+        rounds of tool calls, instead of the chain's; `temperature` is that of the replies, from 0 to 2. `tags` are
+        for routing (`AGENT_BOOSTER_AVAILABLE`). A host passes the `run_id` under which it accepted the message.
 
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
@@ -405,6 +400,10 @@ class Services:
             messages=messages,
             tools=self.toolbox.registry.tools,
         )
+        if tags:
+            from sophon.routing.message_tags import MESSAGE_TAGS  # lazy: few messages have tags
+
+            ctx.put(MESSAGE_TAGS, check_tags(tags))
         for source in list_message_sources(user) if images or attachments else ():
             note_untrusted_source(ctx, source)
         return ctx
@@ -427,8 +426,17 @@ class Services:
         level = permissions.level_of(principal, channel="local", is_operator=is_operator)
         allowed = permissions.routing_of(principal, level, uses_tiers=router.uses_tiers)
         boosters = [tool.answer for tool in self.registry.tools if tool.answer is not None]
-        query = RouteQuery(text, permissions=allowed, boosters=boosters, may_boost=True, is_trial=True)
-        return format_route(await router.route(query, self.gateway.candidates(), self.store))
+        query = RouteQuery(
+            text,
+            permissions=allowed,
+            boosters=boosters,
+            may_boost=True,
+            asks_boosters=self.settings.chain.name == "clawft",
+            is_trial=True,
+            strategy=self.settings.routing.strategy,
+        )
+        routed = await router.route(query, self.gateway.candidates(), self.store)
+        return format_route(routed, router.settings)
 
     def register_tool(self, tool: Tool) -> None:
         """Register a tool after the others, for turns that start later; a host calls this before it starts.

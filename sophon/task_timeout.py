@@ -1,4 +1,4 @@
-"""Timeout of a part of a task, on the clock's timer that all timeouts share."""
+"""Timeout of a part of a task, whose time can be paused while a person decides."""
 
 import asyncio
 from types import TracebackType
@@ -8,82 +8,74 @@ from sophon.clock import Clock, Timer
 
 
 class TaskTimeout:
-    """Context manager that cancels its body after `seconds` and raises TimeoutError; None for no time of its own.
+    """`asyncio.timeout` in the time of a `Clock`, whose time can be paused; None for no time of its own.
 
-    It tells its own cancellation from others as `asyncio.timeout` does, by `Task.cancelling`: a cancellation that
-    arrives as well is not turned into a TimeoutError. `clock.timeout` sets a timer of the loop for each body; this one
-    is for what every tool call and every attempt of a model call needs. `expire` ends the body at once. The time
-    between `pause` and `resume` does not count; they nest.
+    It buys that the minutes in which a person decides are nobody's timeout. The time between `pause` and `resume` does
+    not count; they nest, and a scope that is not open is not affected.
     """
 
-    __slots__ = ("_cancelling", "_clock", "_is_expired", "_paused", "_seconds", "_since", "_task", "_timer")
+    __slots__ = ("_clock", "_ends_at", "_is_open", "_pauses", "_scope", "_seconds", "_timer")
 
-    _task: asyncio.Task[object] | None
-    _cancelling: int
-    _since: float
+    _ends_at: float
+    """Time of the clock at which it expires, while its time runs."""
 
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock = clock
         self._seconds = seconds
-        self._paused = 0
+        self._pauses = 0
         self._timer: Timer | None = None
-        self._is_expired = False
-        # `_task`, `_cancelling` and `_since` are set on entry.
+        self._is_open = False
+        self._scope = asyncio.timeout(None)
 
     def expired(self) -> bool:
         """Return whether the time passed while the body ran, whatever the body then did."""
-        return self._is_expired
-
-    def expire(self) -> None:
-        """Cancel the body; for a timer's callback."""
-        if self._task is not None and not self._is_expired:
-            self._is_expired = True
-            self._task.cancel()
+        return self._scope.expired()
 
     def pause(self) -> None:
         """Stop the time of the body; each call needs a matching `resume`."""
-        self._paused += 1
-        if self._paused == 1 and self._timer is not None and self._seconds is not None:
-            self._timer.cancel()
-            self._timer = None
-            self._seconds = max(self._seconds - (self._clock.monotonic() - self._since), 0.0)
+        self._pauses += 1
+        if self._pauses == 1 and self._is_open and not self.expired():
+            self._stop()
+            self._scope.reschedule(None)  # if the time has passed, but the body is not cancelled yet
+            if self._seconds is not None:
+                self._seconds = self._ends_at - self._clock.monotonic()
 
     def resume(self) -> None:
         """End one `pause`; after the last one the rest of the time begins, if the body still runs."""
-        self._paused -= 1
-        if not self._paused and self._task is not None and not self._is_expired:
+        self._pauses -= 1
+        if not self._pauses and self._is_open and not self.expired():
             self._start()
 
     def _start(self) -> None:
-        if self._seconds is not None:
-            self._since = self._clock.monotonic()
+        if self._seconds is None:
+            return
+        self._ends_at = self._clock.monotonic() + self._seconds
+        if self._seconds <= 0:
+            self._expire()
+        else:
             self._timer = self._clock.call_later(self._seconds, self._on_timer)
 
-    def _leave(self) -> None:
-        """Forget timer and task, so that nothing holds them or calls this scope any more."""
+    def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._task = None
 
     def _on_timer(self) -> None:
-        self.expire()
+        self._timer = None
+        self._expire()
 
-    def __enter__(self) -> Self:
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a TaskTimeout must be used inside a task")
-        self._task = task
-        self._cancelling = task.cancelling()
+    def _expire(self) -> None:
+        self._scope.reschedule(asyncio.get_running_loop().time())
+
+    async def __aenter__(self) -> Self:
+        await self._scope.__aenter__()
+        self._is_open = True
         self._start()
         return self
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        task = self._task
-        self._leave()
-        if self._is_expired and task is not None:
-            is_own = task.uncancel() <= self._cancelling
-            if is_own and kind is asyncio.CancelledError:
-                raise TimeoutError from error
+        self._is_open = False
+        self._stop()
+        await self._scope.__aexit__(kind, error, trace)

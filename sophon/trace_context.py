@@ -9,8 +9,8 @@ from contextvars import ContextVar
 from hashlib import blake2b
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 
 HEADER: Final = "traceparent"
 

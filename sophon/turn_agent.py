@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.definition import AgentDefinition, AgentMemory, tool_matcher
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import MAIN_AGENT
 from sophon.tools.tool import Tool
 

@@ -1,6 +1,7 @@
 """Options of a turn that its sender chooses, checked before the message is accepted."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from sophon.errors import InputError
 from sophon.settings import Settings
@@ -64,12 +65,33 @@ def check_temperature(wanted: object) -> float | None:
     return float(wanted)
 
 
-def check_metadata(metadata: Mapping[str, object]) -> float | None:
-    """Return the temperature of a message's metadata. Raises InputError for anything else in it."""
-    for name in metadata:
-        if name != "temperature":
-            raise InputError(f"metadata.{name}: not known; metadata may have `temperature`")
-    return check_temperature(metadata.get("temperature"))
+MAX_TAGS = 16
+MAX_TAG_CHARACTERS = 64
+
+
+def check_tags(wanted: object) -> list[str]:
+    """Return the tags of a message, each once. Raises InputError if they are no list of short texts."""
+    if wanted is None:
+        return []
+    found = cast(Sequence[object], wanted) if isinstance(wanted, list | tuple) else ()
+    tags = list(dict.fromkeys([each for each in found if isinstance(each, str)]))
+    if not isinstance(wanted, list | tuple) or not all(isinstance(each, str) for each in found):
+        raise InputError(f"tags is {wanted!r:.60}; it must be a list of texts")
+    if len(tags) > MAX_TAGS or not all(0 < len(tag) <= MAX_TAG_CHARACTERS for tag in tags):
+        raise InputError(f"a message has at most {MAX_TAGS} tags, each of 1 to {MAX_TAG_CHARACTERS} characters")
+    return tags
+
+
+def check_metadata(metadata: Mapping[str, object] | None) -> tuple[float | None, list[str]]:
+    """Return temperature and tags of a message's metadata. Raises InputError for anything else in it."""
+    for name in metadata or ():
+        if name not in ("temperature", "tags"):
+            raise InputError(f"metadata.{name}: not known; metadata may have `temperature` and `tags`")
+    return (
+        (None, [])
+        if metadata is None
+        else (check_temperature(metadata.get("temperature")), check_tags(metadata.get("tags")))
+    )
 
 
 def check_max_iterations(wanted: object, settings: Settings) -> int | None:

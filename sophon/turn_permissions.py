@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.security.access_control import Acl, AclDecision, AclRule
 from sophon.security.permission_levels import FULL_HISTORY, Level
 from sophon.settings import Settings
-from sophon.settings.sections.guards.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
+from sophon.settings.sections.authorization import EXECUTE, TOOL_RESOURCE, RuleSettings
 from sophon.settings.sections.permissions import LevelsSettings, RoutingPermissions
 from sophon.tools.tool import Tool
 

@@ -6,9 +6,9 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import ToolError
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 from sophon.principals import LOCAL_USER
 from sophon.security.credential_hosts import HostPattern, parse_host_pattern
 from sophon.security.http_headers import normalize_header_name

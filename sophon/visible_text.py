@@ -10,7 +10,7 @@ left as they are.
 import unicodedata
 from functools import lru_cache
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 ESCAPE_OPENING, ESCAPE_CLOSING = "⟦", "⟧"
 

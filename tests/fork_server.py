@@ -37,6 +37,7 @@ INHERITED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 MOST_BYTES = 2**16
 POLL_SECONDS = 0.005
+END_SECONDS = 30
 
 
 class ForkedProcess:
@@ -255,7 +256,9 @@ def prepare(names: Sequence[str]) -> None:
 
 def freeze() -> None:
     """Have what exists shared by all processes: a collection would copy the pages that it goes through."""
-    assert threading.active_count() == 1, "a fork takes only one thread with it"
+    for thread in set(threading.enumerate()) - {threading.current_thread()}:
+        thread.join(END_SECONDS)  # whoever told it to end has not always waited for that
+        assert not thread.is_alive(), f"a fork takes only one thread with it: {thread}"
     gc.collect()
     gc.freeze()
 

@@ -29,7 +29,7 @@ class SharedMemoryBroker:
         self.core = self._build_core()
         self.is_away = False
         self._leases: dict[int, Timer] = {}
-        self._waiters: set[asyncio.Future[None]] = set()
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in the order in which they began to wait
 
     def _build_core(self) -> "_Core":
         return _Core(self._capacity, broker=self, **self._options)
@@ -61,11 +61,11 @@ class SharedMemoryBroker:
 
     async def wait(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.add(waiter)
+        self._waiters[waiter] = None
         try:
             await waiter
         finally:
-            self._waiters.discard(waiter)
+            self._waiters.pop(waiter, None)
 
     def lease(self, token: int) -> None:
         """Begin or renew a lease."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import ChatLocation, Person
 
 DirectChatPolicy: TypeAlias = Literal["Pairing", "AllowList", "Open", "Disabled"]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Button
 
 ButtonVerdict: TypeAlias = Literal["approve", "reject", "allow", "edit", "cancel"]

@@ -3,7 +3,7 @@
 import re
 from dataclasses import field
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 COMMAND_DESCRIPTIONS = {
     "start": "show what this is, and the commands",
@@ -26,7 +26,7 @@ COMMAND_DESCRIPTIONS = {
     "cancel": "end the editing of a call, which waits on",
     "reject": "reject a call: /reject ID REASON",
     "answer": "answer a question: /answer ID TEXT",
-    "otr": "say where to talk off the record",
+    "otr": "talk off the record, until /new: nothing is stored",
     "help": "list the commands",
 }
 """Name and description of every command."""

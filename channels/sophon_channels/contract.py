@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from aiohttp import web
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.outbound_entry import OutboundEntry
 
 ChatKind: TypeAlias = Literal["direct", "group"]
@@ -381,6 +381,15 @@ class WindowReopeningChannel(Protocol):
 
     def render_reopening(self, beginning: str) -> dict[str, Any] | None:
         """Return the payload of that message, with the beginning of the answer; None if none is set. Pure."""
+        ...
+
+
+@runtime_checkable
+class HoldingChannel(Protocol):
+    """A channel that cannot send without a sound: in its quiet hours the host holds back what answers nobody."""
+
+    def find_quiet_end(self, now: datetime) -> datetime | None:
+        """Return the end of the quiet hours that a time is in, in UTC; None if it is in none. Pure."""
         ...
 
 

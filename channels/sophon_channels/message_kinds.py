@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 KindTreatment: TypeAlias = Literal["read", "described", "answered", "ignored", "detail"]
 """read: the text or a file of the message; described: becomes text, marked as text from elsewhere; answered: the chat

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, BinaryIO, Self
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import sanitize_text
 
@@ -45,7 +45,7 @@ class OutboundFile:
 
     @classmethod
     def _from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        # Cleaned again: an earlier version may have stored the payload.
+        # Cleaned again: a payload may be written by others than `build_file_fields`, and these texts become headers.
         return cls(
             str(fields["file"]), _clean_name(str(fields["file_name"])), _clean_media_type(str(fields["media_type"]))
         )

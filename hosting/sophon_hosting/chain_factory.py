@@ -10,13 +10,16 @@ from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
 from sophon.services import Services
+from sophon.settings import Settings
 from sophon.task_types import TaskType
 from sophon_hosting.daily_log import read_daily_log
 from sophon_hosting.model_hooks import add_hooks_of
 from sophon_middlewares.chains import CHAINS
+from sophon_middlewares.guards.description import CompletesSettings, find_turn_settings
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
 from sophon_middlewares.outer.custom_tools import add_custom_tools
+from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.memory import add_memory
 from sophon_middlewares.outer.preferences import add_preferences
 from sophon_middlewares.outer.session_events import SessionEvents
@@ -35,8 +38,18 @@ def build_chain(services: Services, name: str) -> Pipeline:
     plugins = find_entry_points(MIDDLEWARES_GROUP)
     if name in plugins:
         return _call_factory(load_entry_point(plugins[name]), services, plugins[name].value, "Chain.Name")
+    raise _unknown_chain(name)
+
+
+def check_chain_name(settings: Settings) -> None:
+    """Raise NotFound if `Chain.Name` is no chain and no `Chain.Factory` takes its place."""
+    if settings.chain.factory is None and settings.chain.name not in list_chain_names():
+        raise _unknown_chain(settings.chain.name)
+
+
+def _unknown_chain(name: str) -> NotFound:
     names = list_chain_names()
-    raise NotFound("chain", name, difflib.get_close_matches(name, names, n=3, cutoff=0.4) or names)
+    return NotFound("chain", name, difflib.get_close_matches(name.casefold(), names, n=3, cutoff=0.4) or names)
 
 
 def list_chain_names() -> list[str]:
@@ -58,7 +71,12 @@ def build_named_chain(services: Services, name: str) -> Pipeline:
 
     Raises NotFound with similar names, SettingsError, CompositionError.
     """
-    return _complete(build_chain(services, name), services)
+    chain = build_chain(services, name)
+    if services.settings.chain.name != "twelve" and not any(isinstance(each, CompletesSettings) for each in chain):
+        from sophon_middlewares.outer.chain_defaults import ChainDefaults  # lazy: only some chains have constants
+
+        chain = insert_in_front(chain, ChainDefaults({}))  # takes those of the host's chain away
+    return _complete(chain, services)
 
 
 def build_pipelines(services: Services) -> PipelineRegistry:
@@ -84,8 +102,9 @@ def records_turns(chain: Pipeline) -> bool:
 
 
 def _complete(chain: Pipeline, services: Services) -> Pipeline:
-    chain = add_learning(chain, services.settings)
-    if services.settings.memory.enabled:
+    settings = find_turn_settings(chain, services.settings)
+    chain = add_learning(chain, settings)
+    if settings.memory.enabled:
         chain = add_memory(chain, services.memory_folder, read_daily_log)
     if services.agents is not None:
         from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
@@ -95,18 +114,18 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
         chain = add_custom_tools(chain)
     if services.skills is not None:
         chain = add_skills(chain)
-    if services.settings.preferences.enabled:
+    if settings.preferences.enabled:
         chain = add_preferences(chain)
-    if services.settings.replies.is_any_enabled:
+    if settings.replies.is_any_enabled:
         from sophon_middlewares.outer.replies.insertion import add_reply_stages  # lazy: off by default
 
-        chain = add_reply_stages(chain, services.settings.replies)
-    if services.settings.decisions.enabled:
+        chain = add_reply_stages(chain, settings.replies)
+    if settings.decisions.enabled:
         from sophon_middlewares.outer.decision_layer import add_decisions  # lazy: off by default
 
         chain = add_decisions(chain)
-    chain = add_guards(chain, services.settings.guards)
-    if services.settings.traces.enabled and services.learns:
+    chain = add_guards(chain, settings.guards)
+    if settings.traces.enabled and services.learns:
         from sophon_middlewares.outer.trace import add_trace  # lazy: only what is traced needs it
 
         chain = add_trace(chain)

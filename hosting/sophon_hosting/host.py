@@ -16,6 +16,7 @@ from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
+from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.rate_windows.shared_windows import SharedWindows
 from sophon.stores.runs.contract import InboundKey, Run
@@ -27,6 +28,7 @@ from sophon_hosting.completion import complete
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import RowBuilder, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
+from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.contract import Leadership, LeaderWork
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.memory_vectors import MemoryVectors
@@ -91,6 +93,15 @@ class WebhookOperations(Protocol):
         ...
 
 
+def check_host_store(store: Store) -> None:
+    """Raise CompositionError for the default store of a chain in one's own process, which keeps no runs."""
+    if isinstance(store, InMemoryStore):
+        raise CompositionError(
+            "a host needs a store of runs, which the default of Services is not: "
+            'pass Services(store=store_from_url("memory://", folder=...)) of sophon.stores.factory'
+        )
+
+
 class Host:
     """Host: runs accepted messages through the chain; replaces the approval gate and the turn log of the services.
 
@@ -117,6 +128,7 @@ class Host:
         fanout: HostFanout | None = None,
         membership: GroupMembership | None = None,
     ) -> None:
+        check_host_store(services.store)
         self.services = services
         self.fanout: HostFanout = fanout or NoFanout()
         """Messages to and from the other host processes; opened and closed with the host."""
@@ -138,7 +150,6 @@ class Host:
             services.clock,
             ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors,
             store.sessions,
-            store.texts,
             store.runs,
             build_event_row,
             self.fanout,
@@ -154,10 +165,14 @@ class Host:
         self._acceptance = MessageAcceptance(
             services, self.queue, self.event_bus, self._deletion.gate, self._accepted_runs, health
         )
-        kept = None if isinstance(store, InMemoryStore) else UnrecordedUsageFile(store, services.folder)
+        kept = None if store.in_memory else UnrecordedUsageFile(store, services.folder)
         self._outcome_writer = outcome_writer = OutcomeWriter(
             store, self.event_bus, services.clock, leave_out_goal_steps(build_outbound), kept
         )
+        if services.settings.goals.enabled:
+            from sophon_hosting.goals.governor import count_use_of_schedules  # lazy: goals are off by default
+
+            outcome_writer.record_use = count_use_of_schedules(services)
         services.set_event_sink(self.event_bus)
         # Whoever can open the store is an operator (`StoreHostClient`).
         policy = services.operator_policy = OperatorPolicy(
@@ -232,6 +247,8 @@ class Host:
         """Set-up of a provider; None as above."""
         self.log_buffer: LogBuffer | None = None
         """The newest log lines, for operators; None: this host keeps none."""
+        self.unattended_starts = KeyLocks[str]()
+        """Held from the question whether a limit of a person is left (`Goals.Limits`) until what counts is stored."""
         self.replaying: set[str] = set()
         """Users of whom a turn is replayed now."""
         self._outbox_listeners: list[Callable[[], None]] = []

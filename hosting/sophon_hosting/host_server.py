@@ -4,15 +4,15 @@ import asyncio
 import gc
 import logging
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.configured_secrets import collect_secrets
 from sophon.errors import QueueUnavailable, SophonError, StoreError
-from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.provider import Provider
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
@@ -47,7 +47,7 @@ from sophon_hosting.observability.metrics import Metrics
 from sophon_hosting.observability.redaction import LogRedactor
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
-from sophon_hosting.queue.contract import QueueStatistics
+from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.schedules.factory import (
     build_scheduled_outbound,
@@ -101,7 +101,7 @@ def bind_address(host: str, port: int) -> ListenAddress:
         family, _, _, _, address = min(addresses, key=lambda each: each[0] != socket.AF_INET)
         listener = socket.create_server(address, family=family, backlog=128)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = (error.strerror or str(error)).partition(" (while ")[0]  # CPython adds the address
         raise AddressUnavailable(
             f"cannot listen on {host}:{port}: {reason}; choose another address with --port, or Hub.Host and Hub.Port"
         ) from error
@@ -116,6 +116,48 @@ def create_goal_engine(host: Host, channels: "Sequence[ConfiguredChannel]") -> "
     from sophon_hosting.schedules.owner_rights import OwnerRights
 
     return GoalEngine(host, OwnerRights(host.services, channels).find_problem)
+
+
+def create_supervisor(
+    services: Services, environment: Mapping[str, str], channels: Sequence[ConfiguredChannel] | None = None
+) -> ChannelSupervisor:
+    """Return the channels of a process, those of the settings by default, and register the tools that a host adds."""
+    supervisor = ChannelSupervisor(
+        services,
+        create_channels(services, environment) if channels is None else channels,
+        create_transcriber(services.settings, environment, services.clock),
+        create_speech_synthesizer(services.settings, environment, services.clock),
+    )
+    register_schedule_tools(services)
+    return supervisor
+
+
+def has_several_people(services: Services, channels: ChannelSupervisor) -> bool:
+    """Return whether the messages of a process come from several people."""
+    return has_several_users(services.settings) or bool(channels.channels)
+
+
+def create_host(
+    services: Services,
+    environment: Mapping[str, str],
+    channels: ChannelSupervisor,
+    queue: TaskQueue,
+    membership: GroupMembership,
+    approvers: Collection[str],
+) -> Host:
+    """Return the host of a process, whose turns and answers go through the channels."""
+    return Host(
+        services,
+        build_pipelines(services),
+        queue=queue,
+        approvers=approvers,
+        several_users=has_several_people(services, channels),
+        build_outbound=build_scheduled_outbound(services, channels.replies),
+        prepare=channels.prepare_run,
+        build_event_row=build_event_rows(services),
+        fanout=build_fanout(services.settings, environment),
+        membership=membership,
+    )
 
 
 class HostServer:
@@ -140,35 +182,24 @@ class HostServer:
         hub = services.settings.hub
         access = TokenAuthenticator.from_settings(hub, environment)
         self.services = services
-        self.channels = ChannelSupervisor(
-            services,
-            create_channels(services, environment) if channels is None else channels,
-            create_transcriber(services.settings, environment, services.clock),
-            create_speech_synthesizer(services.settings, environment, services.clock),
-        )
-        register_schedule_tools(services)
+        self.channels = create_supervisor(services, environment, channels)
         models = [model.info for provider in services.gateway.providers for model in provider.models]
         self.metrics = Metrics([tool.name for tool in services.registry], [info.id for info in models])
         services.set_event_sink(self.metrics)
-        is_shared = has_several_users(services.settings) or bool(self.channels.channels)
+        is_shared = has_several_people(services, self.channels)
         approvers = access.operator_ids | self.channels.approvers
-        off_the_record = OffTheRecordHost(services, approvers=approvers, several_users=is_shared, events=self.metrics)
+        off_the_record = OffTheRecordHost(
+            services,
+            approvers=approvers,
+            several_users=is_shared,
+            events=self.metrics,
+            build_outbound=self.channels.replies_off_the_record,
+        )
         queue = build_queue(services, is_shared=is_shared)
         is_in_group = is_group(services.store, queue)
         check_role(services.settings, services.store, queue, runs_turns=runs_turns)
         self.membership = GroupMembership(services, role="serve" if runs_turns else "hub", is_shared=is_in_group)
-        self.host = Host(
-            services,
-            build_pipelines(services),
-            queue=queue,
-            approvers=approvers,
-            several_users=is_shared,
-            build_outbound=build_scheduled_outbound(services, self.channels.replies),
-            prepare=self.channels.prepare_run,
-            build_event_row=build_event_rows(services),
-            fanout=build_fanout(services.settings, environment),
-            membership=self.membership,
-        )
+        self.host = create_host(services, environment, self.channels, queue, self.membership, approvers)
         self.host.off_the_record = off_the_record
         self.off_the_record = off_the_record
         self.shared_settings: SharedSettings | None = None
@@ -344,6 +375,11 @@ class HostServer:
             await self.services.gateway.warm_up()
         except Exception:
             log.warning("warming up the models failed; the first message may be slower", exc_info=True)
+        decisions = self.services.settings.decisions
+        if decisions.enabled:
+            from sophon.decisions.grammar_compilation import compile_grammars  # lazy: off in most chains
+
+            await asyncio.to_thread(compile_grammars, decisions.rules)
 
 
 def tune_garbage_collector() -> None:

@@ -1,4 +1,4 @@
-"""Background work on the search index of messages: those of an older store are indexed, deleted words are removed."""
+"""Background work on the search index of messages: those that are not indexed are, deleted words are removed."""
 
 import logging
 from typing import Final

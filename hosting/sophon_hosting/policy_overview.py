@@ -3,20 +3,27 @@
 The web page, HTTP and `sophon policy` show the same.
 """
 
+import logging
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import anyio
+
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.configured_parts import load_shield_policy
-from sophon.lazy_dataclass import dataclass
-from sophon.principals import files_folder
-from sophon.security.action_assessment import Assessment, assess_action, find_strictest
+from sophon.plugins.shield_classifiers import load_classifier
+from sophon.security.action_assessment import Assessment, assess_action, assess_finding, find_strictest
+from sophon.security.action_types import find_action_type
 from sophon.security.permission_levels import FEATURES, Level
 from sophon.security.policy import Policy
+from sophon.security.shield.classifier import TIMEOUT_SECONDS, Classifier, read_classification
 from sophon.services import Services
 from sophon.settings import Settings
+from sophon.settings.host_files import find_protected_roots
 from sophon.settings.sections.permissions import EVERYONE
 from sophon.tools.tool import Risk
 from sophon_middlewares.guards.description import GuardDescription, RuleTable, describe_guards
@@ -32,10 +39,13 @@ ACCESS_TEXTS: Mapping[Access, str] = {
     "operator": "an operator must approve it",
 }
 
+log = logging.getLogger("sophon.guards")
+
 ENFORCING_GUARDS: Mapping[str, str] = {
     "protection": "Protection",
     "policy": "Shield",
     "heuristics": "Shield",
+    "classifier": "Shield",
 }
 """Rule set of an assessment -> the guard that applies it to tool calls. Approval, no guard, applies the risk."""
 
@@ -61,7 +71,7 @@ class CallTrial:
         return {**asdict(self.strictest), "assessments": rows}
 
 
-def try_call(
+async def try_call(
     tool: str,
     arguments: Mapping[str, Any],
     *,
@@ -70,21 +80,40 @@ def try_call(
     principal: str = "",
     policy: Policy | None = None,
 ) -> CallTrial:
-    """Judge a call without running it. `folder` is that of the host; paths are those of the principal's files.
+    """Judge a call without running it, by the configured classifier, too. `folder` is that of the host; paths are
+    those of the principal's files.
 
     `policy` replaces that of the settings. Raises SettingsError for one that cannot be read.
     """
-    root = folder.absolute()
-    assessments = assess_action(
-        tool,
-        arguments,
-        policy=policy or load_shield_policy(settings, folder),
-        folder=str(root / settings.tools.files_root / files_folder(principal)),
-        roots=[str(root)],
-    )
+    assessments = _assess_by_rules(tool, arguments, settings, folder, principal, policy)
+    if (shield := settings.guards.shield).classifier is not None:
+        classifier = load_classifier(shield.classifier, shield.classifier_labels, folder)
+        assessments.append(await _assess_by_classifier(classifier, find_action_type(tool), arguments))
     guards = settings.guards.model_dump(by_alias=True)
     enforced = {rules for rules, guard in ENFORCING_GUARDS.items() if guards.get(guard, {}).get("Enabled", False)}
     return CallTrial(assessments, {*enforced, "risk"})
+
+
+def _assess_by_rules(
+    tool: str,
+    arguments: Mapping[str, Any],
+    settings: Settings,
+    folder: Path,
+    principal: str,
+    policy: Policy | None,
+) -> list[Assessment]:
+    files, *roots = find_protected_roots(settings, folder, principal, os.environ)
+    policy = policy or load_shield_policy(settings, folder)
+    return assess_action(tool, arguments, policy=policy, folder=files, roots=roots)
+
+
+async def _assess_by_classifier(classifier: Classifier, action_type: str, arguments: Mapping[str, Any]) -> Assessment:
+    try:
+        with anyio.fail_after(TIMEOUT_SECONDS):
+            return assess_finding("classifier", read_classification(await classifier(action_type, arguments)))
+    except Exception:
+        log.exception("the classifier failed on a call that was tried; the guard blocks such a call")
+        return Assessment("classifier", "block", 1, "guard_failed")
 
 
 def describe_policy(

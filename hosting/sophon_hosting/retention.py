@@ -2,16 +2,22 @@
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from sophon.clock import Clock
+from sophon.errors import NotFound
 from sophon.failure_log import log_failure
+from sophon.learning.policy_cache import EXPIRY, MAX_ENTRIES
+from sophon.learning.trajectories import MAX_KEPT
 from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS
 from sophon.settings import GuardsSettings, Settings
+from sophon.stores.attachments.contract import KEEP_UNSENT
 from sophon.stores.contract import Store
+from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES
-from sophon_hosting.session_retention import SessionDeleter, SessionRetention, StoreSessions
 from sophon_hosting.snapshot_copies import SnapshotCopies
 
 log = logging.getLogger("sophon")
@@ -22,16 +28,34 @@ journals, tokens that are no longer accepted. Platforms repeat a message for up 
 reference/channels.md.
 """
 
+KEPT_SNAPSHOTS = 100
+"""Snapshots that are kept of each user's files: what a day of work changes."""
+
 ACCOUNT_DAYS = 62
 """Days that a budget's sums are kept: those of the present day and month are compared with the limits."""
 
 FIRST_SWEEP_SECONDS = 60.0
+
 SWEEP_INTERVAL_SECONDS = 3600.0
 """Delay before the first sweep, and between two."""
 
-
 GOAL_WINDOW = timedelta(hours=1)
 """The longest window of `Goals.Limits`."""
+
+BATCH_SIZE = 100
+"""Sessions and goals that are looked for at once; each is deleted in a transaction of its own."""
+
+
+class SessionDeleter(Protocol):
+    """Deletes sessions with all that belongs to them."""
+
+    async def delete_session(self, session_id: str) -> None:
+        """Delete a session. Raises NotFound."""
+        ...
+
+    async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
+        """Delete a session if it is idle, as `SessionStore.delete_idle` does; return whether it was deleted."""
+        ...
 
 
 class RetentionSweep:
@@ -44,7 +68,7 @@ class RetentionSweep:
         self, store: Store, clock: Clock, settings: Settings, folder: Path, sessions: SessionDeleter | None = None
     ) -> None:
         self._store, self._clock, self._settings = store, clock, settings.retention
-        self._learning, self._keep_unsent = settings.learning, settings.attachments.keep_unsent
+        self._learning = settings.learning
         self._snapshots, self._copies = settings.guards.snapshot, SnapshotCopies(store, clock, folder)
         self._longest_window = max(find_longest_window(settings.guards), GOAL_WINDOW)
         self._sessions = SessionRetention(store, settings, sessions or StoreSessions(store.sessions))
@@ -88,7 +112,7 @@ class RetentionSweep:
             "rate_events": await store.rate_windows.expire(now - self._longest_window),
             "grants": await store.grants.expire(internal),
             "api_tokens": await store.api_tokens.expire(internal),
-            "attachments": await store.attachments.expire(now - self._keep_unsent),
+            "attachments": await store.attachments.expire(now - KEEP_UNSENT),
             "accounts": await store.usage.expire_accounts(_to_day(now - timedelta(days=ACCOUNT_DAYS))),
         }
 
@@ -118,9 +142,8 @@ class RetentionSweep:
         deleted = 0
         if settings.days is not None:
             deleted = await store.trajectories.expire(now - timedelta(days=settings.days))
-        before = None if settings.policy_expiry is None else now - settings.policy_expiry
-        policies = await store.vectors.expire(POLICIES, before, settings.max_policies)
-        vectors = await store.vectors.expire(TRAJECTORIES, None, settings.max_trajectories)
+        policies = await store.vectors.expire(POLICIES, now - EXPIRY, MAX_ENTRIES)
+        vectors = await store.vectors.expire(TRAJECTORIES, None, MAX_KEPT)
         return {"trajectories": deleted, "routing_policies": policies, "vectors": vectors}
 
     async def _sweep_snapshots(self) -> dict[str, int]:
@@ -128,14 +151,16 @@ class RetentionSweep:
         store, settings = self._store.snapshots, self._snapshots
         now = self._clock.now()
         before = None if settings.days is None else now - timedelta(days=settings.days)
-        deleted = await store.expire(before, settings.keep)
+        deleted = await store.expire(before, KEPT_SNAPSHOTS)
         return {"snapshots": deleted, "unused_copies": await self._copies.sweep()}
 
 
 def find_longest_window(guards: GuardsSettings) -> timedelta:
-    """Return for how long the times of rate-limited events are needed: a day if evaluations are counted by the day."""
-    longest = guards.rate_limit.find_longest_period()
-    return max(longest, timedelta(seconds=LONGEST_DAY_SECONDS)) if guards.shield.has_evaluator else longest
+    """Return for how long the times of rate-limited events are needed: a day at least, for the budget of evaluations.
+
+    A chain may have an evaluator that the settings of the host do not show.
+    """
+    return max(guards.rate_limit.find_longest_period(), timedelta(seconds=LONGEST_DAY_SECONDS))
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
@@ -145,3 +170,58 @@ def format_counts(counts: Mapping[str, int]) -> str:
 
 def _to_day(at: datetime) -> str:
     return at.date().isoformat()
+
+
+class StoreSessions:
+    """Deletes sessions in the store alone: for a process without a host, such as `sophon store prune`."""
+
+    def __init__(self, sessions: SessionStore) -> None:
+        self._sessions = sessions
+
+    async def delete_session(self, session_id: str) -> None:
+        """See `SessionDeleter.delete_session`."""
+        await self._sessions.delete(session_id)
+
+    async def delete_idle_session(self, session_id: str, before: datetime) -> bool:
+        """See `SessionDeleter.delete_idle_session`."""
+        return await self._sessions.delete_idle(session_id, before)
+
+
+class SessionRetention:
+    """Deletes goals that ended `Goals.KeepDays` ago with the sessions they worked in, and sessions that nothing was
+    added to for `Retention.Sessions` days.
+    """
+
+    def __init__(self, store: Store, settings: Settings, sessions: SessionDeleter) -> None:
+        self._store, self._sessions = store, sessions
+        self._days, self._goal_days = settings.retention.sessions, settings.goals.keep_days
+
+    async def sweep(self, now: datetime) -> dict[str, int]:
+        """Sweep once; return how many goals and sessions were deleted. Raises StoreUnavailable."""
+        deleted: dict[str, int] = {}
+        if self._goal_days is not None:
+            deleted["goals"] = await self._delete_goals(now - timedelta(days=self._goal_days))
+        if self._days is not None:
+            deleted["sessions"] = await self._delete_sessions(now - timedelta(days=self._days))
+        return deleted
+
+    async def _delete_goals(self, before: datetime) -> int:
+        """Delete goals that ended before a time. A goal is deleted with its first session of work, if there is one."""
+        deleted = 0
+        while expired := await self._store.goals.list_expired(before, BATCH_SIZE):
+            for goal in expired:
+                for session_id in goal.list_work_sessions():
+                    with suppress(NotFound):  # a step runs in the first one that is free, so that most have no second
+                        await self._sessions.delete_session(session_id)
+                await self._store.goals.remove(goal.id)
+            deleted += len(expired)
+        return deleted
+
+    async def _delete_sessions(self, before: datetime) -> int:
+        deleted = 0
+        while idle := await self._store.sessions.list_idle(before, BATCH_SIZE):
+            results = [await self._sessions.delete_idle_session(each, before) for each in idle]
+            deleted += sum(results)
+            if not any(results):  # all of them have been used since
+                break
+        return deleted

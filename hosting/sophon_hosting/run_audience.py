@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chat_overrides import NO_OVERRIDES, ChatOverrides
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import channel_chat_principal
 from sophon.stores.runs.contract import Run
 
@@ -36,6 +36,6 @@ def audience_of_run(run: Run) -> RunAudience:
     """Return the audience of a run: a message from a group is answered from the group's data only."""
     if run.origin.get("kind") != "group":
         return RunAudience(run.owner)
-    # A run of an earlier version names no data owner: the group is the chat without its thread.
+    # A run that no message of the group began, as of a webhook: the group is the chat without its thread.
     chat = str(run.origin.get("chat", "")).partition("/")[0]
     return RunAudience(str(run.origin.get("data_owner") or channel_chat_principal(run.channel, chat)), group=True)

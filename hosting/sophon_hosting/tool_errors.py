@@ -3,9 +3,9 @@
 from collections import OrderedDict
 from datetime import datetime
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.events import Event, EventSink, ToolCallCompleted
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCallOutcome
 
 MAX_ERRORS = 500

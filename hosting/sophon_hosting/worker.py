@@ -12,6 +12,7 @@ from sophon.errors import NotFound, QueueUnavailable, SophonError, StaleRun, Sto
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
+from sophon.task_timeout import TaskTimeout
 from sophon.trace_context import PROPAGATED
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
@@ -21,13 +22,17 @@ from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, 
 from sophon_hosting.runs.accepted_runs import AcceptedRuns
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.checkpoint_store import suspend_run
-from sophon_hosting.runs.delivery_settlement import DeliverySettlement
+from sophon_hosting.runs.delivery_settlement import (
+    INITIAL_BACKOFF_SECONDS,
+    MAX_BACKOFF_SECONDS,
+    DeliverySettlement,
+    write_until_stored,
+)
 from sophon_hosting.runs.direct_calls import DirectChains
 from sophon_hosting.runs.isolation import POSTPONED_SECONDS, Isolation
 from sophon_hosting.runs.lease_renewal import LeaseRenewal
 from sophon_hosting.runs.preparation import PrepareRun, prepare_nothing
 from sophon_hosting.runs.run_start import RunStarter
-from sophon_hosting.runs.store_retry import INITIAL_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, write_until_stored
 from sophon_hosting.runs.traces import find_trace_origin
 from sophon_hosting.runs.turn_factory import build_turn, restart_reply
 from sophon_hosting.runs.turn_services import services_for_turn
@@ -258,9 +263,9 @@ class Worker:
 
     async def _run_chain(self, active_run: ActiveRun, ctx: Context) -> None:
         allowed = self._services.settings.agent_execution.max_execution_time
-        limit: asyncio.Timeout | None = None
+        limit = TaskTimeout(self._services.clock, allowed.total_seconds() - ctx.stopwatch.seconds)
         try:
-            async with self._services.clock.timeout(allowed.total_seconds() - ctx.stopwatch.seconds) as limit:
+            async with limit:
                 active_run.timeout = limit
                 try:
                     response = await self._find_chain(ctx).run(ctx)
@@ -270,7 +275,7 @@ class Worker:
             if isinstance(error, StoreUnavailable) and not active_run.has_outcome and active_run.held_outcome is None:
                 raise
             if not active_run.is_concluded:
-                timed_out = limit is not None and limit.expired() and isinstance(error, TimeoutError)
+                timed_out = limit.expired() and isinstance(error, TimeoutError)
                 timeout_error = RunAborted(
                     "timeout", f"the task did not end within {allowed} of work (AgentExecution.MaxExecutionTime)"
                 )

@@ -8,17 +8,15 @@ from collections.abc import Mapping
 from aiohttp import web
 
 from sophon.services import Services
-from sophon.settings import has_several_users
 from sophon.settings.loader import LoadedSettings
-from sophon_hosting.chain_factory import build_pipelines
-from sophon_hosting.channels.factory import create_channels
-from sophon_hosting.channels.inbound.transcription import create_transcriber
-from sophon_hosting.channels.lifecycle import ChannelSupervisor
-from sophon_hosting.channels.outbound.speech_synthesis import create_speech_synthesizer
 from sophon_hosting.client_api.authentication import find_operators
-from sophon_hosting.fanout.factory import build_fanout
-from sophon_hosting.host import Host
-from sophon_hosting.host_server import ListenAddress, create_goal_engine
+from sophon_hosting.host_server import (
+    ListenAddress,
+    create_goal_engine,
+    create_host,
+    create_supervisor,
+    has_several_people,
+)
 from sophon_hosting.http.health import health_routes
 from sophon_hosting.http.json_io import HOST
 from sophon_hosting.leadership.membership import GroupMembership, is_group
@@ -28,13 +26,11 @@ from sophon_hosting.mcp_servers import create_mcp_supervisor
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.schedules.factory import (
-    build_scheduled_outbound,
     create_heartbeat,
     create_scheduler,
-    register_schedule_tools,
 )
 from sophon_hosting.shutdown import REQUEST_SHUTDOWN_TIMEOUT_SECONDS, SHUTDOWN_GRACE_SECONDS
-from sophon_hosting.webhooks.factory import build_event_rows, create_webhooks
+from sophon_hosting.webhooks.factory import create_webhooks
 
 
 class WorkerServer:
@@ -48,28 +44,11 @@ class WorkerServer:
         self, services: Services, environment: Mapping[str, str], *, loaded: LoadedSettings | None = None
     ) -> None:
         self.services = services
-        self.channels = ChannelSupervisor(
-            services,
-            create_channels(services, environment),
-            create_transcriber(services.settings, environment, services.clock),
-            create_speech_synthesizer(services.settings, environment, services.clock),
-        )
-        register_schedule_tools(services)
-        is_shared = has_several_users(services.settings) or bool(self.channels.channels)
-        queue = build_queue(services, is_shared=is_shared)
+        self.channels = create_supervisor(services, environment)
+        queue = build_queue(services, is_shared=has_several_people(services, self.channels))
         self.membership = GroupMembership(services, role="worker", is_shared=is_group(services.store, queue))
-        self.host = host = Host(
-            services,
-            build_pipelines(services),
-            queue=queue,
-            approvers=find_operators(services.settings.hub) | self.channels.approvers,
-            several_users=is_shared,
-            build_outbound=build_scheduled_outbound(services, self.channels.replies),
-            prepare=self.channels.prepare_run,
-            build_event_row=build_event_rows(services),
-            fanout=build_fanout(services.settings, environment),
-            membership=self.membership,
-        )
+        approvers = find_operators(services.settings.hub) | self.channels.approvers
+        self.host = host = create_host(services, environment, self.channels, queue, self.membership, approvers)
         self.shared_settings = None
         if loaded is not None:
             live = LiveSettings([services], loaded)

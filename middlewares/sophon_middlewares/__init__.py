@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sophon.lazy_names import lazy_names
+from sophon._python.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from sophon_middlewares.guards.audit import Audit
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sophon_middlewares.inner.approval import Approval
     from sophon_middlewares.inner.llm_invoker import LlmInvoker
     from sophon_middlewares.inner.parallel_execution import ParallelExecution
+    from sophon_middlewares.inner.sequential_execution import SequentialExecution
     from sophon_middlewares.inner.tool_execution import ToolExecution
     from sophon_middlewares.inner.transport import Transport
     from sophon_middlewares.learners.classification import Classification
@@ -39,12 +40,14 @@ if TYPE_CHECKING:
     from sophon_middlewares.outer.planning import Planning
     from sophon_middlewares.outer.preferences import Preferences
     from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+    from sophon_middlewares.outer.published_stage import PublishedStage
     from sophon_middlewares.outer.replies.action_announcer import ActionAnnouncer
     from sophon_middlewares.outer.replies.response_validator import ResponseValidator
     from sophon_middlewares.outer.replies.url_outcomes import UrlOutcomes
     from sophon_middlewares.outer.request_budget import RequestBudget
     from sophon_middlewares.outer.session_events import SessionEvents
     from sophon_middlewares.outer.stage_mark import StageMark
+    from sophon_middlewares.outer.system_prompt import SystemPrompt
     from sophon_middlewares.outer.tool_filter import ToolFilter
     from sophon_middlewares.outer.tool_split import ToolSplit
     from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
@@ -73,6 +76,7 @@ _HOMES = {
     "ParallelExecution": "sophon_middlewares.inner.parallel_execution",
     "Planning": "sophon_middlewares.outer.planning",
     "Preferences": "sophon_middlewares.outer.preferences",
+    "PublishedStage": "sophon_middlewares.outer.published_stage",
     "PromptToolBridge": "sophon_middlewares.outer.prompt_tool_bridge",
     "Protection": "sophon_middlewares.guards.protection",
     "RateLimit": "sophon_middlewares.guards.rate_limit",
@@ -82,6 +86,7 @@ _HOMES = {
     "ResponseValidator": "sophon_middlewares.outer.replies.response_validator",
     "Sandbox": "sophon_middlewares.guards.sandbox",
     "Scoring": "sophon_middlewares.learners.scoring",
+    "SequentialExecution": "sophon_middlewares.inner.sequential_execution",
     "SessionEvents": "sophon_middlewares.outer.session_events",
     "Shield": "sophon_middlewares.guards.shield",
     "Simulation": "sophon_middlewares.guards.simulation",
@@ -91,6 +96,7 @@ _HOMES = {
     "ToolExecution": "sophon_middlewares.inner.tool_execution",
     "ToolFilter": "sophon_middlewares.outer.tool_filter",
     "ToolSplit": "sophon_middlewares.outer.tool_split",
+    "SystemPrompt": "sophon_middlewares.outer.system_prompt",
     "ToolsOnDemand": "sophon_middlewares.outer.tools_on_demand",
     "Trace": "sophon_middlewares.outer.trace",
     "Transport": "sophon_middlewares.inner.transport",
@@ -122,6 +128,7 @@ __all__ = [
     "Preferences",
     "PromptToolBridge",
     "Protection",
+    "PublishedStage",
     "RateLimit",
     "Redaction",
     "ReplyRedaction",
@@ -129,12 +136,14 @@ __all__ = [
     "ResponseValidator",
     "Sandbox",
     "Scoring",
+    "SequentialExecution",
     "SessionEvents",
     "Shield",
     "Simulation",
     "SkillCalls",
     "Snapshot",
     "StageMark",
+    "SystemPrompt",
     "ToolExecution",
     "ToolFilter",
     "ToolSplit",

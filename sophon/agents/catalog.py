@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.definition import SUFFIX, AgentDefinition, read_agent
 from sophon.front_matter import FileProblem
-from sophon.lazy_dataclass import dataclass
 
 MAX_AGENTS: Final = 200
 """Files that are read; further ones are named as a problem."""
@@ -22,16 +22,29 @@ class AgentSet:
 
 EMPTY: Final = AgentSet({})
 
+WORKER: Final = AgentDefinition(
+    name="worker",
+    description="Works on one task on its own, with the tools of its caller, and returns the result.",
+    path=Path("worker.md"),
+    prompt=(
+        "You work on one task that another agent gives you. Nobody answers questions: decide yourself what the task "
+        "leaves open, and say what you assumed. Use tools until the task is done or cannot be done. Answer with the "
+        "result alone: what was found or made, where it is, and what is missing."
+    ),
+)
+"""The agent of `Agents.Worker`, which has no file."""
+
 
 class AgentCatalog:
     """The agents in a folder. A file with a problem is left out and named; the others are used.
 
     `read` blocks, and costs a system call per file while nothing has changed: of a file that has changed alone the
-    text is read. A catalogue may be shared by threads.
+    text is read. A catalogue may be shared by threads. Without a folder it has no files; with `has_worker` it has the
+    agent `worker`, unless a file has that name.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path | None, *, has_worker: bool = False) -> None:
+        self.folder, self._has_worker = folder, has_worker
         self._read: dict[Path, tuple[object, AgentDefinition | None, Sequence[FileProblem]]] = {}
         self._fingerprint: object = None
         self._current = EMPTY
@@ -50,7 +63,7 @@ class AgentCatalog:
         return self._current
 
     def _list_stamps(self) -> Iterator[tuple[Path, object]]:
-        for path in list_agent_files(self.folder):
+        for path in () if self.folder is None else list_agent_files(self.folder):
             try:
                 status = path.stat()
             except OSError:
@@ -74,6 +87,8 @@ class AgentCatalog:
             problems += its_problems
             if agent is not None:
                 agents[agent.name] = agent
+        if self._has_worker and WORKER.name not in agents:
+            agents = dict(sorted({**agents, WORKER.name: WORKER}.items()))
         return AgentSet(agents, tuple(problems))
 
 

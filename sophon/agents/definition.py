@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.front_matter import (
     FileProblem,
     FrontMatterFields,
@@ -13,7 +14,6 @@ from sophon.front_matter import (
     parse_front_matter,
     read_text_file,
 )
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import MAIN_AGENT
 from sophon.security.linear_patterns import PatternError, compile_linear, make_encodable
 

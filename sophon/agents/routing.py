@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.definition import AgentDefinition
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import MAIN_AGENT
 
 RouteRule: TypeAlias = Literal["mention", "chat", "content", "channel"]

@@ -1,10 +1,13 @@
 """The sub-agents that run in this process, and their cancellation."""
 
 import asyncio
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import field
 from datetime import datetime
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +36,7 @@ class RunningAgents:
 
     def __init__(self) -> None:
         self._by_id: dict[str, RunningAgent] = {}
+        self._opened: Counter[str] = Counter()
 
     def add(self, running: RunningAgent) -> None:
         """Add a sub-agent that begins."""
@@ -42,6 +46,21 @@ class RunningAgents:
         """Remove a sub-agent that has ended."""
         if self._by_id.get(running.id) is running:
             del self._by_id[running.id]
+
+    @contextmanager
+    def opened(self, principal: str) -> Generator[None]:
+        """Count a sub-agent of a person from its beginning on, while it waits for its slot as well."""
+        self._opened[principal] += 1
+        try:
+            yield
+        finally:
+            self._opened[principal] -= 1
+            if not self._opened[principal]:
+                del self._opened[principal]
+
+    def count_opened(self, principal: str) -> int:
+        """Return how many sub-agents of a person have begun and not ended."""
+        return self._opened[principal]
 
     def find(self, agent_id: str) -> RunningAgent | None:
         """Return a running sub-agent, None if it does not run here."""

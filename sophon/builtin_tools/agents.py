@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
+from sophon._python.value_rules import ValueRules
 from sophon.agents.runtime import AgentRuntime
 from sophon.builtin_tools.sub_agents import run_sub_agent
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.tools.tool import Risk, Tool, tool
-from sophon.value_rules import ValueRules
 
 MAX_TASK_CHARACTERS = 20_000
 
@@ -40,7 +40,15 @@ async def agents_run(
     return await run_sub_agent(ctx, agent.strip().removeprefix("@"), task.strip())
 
 
-@tool(deferred=True, name="agents.list", risk=Risk.NONE, group="agents", idempotent=True, tags=("agent", "agents"))
+@tool(
+    deferred=True,
+    name="agents.list",
+    risk=Risk.NONE,
+    group="agents",
+    idempotent=True,
+    polls=True,
+    tags=("agent", "agents"),
+)
 async def agents_list(ctx: Context) -> dict[str, Any]:
     """List the agents that can be given tasks, and the sub-agents of this person that work now."""
     runtime = _find_runtime(ctx)

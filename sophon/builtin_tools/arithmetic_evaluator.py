@@ -9,6 +9,7 @@ import re
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.builtin_tools.arithmetic_functions import (
     CONSTANTS,
     FUNCTIONS,
@@ -17,7 +18,6 @@ from sophon.builtin_tools.arithmetic_functions import (
     compute_power,
 )
 from sophon.errors import ToolError
-from sophon.lazy_pattern import lazy_pattern
 
 MAX_EXPRESSION_CHARACTERS = 500
 """Maximum length of an expression, in characters."""
@@ -159,11 +159,14 @@ _OPERATOR = re.compile(r"[\d)]\s*(?:\*\*|//|[-+*/%^×·÷−])\s*[-\d(.]")
 _JOINED_DIGITS = re.compile(r"\d+(?:([-/.])\d+)(?:\1\d+)*")
 """Digits that one kind of sign joins, as in dates, phone numbers, ranges and versions: `2026-01-31`, `24/7`."""
 
+_RANGE = re.compile(r"(\d+(?:\.\d+)?)\s*[-−]\s*(\d+(?:\.\d+)?)")
+
 
 def answer_arithmetic(text: str) -> str | None:
     """Return the result of a message that is mere arithmetic with digits, such as `what is 12 * (3 + 4)?`, else None.
 
-    A number alone, a date such as 2026-01-31, and what the evaluator refuses are no arithmetic.
+    A number alone, a date such as 2026-01-31, a range such as 14.30 - 16.00, and what the evaluator refuses are no
+    arithmetic.
     """
     if len(text) > MAX_EXPRESSION_CHARACTERS:
         return None
@@ -175,9 +178,15 @@ def answer_arithmetic(text: str) -> str | None:
             break
     if not _ARITHMETIC.fullmatch(expression) or not _OPERATOR.search(expression):
         return None
-    if _JOINED_DIGITS.fullmatch(expression):
+    if _JOINED_DIGITS.fullmatch(expression) or _is_range(text.strip()):
         return None
     try:
         return format_number(evaluate_expression(expression))
     except ToolError:
         return None
+
+
+def _is_range(text: str) -> bool:
+    """Return whether a message is two numbers that rise, as in the answer to the question when somebody has time."""
+    found = _RANGE.fullmatch(text)
+    return found is not None and float(found[1]) < float(found[2])

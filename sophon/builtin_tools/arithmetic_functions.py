@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ToolError
-from sophon.lazy_dataclass import dataclass
 
 ArithmeticNumber = Fraction | float
 """Number of the evaluator: an exact Fraction, or a float approximation."""

@@ -6,6 +6,7 @@ To create and to change one is of Critical risk: it is asked about each time, an
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+from sophon.builtin_tools.programs import find_confinement_problem, find_missing_sandbox
 from sophon.builtin_tools.skill_scripts import build_script_tool
 from sophon.context import Context, TurnServices
 from sophon.context.provenance import collect_untrusted_sources
@@ -25,10 +26,10 @@ T = TypeVar("T")
 
 def note_creation(ctx: Context, arguments: Mapping[str, Any]) -> str:
     """Return what the person who is asked must know besides the arguments, which show the whole program."""
-    return (
-        f"The program above becomes the tool {PREFIX}{arguments.get('name')} of {ctx.principal or 'this program'}."
-        f" It runs in a sandbox without network, which sees the files folder."
-    )
+    what = f"The program above becomes the tool {PREFIX}{arguments.get('name')} of {ctx.principal or 'this program'}."
+    if missing := find_missing_sandbox(ctx.settings):
+        return f"{what} Each call asks, because {missing}: it would run with the rights of the host."
+    return f"{what} It runs in a sandbox without network, which sees the files folder."
 
 
 @tool(
@@ -39,6 +40,7 @@ def note_creation(ctx: Context, arguments: Mapping[str, Any]) -> str:
     serial=True,
     group=GROUP,
     approval_note=note_creation,
+    find_problem=find_confinement_problem,
 )
 async def tools_create(
     ctx: Context, name: str, description: str, program: str, parameters: dict[str, Any], risk: str = "high"
@@ -68,6 +70,7 @@ async def tools_create(
     serial=True,
     group=GROUP,
     approval_note=note_creation,
+    find_problem=find_confinement_problem,
 )
 async def tools_update(
     ctx: Context, name: str, description: str, program: str, parameters: dict[str, Any], risk: str = "high"

@@ -4,10 +4,9 @@ import re
 from datetime import timedelta, timezone, tzinfo
 from functools import cache
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.context import Context
 from sophon.errors import ToolError
-from sophon.lazy_pattern import lazy_pattern
-from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -44,7 +43,6 @@ _NON_CITY_PREFIXES = ("Etc/", "posix/", "right/", "SystemV/")
     name="datetime.now",
     risk=Risk.NONE,
     group="time",
-    normalize_result=mask_ids_and_times,
     tags=("time", "date", "today", "now", "clock", "day", "weekday", "timezone", "datetime", "hour"),
 )
 async def datetime_now(ctx: Context, timezone: str = "UTC") -> str:

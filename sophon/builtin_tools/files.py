@@ -4,12 +4,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
+from sophon._python.value_rules import ValueRules
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder, check_relative_path
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.principals import PRINCIPALS_FOLDER, files_folder, owns_files_root
 from sophon.tools.tool import Risk, tool
-from sophon.value_rules import ValueRules
 
 DEFAULT_PAGE_CHARACTERS = 7000
 """Default number of characters of one read: a tool result has 8000, including its fence."""

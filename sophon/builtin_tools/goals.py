@@ -1,10 +1,13 @@
 """Built-in tools `goals.*`: a person's goals, which a host works on later; to make one asks that person."""
 
 import hashlib
+import re
 from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Literal
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.context import Context
+from sophon.context.provenance import has_read_untrusted, is_of_program, list_person_texts
 from sophon.errors import BudgetExceeded, IllegalTransition, InputError, NotFound, ToolError
 from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.budget import GoalSpending, list_budget
@@ -13,10 +16,13 @@ from sophon.goals.goal import Goal
 from sophon.goals.goal_writer import EmittingCommitter, EventCommitter
 from sophon.goals.task_graph import count_statuses
 from sophon.risk import Risk
+from sophon.security.named_values import PersonTexts
 from sophon.tools.tool import Tool, tool
 
 GROUP: Final = "goals"
 MAX_LISTED: Final = 20
+_GOAL = lazy_pattern(r"\b(?:goals?|objetivos?|metas?|in the background|en segundo plano)\b", re.IGNORECASE)
+"""What makes a wish a goal in the words of the person."""
 
 
 def note_budget(ctx: Context, arguments: Mapping[str, Any]) -> str:
@@ -32,10 +38,24 @@ def note_budget(ctx: Context, arguments: Mapping[str, Any]) -> str:
     )
 
 
+def _find_risk(ctx: Context, arguments: Mapping[str, Any]) -> Risk:
+    """Return Medium for a goal that the person who writes calls one, in their words; High for what a rule or a model
+    takes for one, for groups, for autonomy `full`, and after texts of others.
+    """
+    newest = next((each for each in reversed(ctx.root.messages) if each.role == "user"), None)
+    if newest is None or newest.origin or ctx.group or is_of_program(ctx) or has_read_untrusted(ctx):
+        return Risk.HIGH
+    calls_it_goal = _GOAL.search(newest.content) is not None
+    is_said = PersonTexts(list_person_texts(ctx)).name_words(str(arguments.get("description", "")))
+    mode = str(arguments.get("autonomy") or ctx.services.settings.goals.autonomy)
+    return Risk.MEDIUM if calls_it_goal and is_said and mode.lower() != "full" else Risk.HIGH
+
+
 @tool(
     name="goals.create",
     deferred=True,
     lasting=True,
+    find_risk=_find_risk,
     risk=Risk.HIGH,
     serial=True,
     group=GROUP,
@@ -71,14 +91,18 @@ async def goals_create(
     return {"goal": goal.id, "state": goal.state, "title": goal.title}
 
 
-@tool(name="goals.list", deferred=True, risk=Risk.NONE, idempotent=True, group=GROUP, tags=("goal", "goals"))
+@tool(
+    name="goals.list", deferred=True, risk=Risk.NONE, idempotent=True, polls=True, group=GROUP, tags=("goal", "goals")
+)
 async def goals_list(ctx: Context) -> list[dict[str, object]]:
     """List the goals of this user, newest first."""
     found = await ctx.services.store.goals.list(owner=ctx.principal, limit=MAX_LISTED * 2)
     return [_summarize(goal) for goal in found if goal.state != "archived"][:MAX_LISTED]
 
 
-@tool(name="goals.show", deferred=True, risk=Risk.NONE, idempotent=True, group=GROUP, tags=("goal", "goals"))
+@tool(
+    name="goals.show", deferred=True, risk=Risk.NONE, idempotent=True, polls=True, group=GROUP, tags=("goal", "goals")
+)
 async def goals_show(ctx: Context, goal: str) -> dict[str, object]:
     """Show a goal of this user: its steps and what it has used.
 

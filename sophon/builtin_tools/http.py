@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakKeyDictionary
 
+from sophon._python.value_rules import ValueRules
 from sophon.context import Context, TurnServices
 from sophon.errors import ToolError
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard
-from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, tool
-from sophon.value_rules import ValueRules
 
 if TYPE_CHECKING:
     from sophon.models.gateway.gateway import ModelGateway
@@ -55,7 +54,6 @@ async def http_request(
     risk=Risk.HIGH,
     group="web",
     external=True,
-    normalize_result=mask_ids_and_times,  # what is sent again and again gets a new id each time
     tags=("http", "https", "post", "put", "patch", "api", "webhook", "send", "submit", "upload"),
 )
 async def http_send(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from sophon._python.value_rules import ValueRules
 from sophon.chat_overrides import find_chat_overrides
 from sophon.context import Context
 from sophon.context.provenance import collect_untrusted_sources
@@ -13,11 +14,9 @@ from sophon.memory.workspace_index import FileChunk, is_in_prompts
 from sophon.principals import memory_scope
 from sophon.stores.memories.contract import MAIN_AGENT, MemoryEntry, MemoryReach, MemoryReader
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
-from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.result_text import result_to_text
 from sophon.tools.tool import Risk, tool
 from sophon.tools.untrusted_text import ExternalText
-from sophon.value_rules import ValueRules
 
 if TYPE_CHECKING:
     from sophon.turn_agent import TurnAgent
@@ -42,7 +41,6 @@ Category = Literal["fact", "preference", "observation"]
     lasting=True,
     risk=Risk.MEDIUM,
     group="memory",
-    normalize_result=mask_ids_and_times,
     tags=("remember", "memory", "memorize", "memorise", "note", "store", "save", "preference"),
 )
 async def memory_write(

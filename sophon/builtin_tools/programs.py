@@ -7,21 +7,23 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools.command_environment import build_command_environment
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import PRINCIPALS_FOLDER, owns_files_root
 from sophon.private_files import make_private_folder
+from sophon.processes.bounded_pipe import share_result
 from sophon.processes.command_result import CommandResult
 from sophon.processes.command_runner import run_unconfined
 from sophon.processes.sandbox_policy import Sandbox, SandboxLimits, SandboxPolicy, find_exposed_files
-from sophon.processes.sandbox_probe import probe_sandbox
+from sophon.processes.sandbox_probe import find_probed, probe_sandbox
 from sophon.processes.sandbox_runner import run_in_sandbox
 from sophon.settings import Settings
 from sophon.settings.host_files import find_host_files
@@ -70,21 +72,36 @@ async def run_program(
     """Run a program with its arguments in the files folder of the turn's data owner, with `stdin` as its input.
 
     With `Guards.Sandbox` it runs in the sandbox; where there is none, with the rights of the host, if the guard stands
-    in the chain. Raises ToolError if it cannot be started, and if the sandbox would show files of the host.
+    in the chain. As much of its output is kept as a tool result may have (`Tools.MaxResultCharacters`). Raises
+    ToolError if it cannot be started, and if the sandbox would show files of the host.
     """
     settings, folder = ctx.settings, resolve_files_root(ctx)
+    kept = share_result(settings.tools.max_result_characters)
     environment = build_command_environment(os.environ, settings)
     if (traceparent := find_traceparent()) is not None:
         environment[HEADER.upper()] = traceparent
     if not settings.guards.sandbox.enabled and not limits.confined:
-        return await run_unconfined(program, folder, environment, stdin=stdin)
+        return await run_unconfined(program, folder, environment, stdin=stdin, kept=kept)
     sandbox = await probe_sandbox(settings.guards.sandbox.program)
     if not sandbox.problem:
         policy = await anyio.to_thread.run_sync(_prepare, ctx, limits)
-        return await run_in_sandbox(sandbox, program, policy, build_sandbox_environment(environment), stdin=stdin)
+        environment = build_sandbox_environment(environment)
+        return await run_in_sandbox(sandbox, program, policy, environment, stdin=stdin, kept=kept)
     if not ctx.get(SANDBOX_GUARDED):
         raise ToolError(f"{describe_missing(sandbox)}, and the guard that would ask a person is not in this chain")
-    return await run_unconfined(program, folder, environment, stdin=stdin)
+    return await run_unconfined(program, folder, environment, stdin=stdin, kept=kept)
+
+
+def find_missing_sandbox(settings: Settings) -> str:
+    """Return the sentence that there is no sandbox on this machine, "" if there is one or nobody has looked yet."""
+    sandbox = find_probed(settings.guards.sandbox.program)
+    return describe_missing(sandbox) if sandbox is not None and sandbox.problem else ""
+
+
+def find_confinement_problem(ctx: Context, arguments: Mapping[str, Any] | None = None) -> str | None:
+    """Return why a `confined` program cannot run here; None if it can, or if the guard Sandbox asks about each call."""
+    missing = "" if ctx.settings.guards.sandbox.enabled else find_missing_sandbox(ctx.settings)
+    return f"custom tools run in a sandbox only, and {missing}" if missing else None
 
 
 def describe_missing(sandbox: Sandbox) -> str:
@@ -109,7 +126,6 @@ def build_policy(settings: Settings, host_folder: Path, folder: Path, *, owns_ro
             memory_bytes=chosen.memory_mb * 1024 * 1024,
             processes=chosen.processes,
             seconds=chosen.seconds,
-            output_bytes=chosen.output_kb * 1024,
             folder_bytes=chosen.files_mb * 1024 * 1024,
         ),
         readable=tuple((host_folder / path.expanduser()).absolute() for path in chosen.readable),

@@ -4,19 +4,17 @@ Each component is opened relative to the open parent folder with O_NOFOLLOW, so 
 and use (TOCTOU) is rejected too. Rejected alternative: resolving the path and comparing prefixes, which has that race.
 """
 
-import contextlib
 import errno
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ToolError
-from sophon.lazy_dataclass import dataclass
-from sophon.private_files import PRIVATE_FILE, PRIVATE_FOLDER, make_private_folder
+from sophon.private_files import make_private_folder, open_inner_folder, replace_file_in
 
 MAX_FILE_BYTES = 10_000_000
 """Maximum size of a file that is read or written."""
@@ -99,7 +97,7 @@ class SandboxedFolder:
             if len(before) + len(content) > max_bytes:
                 raise ToolError(f"{path!r} would be larger than {max_bytes} bytes")
             with _tool_errors(path):
-                _replace_atomically(folder, name, before + content, mode)
+                replace_file_in(folder, name, before + content, mode)
 
     @contextmanager
     def _open_parent(self, path: str, *, make: bool = False) -> Generator[tuple[int, str], None, None]:
@@ -165,16 +163,9 @@ def check_relative_path(path: str) -> str:
 @contextmanager
 def _open_folder(path: str, root: int, parts: list[str], *, make: bool) -> Generator[int, None, None]:
     """Open the folder at the end of `parts`; closes it and `root` on exit."""
-    folder = root
+    with _tool_errors(path):
+        folder = open_inner_folder(root, parts, make=make)
     try:
-        for part in parts:
-            with _tool_errors(path):
-                if make:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(part, PRIVATE_FOLDER, dir_fd=folder)
-                inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            os.close(folder)
-            folder = inner
         yield folder
     finally:
         os.close(folder)
@@ -216,25 +207,6 @@ def _read_existing(path: str, name: str, folder: int, *, read: bool) -> tuple[in
     with _open_file(path, name, os.O_RDONLY | os.O_NONBLOCK, folder) as file:
         about = _stat_file(path, file)
         return stat.S_IMODE(about.st_mode), _read_content(path, file) if read else b""
-
-
-def _replace_atomically(folder: int, name: str, content: bytes, mode: int | None) -> None:
-    """Write a temporary file next to the file, then rename it: a crash leaves the old or the new content."""
-    temporary = f".{secrets.token_hex(8)}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    file = os.open(temporary, flags, PRIVATE_FILE, dir_fd=folder)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            if mode is not None:
-                os.fchmod(file, mode)
-            stream.write(content)
-            stream.flush()
-            os.fsync(file)
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        os.unlink(temporary, dir_fd=folder)
-        raise
-    os.fsync(folder)
 
 
 def _build_entry(entry: os.DirEntry[str]) -> FolderEntry:

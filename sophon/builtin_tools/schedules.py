@@ -6,11 +6,13 @@ A host that fires schedules registers them; an embedded chain has none.
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from sophon._python.value_rules import ValueRules
 from sophon.context import Context
 from sophon.context.provenance import (
     collect_untrusted_sources,
     has_read_untrusted,
     is_call_of_client,
+    is_of_program,
     list_person_texts,
 )
 from sophon.errors import InputError, NotFound, ToolError
@@ -22,10 +24,8 @@ from sophon.schedules.turn_mark import SCHEDULE
 from sophon.schedules.wishes import follows_from_people
 from sophon.schedules.wording import describe_recurrence, format_moment
 from sophon.stores.schedules.contract import Schedule
-from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import find_fence_sources
-from sophon.value_rules import ValueRules
 
 GROUP = "schedules"
 
@@ -53,6 +53,17 @@ def _find_problem(ctx: Context, arguments: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _find_risk(ctx: Context, arguments: Mapping[str, Any]) -> Risk:
+    """Return Medium for one reminder in this chat, in the words of the person who writes: it starts one turn, whose
+    calls are asked about like those of a turn now. High for what repeats, for groups, and after texts of others.
+    """
+    newest = next((each for each in reversed(ctx.root.messages) if each.role == "user"), None)
+    is_of_person = newest is not None and not newest.origin and not ctx.group and not is_of_program(ctx)
+    if not is_of_person or arguments.get("cron") or arguments.get("every") or has_read_untrusted(ctx):
+        return Risk.HIGH
+    return Risk.MEDIUM if follows_from_people(arguments, list_person_texts(ctx)) else Risk.HIGH
+
+
 def _write_preview(ctx: Context, arguments: Mapping[str, Any]) -> str:
     try:
         preview = _library(ctx).preview(ScheduleRequest.from_arguments(arguments))
@@ -70,6 +81,7 @@ def _write_preview(ctx: Context, arguments: Mapping[str, Any]) -> str:
     editable=False,
     approval_note=_write_preview,
     find_problem=_find_problem,
+    find_risk=_find_risk,
     tags=("schedule", "remind", "reminder", "every", "daily", "hourly", "weekly", "later", "cron", "alarm", "task"),
 )
 async def schedules_add(
@@ -90,7 +102,7 @@ async def schedules_add(
         cron: Five cron fields in local time, such as 0 8 * * 1-5.
         every: An interval, such as 15 minutes, 2 hours, daily.
         at: Once: a time of day such as 08:00, or a date and time such as 2026-12-24T18:00.
-        day: With at, the day of it: today, tomorrow, in 2 days, a weekday, or a date.
+        day: With at, the day of it: today, tomorrow, in 2 days, a weekday, 24 december, or a date.
         in_minutes: Once, after so many minutes.
         time_zone: An IANA name such as Europe/Vienna.
     """
@@ -122,7 +134,6 @@ async def schedules_add(
     risk=Risk.NONE,
     group=GROUP,
     idempotent=True,
-    normalize_result=mask_ids_and_times,
     tags=("schedule", "schedules", "reminders", "list", "tasks", "scheduled"),
 )
 async def schedules_list(ctx: Context) -> list[dict[str, Any]] | str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sophon.context import Context
 from sophon.errors import ToolError
-from sophon.settings.sections.guards.sandbox import SandboxSettings
+from sophon.settings.sections.guards import SandboxSettings
 from sophon.tools.tool import Risk, tool
 
 if TYPE_CHECKING:

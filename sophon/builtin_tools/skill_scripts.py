@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from sophon.builtin_tools.programs import ProgramLimits, run_program
+from sophon.builtin_tools.programs import ProgramLimits, find_confinement_problem, run_program
 from sophon.builtin_tools.shell import format_command_result
 from sophon.context import Context
 from sophon.errors import InvalidArguments, ToolError
@@ -96,6 +96,7 @@ def build_script_tool(
         sandboxed=True,
         tags=(group,),
         owner=owner,
+        find_problem=find_confinement_problem if confined else None,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Final
 
+from sophon._python.value_rules import ValueRules
 from sophon.builtin_tools.files import DEFAULT_PAGE_CHARACTERS, MAX_PAGE_CHARACTERS, decode_text_file, format_page
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.context import Context
@@ -15,7 +16,6 @@ from sophon.skills.skill_package import SKILL_FILE, SkillPackage
 from sophon.skills.tool_manifest import MANIFEST_NAMES
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.turn_permissions import RESTRICTED_TOOLS, filter_permitted
-from sophon.value_rules import ValueRules
 
 LOADED_SKILLS: Key[list[str]] = Key("skills.loaded", dump=list, load=list)
 """Names of the skills that the turn has loaded, in their order."""
@@ -45,13 +45,18 @@ async def load_skill_instructions(ctx: Context, names: Sequence[str]) -> str:
     for skill in loaded:
         _check_enabled(skill.name, skills)
     files = await ctx.services.clock.run_in_thread(lambda: {skill.name: list_files(skill) for skill in loaded})
-    ctx.put(LOADED_SKILLS, [*dict.fromkeys([*(ctx.get(LOADED_SKILLS) or ()), *order])])
+    text = build_instructions(loaded, files)
+    note_loaded(ctx, loaded)
+    return text
+
+
+def note_loaded(ctx: Context, loaded: Sequence[SkillPackage]) -> None:
+    """Note that the instructions of skills are in the turn: its tools are those that they allow and bring."""
+    ctx.put(LOADED_SKILLS, [*dict.fromkeys([*(ctx.get(LOADED_SKILLS) or ()), *(each.name for each in loaded)])])
     _restrict_tools(ctx, loaded)
     _offer_tools(ctx, loaded)
-    text = build_instructions(loaded, files)
     for skill in loaded:
         ctx.emit(SkillLoaded(name=skill.name, tokens=ctx.services.gateway.tokens.count_text(skill.instructions)))
-    return text
 
 
 @tool(deferred=True, risk=Risk.NONE, idempotent=True, tags=("skill", "skills"))
@@ -79,9 +84,16 @@ async def read_skill_file(
     return format_page(decode_text_file(content, path), offset, limit)
 
 
+@tool(name="skills.list", deferred=True, risk=Risk.NONE, idempotent=True, tags=("skill", "skills", "list"))
+async def list_skills(ctx: Context) -> str:
+    """List the skills that can be loaded, with what they are for."""
+    skills = _find_skills(ctx)
+    return "\n".join(f"- {name}: {skill.description}" for name, skill in skills.enabled.items())
+
+
 def skill_tools() -> list[Tool]:
     """Return the tools that are registered where there are skills."""
-    return [load_skills, read_skill_file]
+    return [load_skills, read_skill_file, list_skills]
 
 
 def list_files(skill: SkillPackage) -> list[str]:

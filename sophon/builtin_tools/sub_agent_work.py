@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.running import RunningAgent
 from sophon.agents.runtime import AgentRuntime
 from sophon.cancellation import run_despite_cancellation
 from sophon.context import Context, TurnRunner
 from sophon.errors import BudgetExceeded, ChainError, SophonError
 from sophon.events import AgentState
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
 from sophon.tools.truncation import truncate
 

@@ -8,22 +8,36 @@ state is part of its parent's, by the call that runs it, so that a suspended or 
 
 import difflib
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.agents.definition import AgentDefinition
 from sophon.agents.prompt import build_agent_prompt
 from sophon.agents.runtime import AgentRuntime
-from sophon.builtin_tools.sub_agent_report import SubAgentReport
 from sophon.builtin_tools.sub_agent_work import SubAgentEnd, SubAgentWork
 from sophon.context import Context, Step, TurnRunner
-from sophon.errors import ChainError, NotFound, ToolError
-from sophon.events import AgentState
+from sophon.context.provenance import is_of_program
+from sophon.errors import ChainError, NotFound, StoreError, ToolError
+from sophon.events import AgentState, SubAgentChanged
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
+from sophon.failure_log import log_failure
+from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
 from sophon.tools.tool import CallSuspended
 from sophon.turn_agent import TURN_AGENT, TurnAgent, find_agent_depth
+from sophon.visible_text import render_for_person
+
+MAX_ROUNDS: Final = 20
+"""Rounds of tool calls of a sub-agent at most: it has one task of a turn, not a turn."""
+
+log = logging.getLogger("sophon.agents")
+
+MAX_TASK_CHARACTERS = 200
+"""Characters of a task in events and in the ledger."""
+
+MAX_DETAIL_CHARACTERS = 1000
 
 
 @dataclass(slots=True)
@@ -77,7 +91,8 @@ async def run_sub_agent(ctx: Context, name: str, task: str) -> str:
     opened.active[call_id] = child
     report = SubAgentReport(child, ctx, definition.name, task, call_id)
     try:
-        end = await _run_in_slot(ctx, child, runtime, definition, report, opened.seconds.get(call_id, 0.0))
+        with runtime.running.opened(ctx.principal):
+            end = await _run_in_slot(ctx, child, runtime, definition, report, opened.seconds.get(call_id, 0.0))
     except ToolError as error:
         opened.close(call_id)
         await report("failed", str(error))
@@ -94,6 +109,60 @@ async def run_sub_agent(ctx: Context, name: str, task: str) -> str:
     if end.state != "completed":
         raise ToolError(f"the agent {definition.name} {_DESCRIPTIONS[end.state]}: {end.text}")
     return end.text
+
+
+class SubAgentReport:
+    """Reports the states of a sub-agent. What the store refuses is logged: the ledger is no part of the work."""
+
+    def __init__(self, child: Context, parent: Context, agent: str, task: str, call_id: str) -> None:
+        self._child, self._parent_id, self._agent, self._call_id = child, parent.run_id, agent, call_id
+        self._task = render_for_person(_redact(parent, task), MAX_TASK_CHARACTERS)
+        self._depth = find_agent_depth(child)
+        self._created_at = child.services.clock.now()
+
+    async def __call__(self, state: AgentState, detail: str = "") -> None:
+        """Report a state."""
+        child = self._child
+        detail = _redact(child, detail)[:MAX_DETAIL_CHARACTERS]
+        child.emit(
+            SubAgentChanged(
+                agent_id=child.run_id,
+                agent=self._agent,
+                state=state,
+                parent_id=self._parent_id,
+                depth=self._depth,
+                task=self._task,
+                detail=detail,
+                call_id=self._call_id,
+            )
+        )
+        row = SubAgentRun(
+            child.run_id,
+            child.task_id,
+            self._parent_id,
+            self._agent,
+            child.session_id,
+            child.principal,
+            self._task,
+            state,
+            self._depth,
+            self._created_at,
+            child.services.clock.now() if state in FINAL_STATES else None,
+            detail,
+        )
+        try:
+            await child.services.store.sub_agents.put([row])
+        except StoreError as error:
+            log_failure(log, error, "the ledger has no state %s of %s", state, child.run_id)
+
+    async def is_cancel_requested(self) -> bool:
+        """Return whether somebody has asked for its cancellation, perhaps in another process."""
+        try:
+            row = await self._child.services.store.sub_agents.find(self._child.run_id)
+        except StoreError as error:
+            log_failure(log, error, "whether %s is to be cancelled is not known", self._child.run_id)
+            return False
+        return row is not None and row.cancel_requested
 
 
 async def _run_in_slot(
@@ -149,6 +218,7 @@ def _open_child(ctx: Context, opened: OpenAgents, definition: AgentDefinition, c
     settings = ctx.services.settings.agents
     if find_agent_depth(ctx) >= settings.max_depth:
         raise ToolError(f"agents may run agents {settings.max_depth} deep at most (Agents.MaxDepth); do it yourself")
+    _check_unattended_limit(ctx)
     if definition.model is not None:
         try:
             ctx.services.gateway.find(definition.model)
@@ -156,8 +226,17 @@ def _open_child(ctx: Context, opened: OpenAgents, definition: AgentDefinition, c
             raise ToolError(f"the agent {definition.name} cannot run: {error}") from error
     step = Step(sub_agent_step_id(definition.name, call_id), model_hint=definition.hint)
     child = ctx.child(task, step, instructions=build_agent_prompt(definition), model=definition.model)
-    child.put(TURN_AGENT, TurnAgent.of(definition, max_rounds=settings.max_rounds))
+    child.put(TURN_AGENT, TurnAgent.of(definition, max_rounds=MAX_ROUNDS))
     return child
+
+
+def _check_unattended_limit(ctx: Context) -> None:
+    """Raise ToolError if as many agents work for the person as may without them: `Goals.Limits.RunningAgents`."""
+    goals, runtime = ctx.services.settings.goals, ctx.services.agents
+    if goals.enabled and runtime is not None and is_of_program(ctx):
+        running = runtime.running.count_opened(ctx.principal)
+        if running >= goals.limits.running_agents:
+            raise ToolError(f"{running}/{goals.limits.running_agents} running agents; do it yourself, or wait")
 
 
 async def _acquire_slot(ctx: Context, runtime: AgentRuntime) -> None:
@@ -166,8 +245,8 @@ async def _acquire_slot(ctx: Context, runtime: AgentRuntime) -> None:
         await runtime.slots.acquire(ctx.task_id)
     elif not runtime.slots.try_acquire(ctx.task_id):
         raise ToolError(
-            f"too many agents work now: at most {runtime.slots.per_turn} in a turn (Agents.MaxPerTurn) and "
-            f"{runtime.slots.total} in all (Agents.MaxConcurrent); do it yourself, or ask them one after the other"
+            f"too many agents work now: at most {runtime.slots.per_turn} in a turn and "
+            f"{runtime.slots.total} in all; do it yourself, or ask them one after the other"
         )
 
 
@@ -187,3 +266,7 @@ def _find_pipeline(ctx: Context, runtime: AgentRuntime, definition: AgentDefinit
         return cast(TurnRunner, runtime.find_chain(definition.chain))
     except NotFound as error:
         raise ToolError(f"the agent {definition.name} cannot run: {error}") from error
+
+
+def _redact(ctx: Context, text: str) -> str:
+    return text if ctx.redactor is None else ctx.redactor(text)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.context import Context
 from sophon.errors import ToolError
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 from sophon.tools.tool import Risk, Tool, tool
 from sophon.tools.untrusted_text import unfence_text
 

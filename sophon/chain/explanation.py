@@ -27,13 +27,24 @@ def explain_chain(middlewares: Sequence[object]) -> str:
     for position, name, zone, acts in rows:
         margin = f"{position:>2}  {name:<{name_width}}  {zone:<5}  "
         for when, what in acts:
-            indent = " " * (len(margin) + when_width + 2)
-            first = f"{margin}{when:<{when_width}}  "
-            lines += textwrap.wrap(
-                what, max(TABLE_WIDTH, len(first) + MIN_TEXT_WIDTH), initial_indent=first, subsequent_indent=indent
-            ) or [first.rstrip()]
+            lines += _wrap(what, f"{margin}{when:<{when_width}}  ")
             margin = " " * len(margin)
     return "\n".join(lines)
+
+
+def format_rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table without a head; the last column is wrapped as in the table of a chain."""
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:-1]]
+    lines: list[str] = []
+    for row in rows:
+        first = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths, strict=False))
+        lines += _wrap(row[-1], first)
+    return lines
+
+
+def _wrap(text: str, first: str) -> list[str]:
+    width, indent = max(TABLE_WIDTH, len(first) + MIN_TEXT_WIDTH), " " * len(first)
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent) or [first.rstrip()]
 
 
 def _row(position: int, middleware: object, *, repeats: bool) -> tuple[int, str, str, list[tuple[str, str]]]:

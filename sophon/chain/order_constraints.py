@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Literal, TypeAlias, TypeGuard
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import CompositionError
-from sophon.lazy_dataclass import dataclass
 
 Zone: TypeAlias = Literal["outer", "inner"]
 """`outer` runs once per turn, `inner` again for every round of tool calls."""
@@ -24,7 +24,8 @@ class OrderConstraints:
     `repeats_after`: names of inner middlewares after which one of the outer zone may stand, too; there it runs again in
     every round. `acts`: frequency (turn, model call, tool batch, tool call) -> description of the action, for
     `explain()`. `settling_only`: it does nothing but call next unless `ctx.settling`; a chain passes it by in a model
-    pass. A class with `times_stages` has its chain measure the stages of turns that have a recorder.
+    pass. A class with `times_stages` has its chain measure the stages of turns that have a recorder, save
+    those whose class says `is_timed = False`.
     """
 
     zone: Zone | None = None

@@ -148,12 +148,13 @@ class Pipeline(Sequence[Middleware]):
 
     def _fold(self, last: Next) -> Next:
         call = last
-        bind = _bind_timed if any(getattr(each, "times_stages", False) for each in self._middlewares) else _bind
+        is_timed = any(getattr(each, "times_stages", False) for each in self._middlewares)
         settled_by: Next | None = None  # entry of a run of middlewares that act in settling passes only
         for middleware, caller in zip(reversed(self._middlewares), reversed(self._callers), strict=True):
             is_passed_by = acts_in_settling_only(middleware)
             if settled_by is not None and not is_passed_by:
                 call, settled_by = _choose_by_pass(settled_by, call), None
+            bind = _bind_timed if is_timed and getattr(middleware, "is_timed", True) else _bind
             bound = bind(middleware, call if settled_by is None else settled_by)
             if caller:
                 bound = _bind_watched(get_middleware_name(middleware), bound, caller)

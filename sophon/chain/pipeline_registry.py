@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.errors import CompositionError
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
 from sophon.task_types import TASK_TYPES, TaskType
 

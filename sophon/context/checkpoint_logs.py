@@ -6,7 +6,7 @@ from typing import Any
 
 from sophon.context.message_list import MessageList
 from sophon.messages import Message
-from sophon.stores.runs.staged_writes import LogWrite
+from sophon.stores.runs.contract import LogWrite
 
 STORED = "stored"
 """Key of an entry that stands for messages of the session's history: `{"stored": [start, end]}`."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context.checkpoint_builder import MESSAGE_REFERENCES, TEXT_REFERENCES, CheckpointBuilder
 from sophon.context.checkpoint_logs import STORED, TEXT_LOG, MessageLog, TextLog
 from sophon.context.message_list import MessageList
 from sophon.context.state_serialization import Snapshot, message_from_json, messages_from_json
 from sophon.errors import StateError
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 
 Logs: TypeAlias = Mapping[int, Sequence[Any]]
@@ -30,11 +30,6 @@ class LoadedCheckpoint:
         return messages_from_json(self.state["messages"])
 
 
-def has_logs(checkpoint: Mapping[str, Any]) -> bool:
-    """Return whether a checkpoint has logs; an earlier version stored the whole state instead."""
-    return MESSAGE_REFERENCES in checkpoint
-
-
 def refers_to_history(logs: Logs) -> bool:
     """Return whether an entry stands for messages of the session's history."""
     return any(STORED in entry for number, log in logs.items() if number != TEXT_LOG for entry in log)
@@ -42,8 +37,6 @@ def refers_to_history(logs: Logs) -> bool:
 
 def read_checkpoint(checkpoint: Mapping[str, Any], logs: Logs, history: Sequence[Message]) -> LoadedCheckpoint:
     """Return the state. Raises StateError for a log or a history that lacks what the checkpoint refers to."""
-    if not has_logs(checkpoint):
-        return LoadedCheckpoint(checkpoint, CheckpointBuilder())
     # The message lists of the state are those whose logs the builder knows: the restored turn works on them.
     root: dict[str, Any] = {"state": deepcopy(dict(checkpoint))}
     texts = logs.get(TEXT_LOG, ())

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
 
 from sophon import events
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.cancellation import Cancellation
 from sophon.context.facts import Step
 from sophon.context.message_list import MessageList
@@ -20,7 +21,6 @@ from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
 from sophon.extensions import Key, SerializedValue
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolCallOutcome, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
@@ -33,7 +33,7 @@ from sophon.models.model import (
     Purpose,
 )
 from sophon.reply_text import collect_earlier_texts
-from sophon.slotted_dataclass import new_list
+from sophon.traces.published_stages import STAGE_TIMES
 
 if TYPE_CHECKING:
     from sophon.context.checkpoint_builder import CheckpointBuilder
@@ -245,16 +245,24 @@ class Context(TurnState):
             cancellation=self.cancellation,
             check=self.stop_check,
             rate_limit_waits=self.settings.failover.rate_limit_waits,
+            pauses=self._count_to_failover,
         )
         tally = self.tally
         tally.model_calls += 1
         if response.attempts > 1:
             tally.fallback_attempts += response.attempts - 1
+        if request.purpose == "reply" and response.model is not None:
+            tally.model = response.model.id
         if (usage := response.usage) is not None:
             tally.usage = usage if tally.usage is NO_USAGE else tally.usage + usage
         return response
 
+    def _count_to_failover(self) -> AbstractContextManager[None]:
+        times = self.get(STAGE_TIMES)
+        return nullcontext() if times is None else times.within("failover_decide")
+
     async def _show_attachments(self, messages: Sequence[Message]) -> list[Message]:
+        from sophon.attachment_inspection import MAX_TEXT_CHARACTERS
         from sophon.context.attached_files import SHOWN_MESSAGES, Shown, show_attachments  # lazy: few have files
 
         shown: Shown | None = self.get(SHOWN_MESSAGES)
@@ -262,8 +270,7 @@ class Context(TurnState):
             shown = {}
             self.put(SHOWN_MESSAGES, shown)
         read = partial(self.services.store.attachments.read, session_id=self.session_id)
-        most = self.services.settings.attachments.max_text_characters
-        return await show_attachments(messages, read, shown, max_characters=most)
+        return await show_attachments(messages, read, shown, max_characters=MAX_TEXT_CHARACTERS)
 
     def settle(
         self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0
@@ -296,7 +303,9 @@ class Context(TurnState):
         Without the removal a chain that is entered again would apply the layer twice.
         """
         _check_function("call_layer", layer)
-        return _PushedLayer(self, layer, overhead)
+        if overhead is None:
+            return _Pushed((self.call_layers, layer))
+        return _Pushed((self.call_layers, layer), (self.request_overheads, overhead))
 
     def model_hook(self, hook: CallLayer) -> AbstractContextManager[None]:
         """Push a layer around every model call of every purpose, and remove it at the end of the block.
@@ -305,17 +314,17 @@ class Context(TurnState):
         steps and sub-agents that begin within the block have it, too.
         """
         _check_function("model_hook", hook)
-        return _PushedHook(self, hook)
+        return _Pushed((self.model_hooks, hook))
 
     def tool_check(self, check: ToolCheck) -> AbstractContextManager[None]:
         """Add a check of each tool call immediately before it runs, and remove it at the end of the block."""
         _check_function("tool_check", check)
-        return _AddedCheck(self, check)
+        return _Added(self, "tool_checks", check)
 
     def result_hook(self, hook: ResultHook) -> AbstractContextManager[None]:
         """Add a function that gets the result of each call that ran, and remove it at the end of the block."""
         _check_function("result_hook", hook)
-        return _AddedHook(self, hook)
+        return _Added(self, "result_hooks", hook)
 
     def get(self, key: Key[T]) -> T | None:
         """Return the value that a middleware stored for this turn, or None."""
@@ -431,15 +440,16 @@ class Context(TurnState):
         if self.cancellation.is_end_recorded and response.usage is usage:
             return response  # concluded before its end was recorded
         earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
-        rounds, attempts = self.tally.tool_rounds, self.tally.fallback_attempts
+        rounds, attempts, model = self.tally.tool_rounds, self.tally.fallback_attempts, self.tally.model
         if (
             response.usage is not usage
             or response.earlier_texts != earlier
             or response.tool_rounds != rounds
             or response.fallback_attempts != attempts
+            or response.model != model
         ):
             response = self.response = response.copy_with(
-                usage=usage, earlier_texts=earlier, tool_rounds=rounds, fallback_attempts=attempts
+                usage=usage, earlier_texts=earlier, tool_rounds=rounds, fallback_attempts=attempts, model=model
             )
         if self.stream and not self.depth and response.finish_reason != "suspended":
             complete_stream(self, response.text)
@@ -451,63 +461,35 @@ def _check_function(method: str, function: object) -> None:
         raise ChainError(f"ctx.{method}({function!r:.60}) takes a function")
 
 
-class _PushedLayer:
-    __slots__ = ("_ctx", "_layer", "_overhead")
+class _Pushed:
+    # As a generator with `contextmanager`, at a quarter of its cost: every turn has layers.
+    __slots__ = ("_items",)
 
-    def __init__(self, ctx: Context, layer: CallLayer, overhead: Callable[[ModelRequest], str] | None) -> None:
-        self._ctx, self._layer, self._overhead = ctx, layer, overhead
-
-    def __enter__(self) -> None:
-        self._ctx.call_layers.append(self._layer)
-        if self._overhead is not None:
-            self._ctx.request_overheads.append(self._overhead)
-
-    def __exit__(self, *error: object) -> None:
-        self._ctx.call_layers.remove(self._layer)
-        if self._overhead is not None:
-            self._ctx.request_overheads.remove(self._overhead)
-
-
-class _PushedHook:
-    __slots__ = ("_ctx", "_hook")
-
-    def __init__(self, ctx: Context, hook: CallLayer) -> None:
-        self._ctx, self._hook = ctx, hook
+    def __init__(self, *items: tuple[list[Any], object]) -> None:
+        self._items = items
 
     def __enter__(self) -> None:
-        self._ctx.model_hooks.append(self._hook)
+        for stack, item in self._items:
+            stack.append(item)
 
     def __exit__(self, *error: object) -> None:
-        self._ctx.model_hooks.remove(self._hook)
+        for stack, item in self._items:
+            stack.remove(item)
 
 
-class _AddedCheck:
-    # As a generator with `contextmanager`, at a quarter of its cost: guards add checks in every round.
-    __slots__ = ("_before", "_check", "_ctx")
+class _Added:
+    # As `_Pushed`: guards add checks in every round.
+    __slots__ = ("_before", "_ctx", "_field", "_item")
 
-    def __init__(self, ctx: Context, check: ToolCheck) -> None:
-        self._ctx, self._check = ctx, check
+    def __init__(self, ctx: Context, field: str, item: object) -> None:
+        self._ctx, self._field, self._item = ctx, field, item
 
     def __enter__(self) -> None:
-        self._before = self._ctx.tool_checks
-        self._ctx.tool_checks = (*self._before, self._check)
+        self._before: tuple[Any, ...] = getattr(self._ctx, self._field)
+        setattr(self._ctx, self._field, (*self._before, self._item))
 
     def __exit__(self, *error: object) -> None:
-        self._ctx.tool_checks = self._before
-
-
-class _AddedHook:
-    __slots__ = ("_before", "_ctx", "_hook")
-
-    def __init__(self, ctx: Context, hook: ResultHook) -> None:
-        self._ctx, self._hook = ctx, hook
-
-    def __enter__(self) -> None:
-        self._before = self._ctx.result_hooks
-        self._ctx.result_hooks = (*self._before, self._hook)
-
-    def __exit__(self, *error: object) -> None:
-        self._ctx.result_hooks = self._before
+        setattr(self._ctx, self._field, self._before)
 
 
 _values = operator.attrgetter(*(each.name for each in fields(Context) if not each.kw_only))

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from sophon.tools.tool import Risk
@@ -15,12 +15,15 @@ class Step:
 
     `approved_risk` is the risk level up to which a person approved the step with its plan; None if nobody was asked. It
     covers the tools of `tool_hints` if there are any, and never a call of Critical risk (`plan_covers_call`).
+    `started_at` is the turn's active time in seconds when this try of the step began, or that of the step whose plan it
+    belongs to; None for no time limit of its own.
     """
 
     id: str
     tool_hints: tuple[str, ...] = ()
     model_hint: str | None = None
     approved_risk: "Risk | None" = None
+    started_at: float | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -5,12 +5,15 @@ sources that a turn read are part of its tally, which steps share, and of the se
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 from urllib.parse import urlsplit
 
 from sophon.context.context import Context
 from sophon.context.state import TurnState
 from sophon.errors import NotFound
+from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.messages import Message, ToolCall
+from sophon.schedules.turn_mark import SCHEDULE
 from sophon.security.taint import UNTAINTED
 from sophon.stores.data_labels.contract import session_key
 from sophon.tools.untrusted_text import ATTACHED_FILE, find_fence_sources, remove_fenced
@@ -27,6 +30,15 @@ UNKNOWN_SOURCE = "unknown"
 
 CLIENT_SOURCE = "arguments of a client's tool call"
 """Source of a turn that is one tool call of a client: who made up the arguments, and from what, no host knows."""
+
+PROGRAM_CHANNELS: Final = frozenset({"schedule", "heartbeat", "goal", "agent", "webhook"})
+"""Channels of turns that the program itself or another program starts."""
+
+
+def is_of_program(ctx: Context) -> bool:
+    """Return whether a schedule, a goal, an agent or another program started the turn, and no person."""
+    root = ctx.root
+    return root.channel in PROGRAM_CHANNELS or root.get(SCHEDULE) is not None or root.get(GOAL_AUTONOMY) is not None
 
 
 def describe_source(call: ToolCall) -> str:

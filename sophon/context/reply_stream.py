@@ -63,15 +63,21 @@ def build_stream_listener(turn: StreamingTurn) -> OnText:
 
 
 def complete_stream(turn: StreamingTurn, text: str) -> None:
-    """Emit a final text that no model streamed as one chunk, after a reset if it replaces a streamed reply; then
-    announce the end of the stream, once.
+    """Emit a final text that no model streamed as one chunk: its end if it continues the streamed reply, all of it
+    after a reset if it replaces that; then announce the end of the stream, once.
     """
     streamed = "".join(turn.streamed_chunks)
     if text and streamed.strip() != text.strip():
-        if streamed and turn.messages[-1].role == "assistant" and not turn.messages[-1].tool_calls:
-            restart_stream(turn, "the reply was replaced")
-        build_stream_listener(turn)(text)
-        turn.streamed_chunks = [text]
+        is_reply = bool(streamed) and turn.messages[-1].role == "assistant" and not turn.messages[-1].tool_calls
+        begun = streamed.rstrip()  # models often end with white space, which a middleware takes away
+        if is_reply and text.startswith(begun):
+            turn.streamed_chunks = [streamed, text[len(begun) :]]
+            turn.emit(StreamChunk(epoch=turn.epoch, text=turn.streamed_chunks[1]))
+        else:
+            if is_reply:
+                restart_stream(turn, "the reply was replaced")
+            build_stream_listener(turn)(text)
+            turn.streamed_chunks = [text]
         turn.is_stream_complete = False
     if not turn.is_stream_complete and (length := len(shown_text(turn))):
         turn.is_stream_complete = True

@@ -88,6 +88,11 @@ class TurnServices(Protocol):
         """The long-term memory, over `store`."""
         ...
 
+    @property
+    def memory_folder(self) -> Path | None:
+        """The folder of the workspace files; None without."""
+        ...
+
     def workspace(self, folder: Path) -> "WorkspaceSearch":
         """Return the search in the workspace files below a folder."""
         ...

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from sophon._python.lazy_dataclass import dataclass, new_dict, new_list, new_set
 from sophon.context.facts import TurnFacts
 from sophon.context.usage_counts import UnrecordedUsage, UsageCounts
 from sophon.extensions import Extensions
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolResult, Usage
 from sophon.security.taint import UNTAINTED, Taint
-from sophon.slotted_dataclass import new_dict, new_list, new_set
 
 if TYPE_CHECKING:
     from sophon.approvals import Grant
@@ -42,6 +41,8 @@ class Tally:
     """What the session contains by the guard InformationFlow, as far as this turn knows."""
     unrecorded: UnrecordedUsage = field(default_factory=new_dict)
     """The part of `metered` that the meter has not handed over to the store yet."""
+    model: str = ""
+    """Model that wrote the last reply, as `provider/model`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +89,7 @@ class TurnState(TurnFacts):
     extensions: Extensions = field(default_factory=Extensions)
     epoch: int = 1
     """Number of starts of the streamed reply."""
-    resumes: int | None = 0
+    resumes: int = 0
     """How often the turn was restored and run without a host; None for a state that does not say."""
 
     @property

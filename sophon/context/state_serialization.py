@@ -35,11 +35,9 @@ SCALARS: Mapping[str, tuple[type, ...]] = {
     "recorded": (int,),
     "iteration": (int,),
     "epoch": (int,),
-    "resumes": (int, NoneType),
+    "resumes": (int,),
 }
 """Fields stored as they are, with their types; integers are never negative."""
-ADDED_LATER = frozenset({"max_iterations", "temperature", "data_owner", "group", "resumes"})
-"""Optional fields that are missing in states of this version which an earlier program stored."""
 RECOMPUTED = frozenset(
     {
         "last_recorded",
@@ -113,6 +111,7 @@ def take_snapshot(turn: TurnState, registry: ToolRegistry, active_seconds: float
         "capped_calls": dict(turn.tally.capped_calls),
         "untrusted_sources": list(turn.tally.untrusted_sources),
         "taint": turn.tally.taint.to_json(),
+        "model": turn.tally.model,
     }
     if turn.compaction is not None:
         state["compaction"] = {"summary": turn.compaction.summary.to_json(), "covers": turn.compaction.covers}
@@ -146,8 +145,7 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
         "pending": [ToolCall.from_json(call) for call in state["pending"]],
         "results": {result["call_id"]: ToolResult.from_json(result) for result in state["results"]},
         "grants": {
-            # An earlier version did not store who approved.
-            call: Grant(grant["digest"], grant["edited"], str(grant.get("decided_by", "")))
+            call: Grant(grant["digest"], grant["edited"], str(grant["decided_by"]))
             for call, grant in state["grants"].items()
         },
         "tally": _tally_from_json(state["tally"]),
@@ -161,10 +159,8 @@ def _arguments_from_json(state: Mapping[str, Any], registry: ToolRegistry) -> di
 
 def _scalars_from_json(state: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    # A turn that an earlier version suspended has no data owner; its host adds that of a group.
-    state = {"data_owner": state["principal"], "group": False, **state}
     for name, types in SCALARS.items():
-        value = state.get(name) if name in ADDED_LATER else state[name]
+        value = state[name]
         if type(value) not in types or (type(value) is int and value < 0):
             raise ValueError(f"{name} is {value!r}")
         values[name] = value
@@ -203,6 +199,7 @@ def _tally_from_json(data: Mapping[str, Any]) -> Tally:
         [str(source) for source in data.get("untrusted_sources", ())],
         Taint.from_json(data.get("taint", ())),
         unrecorded_from_json(data),
+        str(data.get("model", "")),
     )
 
 
@@ -214,6 +211,7 @@ def _step_to_json(step: Step | None) -> Mapping[str, Any] | None:
         "id": step.id,
         "tool_hints": list(step.tool_hints),
         "model_hint": step.model_hint,
+        "started_at": step.started_at,
         "approved_risk": risk,
     }
 
@@ -222,4 +220,4 @@ def _step_from_json(data: Mapping[str, Any] | None) -> Step | None:
     if data is None:
         return None
     risk = Risk.parse(data["approved_risk"]) if data["approved_risk"] is not None else None
-    return Step(data["id"], tuple(data["tool_hints"]), data["model_hint"], risk)
+    return Step(data["id"], tuple(data["tool_hints"]), data["model_hint"], risk, data.get("started_at"))

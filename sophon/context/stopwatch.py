@@ -4,13 +4,16 @@ from sophon.clock import Clock
 
 
 class Stopwatch:
-    """Stopwatch that starts at construction; `pause` and `resume` nest, so concurrent waits are counted once."""
+    """Stopwatch that starts at construction; `pause` and `resume` nest, so concurrent waits are counted once.
 
-    __slots__ = ("_clock", "_earlier", "_pauses", "_since")
+    `initial_seconds` is the active time before a resume.
+    """
+
+    __slots__ = ("_clock", "_earlier", "_pauses", "_since", "initial_seconds")
 
     def __init__(self, clock: Clock, earlier_seconds: float = 0.0) -> None:
         self._clock = clock
-        self._earlier = earlier_seconds
+        self.initial_seconds = self._earlier = earlier_seconds
         self._since = clock.monotonic()
         self._pauses = 0
 

@@ -11,12 +11,12 @@ from contextlib import AbstractContextManager
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sophon._python.lazy_dataclass import slotted_dataclass
 from sophon.cancellation import Cancellation, run_despite_cancellation
 from sophon.clock import Clock, Timer
 from sophon.errors import NotFound, StoreError, TurnAlreadyRun
 from sophon.failure_log import log_failure
 from sophon.messages import Response, ToolCall, ToolResult
-from sophon.slotted_dataclass import slotted_dataclass
 from sophon.stores.leases.contract import Lease
 from sophon.stores.sessions.contract import SessionRecord
 
@@ -58,14 +58,14 @@ def read_progress(records: Sequence[SessionRecord], noted: str = "") -> Progress
     return Progress(ended, max([*counts, int(noted) if noted.isdigit() else 0]))
 
 
-def check_not_run(run_id: str, progress: Progress, resumes: int | None) -> None:
+def check_not_run(run_id: str, progress: Progress, resumes: int) -> None:
     """Raise TurnAlreadyRun for a state whose turn has ended, or was continued from it until a later suspension.
 
-    `resumes` is that of the state; None: an earlier version stored it, which did not count.
+    `resumes` is that of the state.
     """
     if progress.is_ended:
         raise TurnAlreadyRun(run_id, "ended")
-    if resumes is not None and progress.resumes > resumes:
+    if progress.resumes > resumes:
         raise TurnAlreadyRun(run_id, "suspended")
 
 
@@ -80,7 +80,7 @@ class ClaimedTurn(Protocol):
     """What a claim reads and sets of a turn; a `Context` is one."""
 
     cancellation: Cancellation
-    resumes: int | None
+    resumes: int
 
     @property
     def run_id(self) -> str: ...
@@ -121,7 +121,7 @@ class TurnClaim:
         try:
             progress = await load_progress(self._store, self._ctx)
             check_not_run(self._ctx.run_id, progress, self._ctx.resumes)
-            self._ctx.resumes = max(progress.resumes, self._ctx.resumes or 0) + 1
+            self._ctx.resumes = max(progress.resumes, self._ctx.resumes) + 1
         except BaseException:
             await self._release()
             raise

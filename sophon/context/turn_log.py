@@ -5,12 +5,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import field
 from typing import Literal, Protocol, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.context.facts import TurnFacts
 from sophon.context.turn_claim import ClaimedTurn, TurnClaim
 from sophon.events import Emit, Event
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response
-from sophon.slotted_dataclass import new_dict
 from sophon.stores.contract import Store
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow

@@ -4,62 +4,59 @@ Source: reference/wasp.md 4.14, Action announcer and schedule honesty.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from sophon.decisions.actions import Action, matches_any
-from sophon.decisions.intent_phrases import FAMILIES
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.decisions.actions import Action, matches_any, only_reads
+from sophon.decisions.intent_families import find_family
+from sophon.decisions.languages.claims.search import (
+    CLAIM_PATTERNS,
+    LOOKUP,
+    MAX_SENTENCE,
+    Claim,
+    find_claim,
+    opens_claim,
+)
+from sophon.decisions.languages.detection import detect_languages
+from sophon.decisions.languages.text import cut_middle, fold_text, remove_quotations
 
 BLOCK_TITLE: Final = "Actions:"
 NOT_DONE: Final = "I have not done that: no such action ran."
-"""What is left of a reply that was nothing but claims."""
-
-_I = (
-    r"(?:I(?:['’]ve| have| just| have just|['’]ve just)?|(?:it|this|that)(?:['’]s| has been| is| was)|(?:has|have) been"
-)
-_HE = r"|(?:ya )?(?:te |le |lo |la )?(?:he|ha sido|queda|quedó))"
-
-
-def _claim(done: str, what: str) -> re.Pattern[str]:
-    return lazy_pattern(
-        rf"\b{_I}{_HE}\s+(?:\w+ly\s+)?(?:{done})\b[^.!?\n]{{0,80}}?\b(?:{what})\b"
-        rf"|\b(?:your|the|tu|el|la)\s+(?:{what})\s+(?:has been|have been|was|is now|is|ha sido|está)\s+(?:{done})\b",
-        re.IGNORECASE,
-    )
-
-
-CLAIMS: Final[Mapping[str, re.Pattern[str]]] = {
-    "mail": _claim(
-        "sent|mailed|e-?mailed|replied|forwarded|enviado|mandado|respondido|reenviado",
-        "e-?mails?|mails?|messages?|repl(?:y|ies)|correos?|mensajes?",
-    ),
-    "schedule": _claim(
-        "scheduled|set(?: up)?|created|added|cancel?led|removed|deleted|programado|creado|agendado|cancelado|borrado",
-        "reminders?|schedules?|alarms?|scheduled tasks?|appointments?|timers?|recordatorios?|alarmas?|tareas?|citas?",
-    ),
-    "agent": _claim("created|started|launched|spawned|creado|iniciado|lanzado", "(?:sub-?)?agents?|bots?|agentes?"),
-    "goal": _claim("created|started|added|creado|iniciado", "goals?|objetivos?"),
-    "file": _claim(
-        "saved|written|wrote|created|updated|deleted|moved|guardado|escrito|creado|borrado|movido",
-        r"files?|folders?|documents? to disk|archivos?|ficheros?|[\w-]+\.(?:txt|md|csv|json|py|pdf|docx|html)",
-    ),
-    "command": _claim(
-        "run|ran|executed|installed|ejecutado|instalado", "commands?|scripts?|tests?|packages?|comandos?"
-    ),
-    "memory": _claim("forgotten|deleted|erased|olvidado|borrado", "memor(?:y|ies)|memorias?|recuerdos?"),
+_NOT_DONE: Final[Mapping[str, str]] = {
+    "es": "No lo he hecho: no se ejecutó ninguna acción así.",
+    "de": "Das habe ich nicht getan: keine solche Aktion ist gelaufen.",
+    "fr": "Je ne l'ai pas fait : aucune action de ce genre n'a été exécutée.",
 }
-"""How a reply claims that an action of a family is done."""
+"""What is left of a reply that was nothing but claims, by language; in any other `NOT_DONE`."""
+
+COMPATIBLE: Final[Mapping[str, frozenset[str]]] = {
+    "mail": frozenset({"mail", "web", "command"}),
+    "web": frozenset({"web", "mail", "command"}),
+    "schedule": frozenset({"schedule", "schedule_end"}),
+    "agent": frozenset({"agent"}),
+    "goal": frozenset({"goal"}),
+    "file": frozenset({"file", "command"}),
+    "command": frozenset({"command", "file"}),
+    "memory": frozenset({"memory", "remember"}),
+}
+"""Families of tools that can have done the work of a claim of each kind."""
+NO_WORK: Final = ("http.request", "calculator", "memory.graph", "load_*")
+"""Tools of no family that only read, which their names do not say."""
 
 _FAILURE_WORDS = lazy_pattern(
     r"\b(?:fail\w*|errors?|could ?n[o'’]t|could not|can ?not|can['’]t|unable|denied|refused|rejected|not allowed"
     r"|not permitted"
-    r"|blocked|did ?n[o'’]t|timed out|falló|fallo|error|no pude|no pudo|no se pudo|rechazad\w|denegad\w|bloquead\w)\b",
+    r"|blocked|did ?n[o'’]t|timed out|falló|fallo|no (?:he|ha) podido|no pude|no pudo|no se pudo"
+    r"|rechazad\w|denegad\w|bloquead\w|fehlgeschlagen|fehler|gescheitert"
+    r"|konnten? (?:\w+ ){0,6}nicht|nicht (?:möglich|erlaubt)|abgelehnt"
+    r"|verweigert|blockiert|échoué\w*|échec|erreur|impossible|n['’]ai pas pu|n['’]a pas pu"
+    r"|refusé\w*|bloqué\w*|interdit\w*)\b",
     re.IGNORECASE,
 )
 _SENTENCE_END = lazy_pattern(r"((?<=[.!?])\s+|\n+)")
-_OWN_BLOCK = lazy_pattern(rf"\n*^{BLOCK_TITLE}[ ]*\n(?:- .*(?:\n|\Z))+\s*\Z", re.MULTILINE)
+_OWN_BLOCK = lazy_pattern(rf"^{BLOCK_TITLE}[ ]*\n(?:- .*(?:\n|\Z))+\s*\Z", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +68,49 @@ class Announcement:
     hidden: Sequence[Action] = ()
 
 
-def announce(text: str, actions: Sequence[Action], *, has_block: bool = True) -> Announcement:
+def announce(text: str, actions: Sequence[Action], *, earlier: Collection[str] = ()) -> Announcement:
     """Return the reply without claims of actions that did not run, and with its actions and the failures it hides.
 
-    A block of actions that the model wrote itself is replaced by the real one.
+    A block of actions that the model wrote itself is replaced by the real one. `earlier` are the tools that earlier
+    turns have used with success.
     """
-    honest, removed = remove_false_claims(_OWN_BLOCK.sub("", text), actions)
+    own = _OWN_BLOCK.sub("", text)
+    honest, removed = remove_false_claims(own if own == text else own.rstrip("\n"), actions, earlier)
     hidden = find_hidden_failures(honest, actions)
-    shown = [each for each in actions if each.has_effects or each in hidden] if has_block else [*hidden]
+    shown = [each for each in actions if each.has_effects or each in hidden]
     if removed and not honest.strip():
-        honest = NOT_DONE
+        honest = _NOT_DONE.get(next(iter(detect_languages(fold_text(cut_middle(text)))), ""), NOT_DONE)
     parts = [honest.rstrip(), write_block(shown)] if shown else [honest]
     return Announcement("\n\n".join(part for part in parts if part), removed, hidden)
 
 
-def remove_false_claims(text: str, actions: Sequence[Action]) -> tuple[str, list[str]]:
-    """Return the text without the sentences that claim an action of a family of which none was done, and these."""
-    false = [pattern for family, pattern in CLAIMS.items() if not _was_done(family, actions)]
-    if not any(pattern.search(text) for pattern in false):
-        return text, []
+def remove_false_claims(text: str, actions: Sequence[Action], earlier: Collection[str] = ()) -> tuple[str, list[str]]:
+    """Return the text without the sentences that claim work of a kind of which none was done, and these.
+
+    A sentence about how things are may also rest on what a tool of `earlier` did. What stands in quotation marks or in
+    a block of code claims nothing.
+    """
+    of_text = detect_languages(fold_text(cut_middle(text)), by_verbs=False) or tuple(CLAIM_PATTERNS)
     kept: list[str] = []
     removed: list[str] = []
+    before, in_code = "", False
     pieces = [*_SENTENCE_END.split(text), ""]
     for sentence, end in zip(pieces[::2], pieces[1::2], strict=True):
-        is_false = any(pattern.search(sentence) for pattern in false) and _FAILURE_WORDS.search(sentence) is None
-        (removed if is_false else kept).append(sentence + end)
-    return "".join(kept).strip(), [each.strip() for each in removed if each.strip()]
+        in_code ^= sentence.count("```") % 2 == 1
+        said = remove_quotations(sentence[:MAX_SENTENCE])
+        languages = dict.fromkeys([*of_text, *detect_languages(fold_text(said), by_verbs=False)])
+        if (
+            not in_code
+            and any(_is_false(find_claim(said, before, each), actions, earlier) for each in languages)
+            and _FAILURE_WORDS.search(said) is None
+        ):
+            if kept and any(opens_claim(kept[-1], each) for each in languages):
+                removed.append(kept.pop())
+            removed.append(sentence + end)
+        else:
+            kept.append(sentence + end)
+        before = said if said.strip() else before
+    return "".join(kept).strip() if removed else text, [each.strip() for each in removed if each.strip()]
 
 
 def find_hidden_failures(text: str, actions: Sequence[Action]) -> list[Action]:
@@ -120,16 +134,18 @@ def write_block(actions: Sequence[Action]) -> str:
     return "\n".join([BLOCK_TITLE, *dict.fromkeys(lines)])
 
 
-def _was_done(family: str, actions: Sequence[Action]) -> bool:
-    known = FAMILIES.get(family)
-    return any(
-        each.outcome == "done"
-        and each.has_effects
-        and (known is None or matches_any(each.tool, known.tools) or not _is_known(each.tool))
-        for each in actions
-    )
+def _is_false(claim: Claim | None, actions: Sequence[Action], earlier: Collection[str]) -> bool:
+    if claim is None:
+        return False
+    tools = {each.tool for each in actions if each.outcome == "done"} | {*(earlier if claim.is_state else ())}
+    return not any(_can_have_done(tool, kind) for tool in tools for kind in claim.kinds)
 
 
-def _is_known(tool: str) -> bool:
-    """Return whether a tool is of any family; one of none may be what a claim is about."""
-    return any(matches_any(tool, family.tools) for family in FAMILIES.values())
+def _can_have_done(tool: str, kind: str) -> bool:
+    """Return whether a call of a tool can be the work of a kind; one of no family can be any."""
+    if kind == LOOKUP:
+        return True
+    family = find_family(tool)
+    if only_reads(tool) or matches_any(tool, NO_WORK):
+        return False
+    return not family or family in COMPATIBLE[kind]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 ActionOutcome = Literal["done", "failed", "denied"]
 """What became of a call; `failed` also if its result begins with "error:", whatever the tool reports."""

@@ -6,9 +6,9 @@ Source: reference/wasp.md 4.8.
 from collections.abc import Sequence
 from typing import Any, Final
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.patterns import PatternTable, SearchPattern
 from sophon.decisions.rules import DEFAULT_RULES
-from sophon.lazy_pattern import lazy_pattern
 
 MAX_CHARACTERS: Final = 400
 """A longer message is compacted to at most so many characters."""

@@ -1,12 +1,11 @@
-"""Decision rules with what settings add and switch off."""
+"""Decision rules with the fast paths that settings add."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 
 from sophon.decisions.fast_path_arguments import Arguments
-from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily, MessagePattern
-from sophon.decisions.patterns import build_table
+from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
 from sophon.decisions.rules import DecisionRules
 from sophon.security.linear_patterns import compile_linear, make_encodable
 
@@ -30,27 +29,14 @@ class AddedPattern:
         return None if match is None else {name: value or "" for name, value in match.groupdict().items()}
 
 
-def build_rules(
-    *,
-    languages: Sequence[str],
-    added_patterns: Mapping[str, Sequence[str]],
-    disabled_patterns: Collection[str],
-    has_fast_paths: bool,
-    added_paths: Sequence[AddedPath],
-    disabled_paths: Collection[str],
-) -> DecisionRules:
+def build_rules(added: Sequence[AddedPath]) -> DecisionRules:
     """Return the rules; added families of fast paths are tried first. Raises PatternError."""
-    families = (*map(_build_family, added_paths), *FAMILIES) if has_fast_paths else ()
-    return DecisionRules(
-        build_table(languages, added_patterns, disabled_patterns),
-        tuple(each for each in families if each.name not in disabled_paths),
-    )
+    return DecisionRules(families=(*map(_build_family, added), *FAMILIES))
 
 
 def _build_family(path: AddedPath) -> FastPathFamily:
     name, tool, expressions, templates = path
-    patterns = [cast(MessagePattern, AddedPattern(each)) for each in expressions]
-    return FastPathFamily(name, tool, patterns, _fill(templates))
+    return FastPathFamily(name, tool, _fill(templates), own=[AddedPattern(each) for each in expressions])
 
 
 def _fill(templates: Mapping[str, str]) -> Arguments:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.decisions.fast_path_families import FastPathFamily
 from sophon.decisions.internal_texts import is_internal
 from sophon.decisions.rules import DEFAULT_RULES, DecisionRules
-from sophon.lazy_dataclass import dataclass
 
 MAX_CHARACTERS: Final = 300
 """A longer message has no fast path."""

@@ -1,14 +1,15 @@
 """Intent rules: whether the words of a person ask for a call that has effects. Source: reference/wasp.md 4.14."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
-from sophon.decisions.actions import matches_any, only_reads
-from sophon.decisions.intent_phrases import FAMILIES, NEGATION, REFERENCE
-from sophon.decisions.patterns import CONFIRMATION
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.decisions.actions import only_reads
+from sophon.decisions.intent_families import find_family
+from sophon.decisions.languages.patterns import CONFIRMATION, REFERENCE
+from sophon.decisions.languages.text import fold_text
+from sophon.decisions.languages.wishes import Wish, find_name, find_wish, names_tool
 
 IntentLabel = Literal["explicit", "context_allowed", "inferred_blocked", "non_side_effect"]
 
@@ -22,16 +23,20 @@ RECIPIENTS: Final = ("to", "recipient", "recipients", "cc", "bcc")
 BODIES: Final = ("body", "text", "content", "message")
 
 _NAME_WORD = lazy_pattern(r"[^\W\d_]{3,}")
-_ADDRESS = lazy_pattern(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = lazy_pattern(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Whether a call may run by the words of the person, how that was found, and why not."""
+    """Whether a call may run by the words of the person, how that was found, and why not.
+
+    `in_doubt`: the words were not understood, so that they may ask for the call all the same.
+    """
 
     allowed: bool
     label: IntentLabel
     reason: str = ""
+    in_doubt: bool = False
 
 
 ONLY_READS: Final = Intent(True, "non_side_effect")
@@ -49,38 +54,35 @@ def judge_intent(
         return ONLY_READS
     text = texts[-1] if texts else ""
     family = find_family(tool)
-    if _asks_for(tool, family, text):
+    wish = _judge_wish(tool, family, text)
+    if wish == "asked":
         label: IntentLabel = "explicit"
     elif _refers_to(tool, family, text, texts[-RECENT_TEXTS:-1], recent_tools):
         label = "context_allowed"
+    elif wish == "unclear":
+        return Intent(False, "inferred_blocked", f"no rule understands whether the person asks for {tool}", True)
     else:
         return Intent(False, "inferred_blocked", f"no words of the person ask for {tool}")
     wrong = _find_wrong_mail(arguments, texts[-RECENT_TEXTS:]) if family == "mail" else ""
     return Intent(False, "inferred_blocked", wrong) if wrong else Intent(True, label)
 
 
-def find_family(tool: str) -> str:
-    """Return the family of a tool, "" for one of none."""
-    return next((name for name, family in FAMILIES.items() if matches_any(tool, family.tools)), "")
-
-
-def _asks_for(tool: str, family: str, text: str) -> bool:
-    pattern = FAMILIES[family].phrases if family else _name_pattern(tool)
-    negated = [NEGATION.search(text[: match.start()]) is not None for match in pattern.finditer(text)]
-    return bool(negated) and not any(negated)
-
-
-def _name_pattern(tool: str) -> re.Pattern[str]:
-    """Return the pattern of the words of a tool's name, in any of their forms (`send`: sends, sending)."""
-    words = [re.escape(word) for word in _NAME_WORD.findall(tool.replace("_", " "))]
-    return re.compile(rf"\b(?:{'|'.join(words)})\w{{0,3}}\b" if words else r"(?!)", re.IGNORECASE)
+def _judge_wish(tool: str, family: str, text: str) -> Wish:
+    if not family:
+        return find_name(text, _NAME_WORD.findall(tool.replace("_", " ")))
+    found = find_wish(text, family)
+    # Who writes the name of the tool asks for it, unless an understood message asks about it.
+    return "asked" if found == "unclear" and names_tool(text, tool) else found
 
 
 def _refers_to(tool: str, family: str, text: str, earlier: Sequence[str], recent_tools: Collection[str]) -> bool:
     """Return whether a message refers to an earlier action of the tool, or confirms an earlier wish for it."""
-    if REFERENCE.search(text) is not None and tool in recent_tools:
+    folded = fold_text(text[:200])
+    if tool in recent_tools and REFERENCE.search(folded) is not None:
         return True
-    return CONFIRMATION.match(text[:200]) is not None and any(_asks_for(tool, family, each) for each in earlier)
+    return CONFIRMATION.match(folded) is not None and any(
+        _judge_wish(tool, family, each) == "asked" for each in earlier
+    )
 
 
 def _find_wrong_mail(arguments: Mapping[str, Any], texts: Sequence[str]) -> str:

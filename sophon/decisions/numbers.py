@@ -2,26 +2,25 @@
 
 from typing import Final
 
-WORDS: Final = {
+_ENGLISH: Final = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_SPANISH: Final = ["uno", "dos", "tres", "cuatro", "cinco", "seis", "siete", "ocho", "nueve", "diez", "once", "doce"]
+WORDS: Final[dict[str, float]] = {
+    **{word: number for number, word in enumerate(_ENGLISH, 1)},
+    **{word: number for number, word in enumerate(_SPANISH, 1)},
     "half an": 0.5,
     "media": 0.5,
     "a": 1,
     "an": 1,
-    "one": 1,
     "un": 1,
     "una": 1,
-    "two": 2,
-    "dos": 2,
-    "three": 3,
-    "tres": 3,
-    "four": 4,
-    "five": 5,
-    "cinco": 5,
-    "ten": 10,
-    "diez": 10,
     "fifteen": 15,
     "twenty": 20,
     "thirty": 30,
+    "forty-five": 45,
+    "sixty": 60,
+    "quince": 15,
+    "veinte": 20,
+    "treinta": 30,
 }
 
 

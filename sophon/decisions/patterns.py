@@ -1,17 +1,19 @@
-"""Patterns of the decision layer: families, and how often those of a text match. The tables are in `tables`.
+"""Patterns of the decision layer: families, and how often those of a text match. They are in `grammars`.
 
 Source: reference/wasp.md 4.8. Each family has several patterns, so that the number of those that match says how clear a
 case is. All of them are searched in at most `sophon.decisions.compaction.MAX_CHARACTERS`, in any case.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any, Final, Literal, Protocol, cast, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 
-from sophon.decisions.tables import TABLES
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.decisions.grammar import Grammar
+from sophon.decisions.grammars import GRAMMARS
+from sophon.decisions.message_patterns import Phrase, PhraseSection
 
 Family = Literal["schedule", "continuous", "agent", "script", "chain", "report", "research"]
 """Family of patterns. `continuous` needs a verb and a target, the others any one of their patterns."""
@@ -20,7 +22,7 @@ FAMILY_NAMES: Final[tuple[Family, ...]] = get_args(Family)
 
 
 class SearchPattern(Protocol):
-    """A compiled pattern, of `re` or of RE2."""
+    """A compiled pattern."""
 
     def search(self, text: str, /) -> Any:
         """Return the first match, or None."""
@@ -60,23 +62,14 @@ INTERNAL_PREFIXES: Final = ("[SCHEDULED TASK:", "[TAREA PROGRAMADA:", "[AUTO-DET
 """How texts begin that the program itself wrote; no rule acts on them again."""
 
 
-def build_table(
-    languages: Iterable[str] = tuple(TABLES),
-    added: Mapping[str, Sequence[str]] | None = None,
-    disabled: Collection[str] = (),
-) -> PatternTable:
-    """Return the patterns of these languages without the disabled families; `added` are RE2 expressions by family.
-
-    Raises PatternError for an added one that RE2 cannot compile.
-    """
-    tables = [TABLES[each] for each in languages]
-    families: dict[Family, Sequence[SearchPattern]] = {}
-    for family in FAMILY_NAMES:
-        if family not in disabled:
-            own = [_compile(each) for table in tables for each in table.PATTERNS[family]]
-            families[family] = (*own, *_compile_added((added or {}).get(family, ())))
-    creates = () if "agent" in disabled else tuple(_compile(table.PATTERNS["agent"][0]) for table in tables)
-    targets = tuple(_compile(each) for table in tables for each in table.TARGETS)
+def build_table() -> PatternTable:
+    """Return the patterns of all languages."""
+    grammars = list(GRAMMARS.values())
+    families: dict[Family, Sequence[SearchPattern]] = {
+        family: [phrase for each in grammars for phrase in _read_phrases(each, family)] for family in FAMILY_NAMES
+    }
+    creates = tuple(_read_phrases(each, "agent")[0] for each in grammars)
+    targets = tuple(phrase for each in grammars for phrase in _read_phrases(each, "targets"))
     return PatternTable(families, (ADDRESS, *targets), creates)
 
 
@@ -92,13 +85,9 @@ def count_hits(text: str, table: PatternTable) -> dict[Family, int]:
     return counts
 
 
-def _compile(expression: str) -> SearchPattern:
-    return cast(SearchPattern, lazy_pattern(expression, re.IGNORECASE))
+def _read_phrases(grammar: Grammar, section: str) -> Sequence[Phrase]:
+    return PhraseSection(grammar.sections[section], grammar).phrases
 
 
-def _compile_added(expressions: Sequence[str]) -> Sequence[SearchPattern]:
-    if not expressions:
-        return ()
-    from sophon.security.linear_patterns import compile_linear  # lazy: it loads RE2
-
-    return [cast(SearchPattern, compile_linear(each, ignore_case=True)) for each in expressions]
+RECURRENCES: Final = tuple(phrase for each in GRAMMARS.values() for phrase in _read_phrases(each, "recurrence"))
+"""How often something is to be done, in any language, whatever is asked for."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.actions import Action
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 
 Check = Literal["grounding_fail", "incomplete", "drift", "planning_mode_violation", "incomplete_multipart"]
 
@@ -31,6 +31,9 @@ class Fault:
     check: Check
     reason: str
 
+
+MAX_END: Final = 1000
+"""Characters at the end of a reply in which a promise, or a sentence that is cut, is looked for."""
 
 _WORD = lazy_pattern(r"[^\W\d_]{4,}")
 _URL = lazy_pattern(r"https?://[^\s<>\"'`)\]}]+")
@@ -80,9 +83,9 @@ def _incomplete(request: str, reply: str, actions: Sequence[Action], results: Se
     text = reply.strip()
     if text.count("```") % 2:
         return "the reply ends within a block of code"
-    if _PROMISE.search(text) is not None:
+    if _PROMISE.search(text[-MAX_END:]) is not None:
         return "the reply announces work instead of doing it; do it now, or say that it cannot be done"
-    if _CUT.search(text) is not None and not text.endswith("```"):
+    if _CUT.search(text[-MAX_END:]) is not None and not text.endswith("```"):
         return "the reply ends in the middle of a sentence"
     return ""
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 RequestTier = Literal["simple", "normal", "complex"]
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
 from sophon.decisions.patterns import PatternTable, build_table
-from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final, Literal
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.compaction import compact_for_routing
 from sophon.decisions.internal_texts import is_internal
-from sophon.decisions.intervals import find_interval
+from sophon.decisions.message_patterns import fold
+from sophon.decisions.numbers import WORDS, read_number
 from sophon.decisions.patterns import CONFIRMATION, QUESTION, Family, count_hits
 from sophon.decisions.rules import DEFAULT_RULES, DecisionRules
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 
 Strategy = Literal["direct", "goal", "scheduled_task", "sub_agent", "script"]
 
@@ -23,11 +24,54 @@ MAX_TITLE, MAX_DESCRIPTION = 50, 200
 _POLITE = lazy_pattern(
     r"^\s*(?:please|can you|could you|i want you to|i'd like you to|por favor|puedes|quiero que)\s+", re.IGNORECASE
 )
+
 _NAME_OF_AGENT = lazy_pattern(
     r"\b(?:called|named|llamado|llamada)\s+[\"“']?([\w -]{1,50}?)[\"”']?(?=$|[,.;]|\s+(?:that"
     r"|which|to|who|que|para)\b)",
     re.IGNORECASE,
 )
+
+DEFAULT_INTERVAL: Final = "hourly"
+"""Interval of a message that names none. Source: reference/wasp.md 4.8."""
+
+_UNITS: Final = {
+    **dict.fromkeys(("minute", "minuto"), "minutes"),
+    **dict.fromkeys(("hour", "hora"), "hours"),
+    **dict.fromkeys(("day", "dia"), "days"),
+    **dict.fromkeys(("week", "semana"), "weeks"),
+}
+
+_NUMBERED = lazy_pattern(
+    rf"\b(?:every|each|cada) (\d{{1,4}}|other|{'|'.join(each for each in WORDS if len(each) > 2)})"
+    rf" ({'|'.join(_UNITS)})s?\b"
+)
+
+_WEEKDAY: Final = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|lunes|martes|miercoles|jueves|viernes|sabados?|domingos?"
+)
+
+_PHRASES: Final = (
+    ("every 12 hours", lazy_pattern(r"\btwice (?:a|per|every) day\b|\bdos veces al dia\b")),
+    ("every 1 minutes", lazy_pattern(r"\b(?:every|cada) (?:minute|minuto)\b")),
+    (
+        "weekly",
+        lazy_pattern(
+            r"\b(?:weekly|semanal(?:es|mente)?|once (?:a|per|every) week|una vez (?:a la|por) semana)\b"
+            rf"|\b(?:every|each|cada|todos los|todas las) (?:weeks?|semanas?|{_WEEKDAY})\b"
+        ),
+    ),
+    (
+        "daily",
+        lazy_pattern(
+            r"\b(?:daily|nightly|diariamente|diari[oa]s?|once (?:a|per|every) day|una vez (?:al|por) dia)\b"
+            r"|\b(?:every|each|cada|todos los|todas las)"
+            r" (?:day|morning|noon|afternoon|evening|night|weekday|dia|manana|tarde|noche)s?\b"
+        ),
+    ),
+    ("hourly", lazy_pattern(r"\b(?:hourly|(?:every|each|cada) (?:hour|hora)|once an hour|una vez por hora)\b")),
+)
+
+_SINGLE: Final = {"hours": "hourly", "days": "daily", "weeks": "weekly"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +133,13 @@ def make_title(text: str) -> str:
         return line
     cut = line[:MAX_TITLE]
     return cut[: cut.rindex(" ")] if " " in cut else cut
+
+
+def find_interval(text: str) -> str:
+    """Return `every N minutes` (or hours, days, weeks), `hourly`, `daily` or `weekly`; DEFAULT_INTERVAL without any."""
+    plain = fold(text)
+    numbered: re.Match[str] | None = _NUMBERED.search(plain)
+    if numbered is not None and (count := int(2 if numbered[1] == "other" else read_number(numbered[1]) or 0)) > 0:
+        unit = _UNITS[numbered[2]]
+        return _SINGLE.get(unit, f"every {count} {unit}") if count == 1 else f"every {count} {unit}"
+    return next((phrase for phrase, pattern in _PHRASES if pattern.search(plain)), DEFAULT_INTERVAL)

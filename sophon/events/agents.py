@@ -2,8 +2,8 @@
 
 from typing import Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 
 AgentState: TypeAlias = Literal["spawning", "working", "completed", "failed", "timed_out", "cancelled"]
 """State of a sub-agent; all but the first two are final."""

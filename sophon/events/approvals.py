@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 
 GuardDecision: TypeAlias = Literal["allow", "block", "escalate"]

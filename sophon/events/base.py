@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Usage
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import field
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,8 +30,11 @@ class MemoryLearned(Event):
 
 @dataclass(slots=True, kw_only=True)
 class MemoryFlush(Event):
-    """Durable facts were stored as memory entries before the messages that hold them were compacted."""
+    """Durable facts were stored before the messages that hold them were compacted: as memory entries, or as lines of
+    `file`, a workspace file.
+    """
 
     entry_ids: list[str]
     texts: list[str]
     messages: int
+    file: str = ""

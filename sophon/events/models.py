@@ -3,8 +3,8 @@
 from dataclasses import field
 from typing import ClassVar
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.security import redact
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 
 StepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 
 Stage: TypeAlias = Literal[
@@ -32,8 +32,8 @@ Stage: TypeAlias = Literal[
 class RouteChosen(Event):
     """Routing chose the models of a turn; `model` is the first one, empty if a booster answered without any.
 
-    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `demoted`. For the strategy Priority only
-    the chain clawft sends it.
+    `flags`: `escalated`, `budget`, `constrained`, `unsure`, `policy`, `blamed`, `demoted`. For the strategy
+    Priority only the chain clawft sends it.
     """
 
     durable: ClassVar[bool] = False
@@ -57,7 +57,9 @@ class StageCompleted(Event):
 
     `stage`: of classification and learning `classifier`, `assembler`, `transport`, `scorer`, `learner` (that of the
     router is `route_chosen`); of a reply `url_outcomes`, `validator`, `announcer`; the others are published stages of
-    the chains clawdesk and wasp. `data` holds names and numbers, no text of the conversation.
+    the chains clawdesk and wasp. `data` holds names and numbers, no text of the conversation; of a stage of clawdesk
+    also `started_at` (ISO 8601 in UTC), `duration_ms` up to now and without other stages, and `outcome`: `ok`,
+    `failed`, `suspended`.
     """
 
     durable: ClassVar[bool] = False

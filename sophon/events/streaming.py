@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events.base import Event
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import FinishReason, Role, Usage
 from sophon.security import redact_message
 
@@ -107,7 +107,8 @@ class ContextCompacted(Event):
 class TaskCompleted(Event):
     """Final event: the turn ended with a response, which may be a refusal.
 
-    `tool_rounds`: rounds of tool calls; `fallback_attempts`: attempts beyond the first of each model call.
+    `tool_rounds`: rounds of tool calls; `fallback_attempts`: attempts beyond the first of each model call; `model`: the
+    one that wrote the last reply, as `provider/model`, empty if none did.
     """
 
     text: str
@@ -116,6 +117,7 @@ class TaskCompleted(Event):
     duration_ms: int
     tool_rounds: int = 0
     fallback_attempts: int = 0
+    model: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 BudgetDimension: TypeAlias = Literal[
     "planning_tokens", "execution_tokens", "replans", "steps", "parallel", "memory_bytes", "runtime_seconds"
@@ -84,10 +84,6 @@ class BudgetUse:
 
     def __str__(self) -> str:
         return f"{self.used:.12g}/{self.limit} {self.dimension}"
-
-
-SPENT_BY_WORK: Final[tuple[BudgetDimension, ...]] = ("execution_tokens", "memory_bytes", "runtime_seconds")
-"""Dimensions whose use is known afterwards: what is beyond the limit was used by the step that passed it."""
 
 
 def list_budget(limits: GoalBudget, spent: GoalSpending, running: int = 0) -> list[BudgetUse]:

@@ -15,7 +15,7 @@ from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, PRIORITIES, Goal, GoalPriority
 from sophon.goals.goal_writer import EventCommitter, GoalRepository, GoalWriter
 from sophon.goals.progress import resume_by_person
-from sophon.settings import GoalsSettings
+from sophon.settings import GoalBudgetSettings, GoalsSettings
 
 MAX_ATTEMPTS: Final = 8
 """Attempts to change a goal that somebody else changes meanwhile."""
@@ -156,4 +156,4 @@ def build_goal(
 
 def budget_from_settings(settings: GoalsSettings) -> GoalBudget:
     """Return the limits of a new goal."""
-    return GoalBudget(**{name: getattr(settings.budget, name) for name in GoalBudget().to_json()})
+    return GoalBudget(**{name: getattr(settings.budget, name) for name in GoalBudgetSettings.model_fields})

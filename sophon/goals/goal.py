@@ -5,13 +5,13 @@ from dataclasses import field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.goals.autonomy import Autonomy
 from sophon.goals.budget import GoalBudget, GoalSpending
 from sophon.goals.stability import Stability
 from sophon.goals.state_machine import LIVE_STATES, GoalEvent, GoalState, next_state
 from sophon.goals.task_graph import compute_progress
 from sophon.goals.task_node import TaskNode
-from sophon.lazy_dataclass import dataclass
 
 PauseKind: TypeAlias = Literal[
     "", "person", "back_off", "budget", "replan_storm", "oscillation", "denied", "blocked", "refused"

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, cast
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import PlanError
 from sophon.goals.autonomy import promote_risk
 from sophon.goals.step_text import list_references
 from sophon.goals.task_graph import MAX_PLANNED_NODES
 from sophon.goals.task_node import TaskNode
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 from sophon.plans import parse_plan
 from sophon.plans.json_extraction import extract_plan_json
 from sophon.plans.plan import PlanStep

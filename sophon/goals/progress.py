@@ -5,18 +5,20 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 from sophon.goals.budget import BudgetDimension, GoalBudget, find_exhausted
 from sophon.goals.goal import Goal, PauseKind
 from sophon.goals.stability import compute_backoff_seconds, is_replan_storm
 from sophon.goals.task_graph import is_plan_locked, list_ready, list_running, reopen_failed, replace_node
 from sophon.goals.task_node import TaskNode
-from sophon.lazy_dataclass import dataclass
 
 StepEnding: TypeAlias = Literal["done", "failed", "blocked", "denied", "refused", "unknown"]
 """How a step ended: `blocked` by a guard, `denied` by a person or because nobody decided, `refused` by a limit of its
 user, `unknown` after a kill in the middle of a call."""
 
+STEPS_PER_TICK: Final = 3
+"""Steps of a goal started within a tick, so that one goal leaves places for others. Source: wasp.md 4.12."""
 MAX_RESULT_CHARACTERS: Final = 8000
 MAX_REASON_CHARACTERS: Final = 300
 
@@ -79,7 +81,7 @@ def _apply_stability(goal: Goal, reason: str, at: datetime, limit: timedelta) ->
     return goal
 
 
-def decide_next(goal: Goal, now: datetime, *, steps_per_tick: int) -> NextStep:
+def decide_next(goal: Goal, now: datetime) -> NextStep:
     """Return what is to be done for an active goal."""
     if goal.nodes and all(node.status == "done" for node in goal.nodes):
         return NextStep("complete", reason="all steps are done")
@@ -90,7 +92,7 @@ def decide_next(goal: Goal, now: datetime, *, steps_per_tick: int) -> NextStep:
         if exhausted:
             return NextStep("pause" if not running else "wait", pause="budget", reason=exhausted)
         left = goal.limits.steps - goal.spent.steps
-        free = min(goal.limits.parallel - len(running), steps_per_tick - goal.steps_in_tick, left)
+        free = min(goal.limits.parallel - len(running), STEPS_PER_TICK - goal.steps_in_tick, left)
         return NextStep("start", ready[:free]) if free > 0 else NextStep("wait")
     if running:
         return NextStep("wait")

@@ -8,8 +8,8 @@ from dataclasses import field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 
 BACKOFF_FAILURES: Final = 4
 """Failures in a row from which a goal backs off."""
@@ -23,8 +23,6 @@ OSCILLATION_ERRORS: Final = 3
 LOCKING_BLOCKS: Final = 3
 """Policy blocks of one tool that lock it."""
 
-PAUSE_LIMIT: Final = timedelta(minutes=10)
-"""Time after which a goal that paused by itself, and not for a back-off, fails."""
 
 _MAX_ERROR_CHARACTERS = 200
 _NUMBERS = lazy_pattern(r"\d+")

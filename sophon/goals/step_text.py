@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.decisions.internal_texts import GOAL_REPORT
 from sophon.goals.goal import Goal
 from sophon.goals.task_node import NodeStatus, TaskNode
-from sophon.lazy_pattern import lazy_pattern
 from sophon.plans import Plan, PlanProgress, PlanStep, PlanStepStatus, StepState, step_prompt, synthesis_prompt
 from sophon.tools.truncation import truncate
 from sophon.tools.untrusted_text import fence_text
@@ -16,9 +17,6 @@ MAX_RESULT_CHARACTERS: Final = 4000
 
 GOAL_MARK: Final = "This is one step of the goal:"
 """Begins the part of a step's message that says what the goal is."""
-
-REPORT_MARK: Final = "[AUTO-DETECTED: goal"
-"""Begins the message that asks for a report."""
 
 _REFERENCE = lazy_pattern(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]{0,63})\s*\}\}")
 
@@ -74,7 +72,7 @@ def build_report_text(goal: Goal, nonce: str) -> str:
     states = {node.id: asdict(_to_step_state(node, nonce)) for node in goal.nodes}
     plan = Plan("plan_report", f"{goal.title}{why}", tuple(steps)).to_json()
     progress = PlanProgress.from_json({"plan": plan, "states": states})
-    return f"{REPORT_MARK} {goal.state}]\n{synthesis_prompt(progress, limit=2 * MAX_RESULT_CHARACTERS)}"
+    return f"{GOAL_REPORT} {goal.state}]\n{synthesis_prompt(progress, limit=2 * MAX_RESULT_CHARACTERS)}"
 
 
 def find_results(nodes: Sequence[TaskNode], node: TaskNode) -> dict[str, str]:

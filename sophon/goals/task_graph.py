@@ -1,31 +1,15 @@
-"""Task graph: checks of a plan's nodes, the nodes that may run next, and progress."""
+"""Task graph: the nodes that may run next, those that a failure blocks, and progress."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from sophon.goals.task_node import TaskNode
-from sophon.plans.dependency_graph import find_cycles, find_dependants
+from sophon.plans.dependency_graph import find_dependants
 
 MAX_PLANNED_NODES: Final = 8
 """Nodes of one plan. Source: reference/wasp.md 4.12, planner."""
-
-
-def find_graph_problems(nodes: Sequence[TaskNode]) -> list[str]:
-    """Return a sentence for each duplicate id, unknown dependency, dependency on itself, and cycle."""
-    counts = Counter(node.id for node in nodes)
-    problems = [f"{count} steps have the id {name!r}" for name, count in counts.items() if count > 1]
-    for node in nodes:
-        for needed in node.depends_on:
-            if needed == node.id:
-                problems.append(f"step {node.id!r} depends on itself")
-            elif needed not in counts:
-                problems.append(f"step {node.id!r} depends on {needed!r}, which does not exist")
-    if len(nodes) > 1 and any(node.depends_on for node in nodes):
-        cycles = find_cycles({node.id: node.depends_on for node in nodes})
-        problems += [f"these steps wait for each other: {' -> '.join(cycle)}" for cycle in cycles]
-    return problems
 
 
 def list_ready(nodes: Sequence[TaskNode]) -> list[TaskNode]:
@@ -84,10 +68,3 @@ def compute_progress(nodes: Sequence[TaskNode]) -> int:
 def count_statuses(nodes: Sequence[TaskNode]) -> dict[str, int]:
     """Return the number of nodes by status."""
     return dict(Counter(node.status for node in nodes))
-
-
-def iterate_results(nodes: Sequence[TaskNode], node: TaskNode) -> Iterator[tuple[str, str]]:
-    """Yield id and result of the node's direct dependencies, in plan order."""
-    for each in nodes:
-        if each.id in node.depends_on:
-            yield each.id, each.result

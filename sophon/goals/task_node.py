@@ -12,7 +12,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.risk import Risk
 
 NodeStatus: TypeAlias = Literal["pending", "running", "done", "failed", "blocked"]

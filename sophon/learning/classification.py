@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.task_types import TaskType
 
 KEYWORDS: Final[tuple[tuple[TaskType, tuple[str, ...]], ...]] = (

@@ -34,8 +34,10 @@ def complexity(text: str) -> float:
     return min(score, 1.0)
 
 
-def compute_tier(complexity: float, *, tags: Collection[str] = (), confidence: float = 1.0) -> Literal[1, 2, 3]:
-    """Return the tier for a complexity: 1 with the booster's tag, 2 below 0.30, else 3.
+def compute_tier(
+    complexity: float, *, tags: Collection[str] = (), confidence: float = 1.0, border: float = TIER_BORDER
+) -> Literal[1, 2, 3]:
+    """Return the tier for a complexity: 1 with the booster's tag, 2 below the border, else 3.
 
     With a confidence below `LOW_CONFIDENCE` a prompt of tier 2 goes to tier 3, and so does one whose complexity or
     confidence is not a number: a model that is too good costs less than a wrong answer.
@@ -44,4 +46,4 @@ def compute_tier(complexity: float, *, tags: Collection[str] = (), confidence: f
         return 1
     if math.isnan(complexity) or math.isnan(confidence) or confidence < LOW_CONFIDENCE:
         return 3
-    return 2 if complexity < TIER_BORDER else 3
+    return 2 if complexity < border else 3

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.fitness import Fitness
 
 Vector: TypeAlias = Sequence[float]
@@ -29,21 +29,54 @@ class Embedder(Protocol):
         ...
 
 
+class EmbedderWrapper:
+    """Base class of embedders that pass texts on to another one: what it is called, what it costs, and its end."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def name(self) -> str:
+        """See `Embedder.name`."""
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        """See `Embedder.dimensions`."""
+        return self._embedder.dimensions
+
+    @property
+    def info(self) -> object:
+        """`MeteredEmbedder.info` of the embedder, if it is metered."""
+        return getattr(self._embedder, "info", None)
+
+    async def aclose(self) -> None:
+        """Close the connections of the embedder, if it has any."""
+        close = getattr(self._embedder, "aclose", None)
+        if close is not None:
+            await close()
+
+
 @dataclass(frozen=True, slots=True)
 class CachedPolicy:
-    """Routing decision of an earlier message: its tier and model, its quality and the similarity, both 0 to 1."""
+    """Routing decision of an earlier message: its tier and model, its quality and the similarity, both 0 to 1.
+
+    `is_poor`: the answer was poor; otherwise it was good.
+    """
 
     tier: str
     model: str
     quality: float
     similarity: float
+    is_poor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPolicy:
     """Routing decision as it is kept: the vector of the message, what was chosen, the quality of the answer.
 
-    `session_id` and `run_id` are those of the turn; "" where the decision is of no stored turn.
+    `session_id` and `run_id` are those of the turn; "" where the decision is of no stored turn. `is_poor` as in
+    `CachedPolicy`.
     """
 
     key: str
@@ -54,28 +87,34 @@ class StoredPolicy:
     at: datetime
     session_id: str = ""
     run_id: str = ""
+    is_poor: bool = False
 
 
 class PolicyCache(Protocol):
-    """Routing decisions of earlier messages that were answered well, found by the similarity of the messages.
+    """Routing decisions of earlier messages whose answers were judged, found by the similarity of the messages.
 
-    The caller stores what `take_pending` returns, and deletes the keys that `reject` and `forget` return.
+    The caller stores what `take_pending` returns, and deletes the keys that `forget` returns.
     """
 
-    async def lookup(self, vector: Vector) -> CachedPolicy | None:
-        """Return the decision of the most similar message if the similarity is above the threshold (0.85)."""
+    async def lookup(self, vector: Vector) -> Sequence[CachedPolicy]:
+        """Return the decisions of similar messages, the latest first; their similarity is above the threshold (0.85).
+
+        There are at most as many as the cache looks at, those of the most similar messages.
+        """
         ...
 
     async def record(
-        self, vector: Vector, tier: str, model: str, quality: float, *, session_id: str = "", run_id: str = ""
+        self,
+        vector: Vector,
+        tier: str,
+        model: str,
+        quality: float,
+        *,
+        session_id: str = "",
+        run_id: str = "",
+        is_poor: bool = False,
     ) -> None:
-        """Keep the decision of a message that was answered well."""
-        ...
-
-    async def reject(self, vector: Vector, tier: str) -> Sequence[str]:
-        """Forget the decisions for a tier that `lookup` could use for this message, which it answered badly; return
-        their keys.
-        """
+        """Keep the decision of a message whose answer was judged; a later one of that tier for it replaces it."""
         ...
 
     def take_pending(self) -> Sequence[StoredPolicy]:
@@ -109,8 +148,8 @@ class ScoredTurn:
 
 
 class Scorer(Protocol):
-    """Scores the reply of a turn by its form; see `Fitness`."""
+    """Scores the reply of a turn; routing learns from what a scorer says, but for the formulas that Sophon ships."""
 
-    def score(self, turn: ScoredTurn) -> Fitness:
-        """Return the scores, each 0 to 1."""
+    def score(self, turn: ScoredTurn) -> Fitness | None:
+        """Return the scores, each 0 to 1; None without an opinion."""
         ...

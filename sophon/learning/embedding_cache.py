@@ -5,8 +5,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from sophon.lazy_dataclass import dataclass
-from sophon.learning.contract import Embedder, Vector
+from sophon._python.lazy_dataclass import dataclass
+from sophon.learning.contract import Embedder, EmbedderWrapper, Vector
 
 DEFAULT_ENTRIES = 2048
 
@@ -29,23 +29,14 @@ class LocalEmbedder(Embedder, Protocol):
         ...
 
 
-class CachingEmbedder:
+class CachingEmbedder(EmbedderWrapper):
     """Embedder that asks another one for each text once, and keeps the vectors of the `max_entries` used last."""
 
     def __init__(self, embedder: Embedder, max_entries: int = DEFAULT_ENTRIES) -> None:
-        self._embedder, self._max_entries = embedder, max_entries
+        super().__init__(embedder)
+        self._max_entries = max_entries
         self._vectors: OrderedDict[bytes, Vector] = OrderedDict()
         self._hits = self._misses = 0
-
-    @property
-    def name(self) -> str:
-        """See `Embedder.name`."""
-        return self._embedder.name
-
-    @property
-    def dimensions(self) -> int:
-        """See `Embedder.dimensions`."""
-        return self._embedder.dimensions
 
     def find(self, text: str) -> Vector | None:
         """Return the vector of a text that is in the cache, or that a `LocalEmbedder` computes; None if there is none.
@@ -57,11 +48,6 @@ class CachingEmbedder:
             found = self._embedder.embed_text(text)
             self._add(_digest(text), found)
         return found
-
-    @property
-    def info(self) -> object:
-        """`MeteredEmbedder.info` of the embedder, if it is metered."""
-        return getattr(self._embedder, "info", None)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Texts that are not in the cache are embedded in one call."""
@@ -75,12 +61,6 @@ class CachingEmbedder:
         for key in dict.fromkeys(keys):
             self._add(key, found[key])
         return [found[key] for key in keys]
-
-    async def aclose(self) -> None:
-        """Close the connections of the embedder, if it has any."""
-        close = getattr(self._embedder, "aclose", None)
-        if close is not None:
-            await close()
 
     def statistics(self) -> EmbeddingCacheStatistics:
         """Return the current counts."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from sophon.learning.complexity import complexity, compute_tier
+from sophon.learning.complexity import compute_tier
 from sophon.learning.task_profile import profile_task
 
 
@@ -15,12 +15,12 @@ class RouteExplainer(Protocol):
 
 
 async def explain_route(text: str, services: RouteExplainer | None = None) -> str:
-    """Return what routing would choose for a message and why; without services, what the published rules say.
+    """Return what routing would choose for a message and why; without services, what the default rules say.
 
     Nothing is asked, and no state of routing changes.
     """
     if services is not None:
         return await services.explain_route(text)
     profile = profile_task(text)
-    tier = compute_tier(complexity(text))
+    tier = compute_tier(profile.complexity, confidence=profile.confidence)
     return f"task type {profile.task_type}, complexity {profile.complexity:.2f}: tier {tier}"

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ _STOP_WORDS: Final = frozenset(
     }
 )
 _WORD: Final = re.compile(r"[^\W_]+")
-_STRUCTURE: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)]|#{1,6})\s|```", re.MULTILINE)
-_SENTENCE: Final = re.compile(r"[.!?]+(?:\s+|$)")
+_STRUCTURE: Final = re.compile(r"^[^\S\n]*(?:[-*+]|\d+[.)]|#{1,6})\s|```", re.MULTILINE)
+_SENTENCE: Final = re.compile(r"[.!?](?:\s+|$)")
 
 
 def fitness(
@@ -89,7 +89,7 @@ def _score_coherence(reply: str) -> float:
         score -= 0.15
     if len(reply) > 100 and _STRUCTURE.search(reply):
         score += 0.1
-    sentences = [each.strip().lower() for each in _SENTENCE.split(reply) if each.strip()]
+    sentences = [sentence for each in _SENTENCE.split(reply) if (sentence := each.strip(" \t\r\n.!?").lower())]
     if len(sentences) > 3 and len(set(sentences)) < len(sentences) / 2:
         score -= 0.3
     return _clamp(score)

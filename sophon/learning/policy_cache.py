@@ -1,4 +1,4 @@
-"""Policy cache: routing decisions of messages that were answered well, found by similarity. Source: clawft.md 3.8."""
+"""Policy cache: routing decisions of messages whose answers were judged, by similarity. Source: clawft.md 3.8."""
 
 import hashlib
 from collections import deque
@@ -6,29 +6,31 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.contract import CachedPolicy, StoredPolicy, Vector
-from sophon.learning.vector_index import VectorIndex, create_index
+from sophon.learning.vector_index import ExactIndex
 from sophon.learning.vectors import to_blob, to_unit_vector
 
 SIMILARITY_THRESHOLD: Final = 0.85
 NEIGHBOURS: Final = 5
 MAX_ENTRIES: Final = 10_000
 EXPIRY: Final = timedelta(days=30)
+REFRESH: Final = timedelta(seconds=30)
+"""Time after which what other processes have learnt is read from the store: one query per process, not per message."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCacheOptions:
     """Bounds of a policy cache; the similarity must be above `threshold`.
 
-    `refresh` is the time after which the cache looks for what other processes have stored and deleted; None: never.
+    `refresh` is the time after which the cache looks for what other processes have stored and deleted.
     """
 
     threshold: float = SIMILARITY_THRESHOLD
     neighbours: int = NEIGHBOURS
     max_entries: int = MAX_ENTRIES
-    expiry: timedelta | None = EXPIRY
-    refresh: timedelta | None = None
+    expiry: timedelta = EXPIRY
+    refresh: timedelta = REFRESH
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class VectorPolicyCache:
         source: PolicySource | None = None,
     ) -> None:
         self._now, self._options, self._source = now, options, source
-        self._index: VectorIndex | None = None
+        self._index: ExactIndex | None = None
         self._policies: dict[str, StoredPolicy] = {}
         self._pending: deque[StoredPolicy] = deque(maxlen=options.max_entries)
         self._versions: Mapping[str, int] = {}
@@ -75,33 +77,35 @@ class VectorPolicyCache:
         self._read_at: datetime | None = None
         self._hits = self._misses = 0
 
-    async def lookup(self, vector: Vector) -> CachedPolicy | None:
-        """Return the nearest decision if its similarity is above the threshold and it has not expired."""
+    async def lookup(self, vector: Vector) -> list[CachedPolicy]:
+        """See `PolicyCache.lookup`; what has expired is forgotten."""
         await self._refresh()
-        found = next((to_cached(policy, similarity) for policy, similarity in self._list_near(vector)), None)
-        if found is None:
-            self._misses += 1
-        else:
+        near = self._list_near(vector)
+        near.sort(key=lambda found: found[0].at, reverse=True)
+        if near:
             self._hits += 1
-        return found
+        else:
+            self._misses += 1
+        return [to_cached(policy, similarity) for policy, similarity in near]
 
     async def record(
-        self, vector: Vector, tier: str, model: str, quality: float, *, session_id: str = "", run_id: str = ""
+        self,
+        vector: Vector,
+        tier: str,
+        model: str,
+        quality: float,
+        *,
+        session_id: str = "",
+        run_id: str = "",
+        is_poor: bool = False,
     ) -> None:
-        """Keep a decision; a later one for the same vector replaces it. One of no run is kept in memory only."""
+        """See `PolicyCache.record`. A decision of no run is kept in memory only."""
         await self.warm_up()
         unit = to_unit_vector(vector)
-        key = hashlib.blake2b(to_blob(unit), digest_size=16).hexdigest()
-        policy = StoredPolicy(key, unit, tier, model, quality, self._now(), session_id, run_id)
+        key = hashlib.blake2b(to_blob(unit) + tier.encode(), digest_size=16).hexdigest()
+        policy = StoredPolicy(key, unit, tier, model, quality, self._now(), session_id, run_id, is_poor)
         if self._add(policy) and run_id:
             self._pending.append(policy)
-
-    async def reject(self, vector: Vector, tier: str) -> list[str]:
-        """See `PolicyCache.reject`: of the nearest decisions, as many as a lookup looks at."""
-        await self.warm_up()
-        keys = [policy.key for policy, _ in self._list_near(vector) if policy.tier == tier]
-        self._forget(keys)
-        return keys
 
     async def warm_up(self) -> None:
         """Load the stored policies, unless that was done. Raises StoreError."""
@@ -109,8 +113,8 @@ class VectorPolicyCache:
             await self._read()
 
     async def _refresh(self) -> None:
-        interval, read_at = self._options.refresh, self._read_at
-        if read_at is None or (interval is not None and self._now() - read_at >= interval):
+        read_at = self._read_at
+        if read_at is None or self._now() - read_at >= self._options.refresh:
             await self._read()
 
     async def _read(self) -> None:
@@ -183,7 +187,7 @@ class VectorPolicyCache:
     def _add(self, policy: StoredPolicy) -> bool:
         """Add a policy; return False for a vector that cannot be compared with the others."""
         if self._index is None:
-            self._index = create_index(len(policy.vector), self._options.max_entries)
+            self._index = ExactIndex(len(policy.vector), self._options.max_entries)
         try:
             self._index.add(policy.key, policy.vector)
         except ValueError:
@@ -200,27 +204,27 @@ class VectorPolicyCache:
             self._index.remove(key)
 
     def _is_expired(self, policy: StoredPolicy) -> bool:
-        expiry = self._options.expiry
-        return expiry is not None and policy.at + expiry <= self._now()
+        return policy.at + self._options.expiry <= self._now()
 
 
 def to_cached(policy: StoredPolicy, similarity: float) -> CachedPolicy:
     """Return what routing reads of a policy."""
-    return CachedPolicy(policy.tier, policy.model, policy.quality, similarity)
+    return CachedPolicy(policy.tier, policy.model, policy.quality, similarity, policy.is_poor)
 
 
 def policy_to_json(policy: StoredPolicy) -> dict[str, Any]:
     """Return what is kept of a policy beside its vector."""
-    return {"tier": policy.tier, "model": policy.model, "quality": policy.quality, "run_id": policy.run_id}
+    found: dict[str, Any] = {"tier": policy.tier, "model": policy.model, "quality": policy.quality}
+    return found | {"run_id": policy.run_id, "is_poor": policy.is_poor}
 
 
 def parse_policy(key: str, vector: Vector, data: Any, at: datetime, session_id: str) -> StoredPolicy:
     """Invert `policy_to_json`. Raises ValueError for data of another form."""
     try:
         tier, model, run_id = data["tier"], data["model"], data.get("run_id", "")
-        quality = float(data["quality"])
+        quality, is_poor = float(data["quality"]), data.get("is_poor", False) is True
     except (LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"no policy: {type(error).__name__}: {error}") from error
     if not all(isinstance(text, str) for text in (tier, model, run_id)) or not 0 <= quality <= 1:
         raise ValueError("no policy: tier and model are texts, and the quality is 0 to 1")
-    return StoredPolicy(key, vector, tier, model, quality, at, session_id, run_id)
+    return StoredPolicy(key, vector, tier, model, quality, at, session_id, run_id, is_poor)

@@ -1,13 +1,14 @@
 """Task profile of a message: task type, keywords, complexity, and how sure the classifier is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.classification import classify
+from sophon.learning.complexity import TIER_BORDER
 from sophon.learning.complexity import complexity as prompt_complexity
-from sophon.learning.complexity_factors import complexity_factors
+from sophon.learning.complexity_factors import complexity_factors, measure_confidence
 from sophon.task_types import ComplexityMeasure, TaskType
 
 
@@ -15,7 +16,7 @@ from sophon.task_types import ComplexityMeasure, TaskType
 class TaskProfile:
     """What classification found out about a message. Complexity and confidence are 0 to 1.
 
-    `method` names the classifier that found the type: `keywords` or `examples`.
+    `method` names the classifier that found the type: `keywords` or `examples`. `boost` was added to the complexity.
     """
 
     task_type: TaskType = "chat"
@@ -24,6 +25,7 @@ class TaskProfile:
     confidence: float = 1.0
     method: str = "keywords"
     factors: Mapping[str, float] = field(default_factory=dict[str, float])
+    boost: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Return the profile as JSON data."""
@@ -34,6 +36,7 @@ class TaskProfile:
             "confidence": self.confidence,
             "method": self.method,
             "factors": dict(self.factors),
+            "boost": self.boost,
         }
 
     @classmethod
@@ -46,26 +49,35 @@ class TaskProfile:
             float(data["confidence"]),
             str(data["method"]),
             dict(data["factors"]),
+            boost=float(data["boost"]),
         )
 
 
 def profile_task(
-    text: str, *, whole_words: bool = True, measure: ComplexityMeasure = "Prompt", complexity_boost: float = 0.0
+    text: str,
+    *,
+    whole_words: bool = True,
+    measure: ComplexityMeasure = "Factors",
+    complexity_boost: float = 0.0,
+    borders: Sequence[float] = (TIER_BORDER,),
 ) -> TaskProfile:
     """Return the profile of a message by keywords, with its complexity by the measure.
 
-    The boost is added to the complexity, which stays 0 to 1. Only `Factors` has a confidence below 1.
+    The boost is added to the complexity, which stays 0 to 1. Only `Factors` has a confidence below 1: that the message
+    needs no tier beyond the next of the `borders`; the published formulas have none.
     """
     classified = classify(text, whole_words=whole_words, complexity_boost=complexity_boost)
     kind, keywords = classified.task_type, classified.keywords
     if measure == "Keywords":
-        return TaskProfile(kind, keywords, classified.complexity)
+        return TaskProfile(kind, keywords, classified.complexity, boost=complexity_boost)
     if measure == "Prompt":
-        return TaskProfile(kind, keywords, _clamp(prompt_complexity(text) + complexity_boost))
-    found = complexity_factors(text)
-    return TaskProfile(
-        kind, keywords, _clamp(found.score + complexity_boost), found.confidence, factors=dict(found.factors)
-    )
+        return TaskProfile(kind, keywords, _clamp(prompt_complexity(text) + complexity_boost), boost=complexity_boost)
+    found = complexity_factors(text, borders=borders)
+    score, confidence = found.score, found.confidence
+    if complexity_boost:
+        score = _clamp(score + complexity_boost)
+        confidence = measure_confidence(score, borders, found.factors["ambiguity"])
+    return TaskProfile(kind, keywords, score, confidence, factors=dict(found.factors), boost=complexity_boost)
 
 
 def _clamp(value: float) -> float:

@@ -1,9 +1,12 @@
-"""Vector index: the nearest vectors by cosine similarity. Exact with numpy, or approximate with usearch when large."""
+"""Vector index: the nearest vectors by cosine similarity, exact, with numpy.
 
-import importlib.util
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+Not a graph of neighbours (HNSW, usearch): building it costs 80 times as much at each start, and a search saves less
+than a millisecond of a turn whose model call takes hundreds; docs/learning.md has the figures.
+"""
 
-from sophon.lazy_dataclass import dataclass
+from typing import TYPE_CHECKING, Final, cast
+
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.contract import Vector
 from sophon.learning.vectors import normalize
 
@@ -14,10 +17,8 @@ FIRST_ROWS: Final = 64
 """Rows of a new matrix; it doubles when it is full, up to the bound of the index."""
 
 MAX_MAXIMA: Final = 32
-"""Results up to which the maximum is looked for again and again, which is faster than a partial sort."""
-
-APPROXIMATE_FROM: Final = 200_000
-"""Bound from which an index uses usearch where it is installed: exact search takes 60 microseconds per 1,000."""
+"""Results up to which the maximum is looked for again and again, which takes 7 µs where a partial sort takes 28,
+of the 42 of a route that is chosen by similarity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,35 +29,11 @@ class Match:
     similarity: float
 
 
-class VectorIndex(Protocol):
-    """Vectors by key, at most `max_entries`: beyond that the one that was added first is dropped."""
-
-    def add(self, key: str, vector: Vector) -> None:
-        """Add a vector, or replace that of the key. Raises ValueError for another number of dimensions."""
-        ...
-
-    def remove(self, key: str) -> None:
-        """Remove a vector; an unknown key is ignored."""
-        ...
-
-    def search(self, vector: Vector, limit: int = 5) -> list[Match]:
-        """Return the nearest entries, best first. Raises ValueError for another number of dimensions."""
-        ...
-
-    def __contains__(self, key: str) -> bool: ...
-
-    def __len__(self) -> int: ...
-
-
-def create_index(dimensions: int, max_entries: int, *, approximate_from: int = APPROXIMATE_FROM) -> VectorIndex:
-    """Return an exact index, or a usearch index if `max_entries` is at least `approximate_from` and it is installed."""
-    if max_entries >= approximate_from and importlib.util.find_spec("usearch") is not None:
-        return ApproximateIndex(dimensions, max_entries)
-    return ExactIndex(dimensions, max_entries)
-
-
 class ExactIndex:
-    """Exact vector index: a matrix of float32 with a row per vector of length 1. See `VectorIndex`."""
+    """Vectors by key, at most `max_entries`: beyond that the one that was added first is dropped.
+
+    A matrix of float32 has a row per vector of length 1.
+    """
 
     def __init__(self, dimensions: int, max_entries: int) -> None:
         import numpy as np  # lazy: see `normalize`
@@ -68,7 +45,7 @@ class ExactIndex:
         """Row by key, in order of addition."""
 
     def add(self, key: str, vector: Vector) -> None:
-        """See `VectorIndex.add`."""
+        """Add a vector, or replace that of the key. Raises ValueError for another number of dimensions."""
         unit = check_dimensions(normalize(vector), self._dimensions)
         row = self._rows.pop(key, None)
         if row is None:
@@ -78,7 +55,7 @@ class ExactIndex:
         self._matrix[row] = unit
 
     def remove(self, key: str) -> None:
-        """See `VectorIndex.remove`. The last row takes the place of the removed one."""
+        """Remove a vector; an unknown key is ignored. The last row takes the place of the removed one."""
         row = self._rows.pop(key, None)
         if row is None:
             return
@@ -88,7 +65,7 @@ class ExactIndex:
             self._row_keys[row], self._rows[last_key] = last_key, row
 
     def search(self, vector: Vector, limit: int = 5) -> list[Match]:
-        """See `VectorIndex.search`."""
+        """Return the nearest entries, best first. Raises ValueError for another number of dimensions."""
         import numpy as np
 
         unit = check_dimensions(normalize(vector), self._dimensions)
@@ -137,51 +114,6 @@ class ExactIndex:
             larger[:count] = self._matrix
             self._matrix = larger
         return count
-
-
-class ApproximateIndex:
-    """Vector index over a graph of neighbours (HNSW), of the package usearch. See `VectorIndex`."""
-
-    def __init__(self, dimensions: int, max_entries: int) -> None:
-        from usearch.index import Index  # lazy: an optional package
-
-        self._dimensions, self._max_entries = dimensions, max_entries
-        self._index: Any = Index(ndim=dimensions, metric="cos", dtype="f32")
-        self._numbers: dict[str, int] = {}
-        self._keys: dict[int, str] = {}
-        self._next_number = 0
-
-    def add(self, key: str, vector: Vector) -> None:
-        """See `VectorIndex.add`."""
-        unit = check_dimensions(normalize(vector), self._dimensions)
-        self.remove(key)
-        if len(self._numbers) == self._max_entries:
-            self.remove(next(iter(self._numbers)))
-        number, self._next_number = self._next_number, self._next_number + 1
-        self._index.add(number, unit)
-        self._numbers[key], self._keys[number] = number, key
-
-    def remove(self, key: str) -> None:
-        """See `VectorIndex.remove`."""
-        number = self._numbers.pop(key, None)
-        if number is not None:
-            del self._keys[number]
-            self._index.remove(number)
-
-    def search(self, vector: Vector, limit: int = 5) -> list[Match]:
-        """See `VectorIndex.search`. A near entry may be missed."""
-        unit = check_dimensions(normalize(vector), self._dimensions)
-        limit = min(limit, len(self._numbers))
-        if limit < 1:
-            return []
-        found: Any = self._index.search(unit, limit)
-        return [Match(self._keys[int(each.key)], 1.0 - float(each.distance)) for each in found]
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._numbers
-
-    def __len__(self) -> int:
-        return len(self._numbers)
 
 
 def check_dimensions(vector: "FloatArray", dimensions: int) -> "FloatArray":

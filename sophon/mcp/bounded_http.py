@@ -61,18 +61,16 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 @asynccontextmanager
-async def open_http(
-    url: str, headers: Mapping[str, str], *, seconds: float, max_message_bytes: int = MAX_MESSAGE_BYTES
-) -> AsyncGenerator[Any]:
+async def open_http(url: str, headers: Mapping[str, str], *, seconds: float) -> AsyncGenerator[Any]:
     """Yield the streams of a connection, for `mcp.Client`; `seconds` is the time of the longest call."""
     client = httpx2.AsyncClient(
         headers={**headers, "Accept-Encoding": "identity"},
         timeout=httpx2.Timeout(CONNECT_SECONDS, read=max(IDLE_SECONDS, seconds + CONNECT_SECONDS)),
-        transport=BoundedTransport(httpx2.AsyncHTTPTransport(), max_message_bytes),
+        transport=BoundedTransport(httpx2.AsyncHTTPTransport(), MAX_MESSAGE_BYTES),
         trust_env=False,
     )
     async with (
         client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=max_message_bytes) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
     ):
         yield streams

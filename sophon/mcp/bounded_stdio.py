@@ -13,7 +13,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.mcp.server_process import ServerProcess
 
 MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
@@ -78,7 +78,6 @@ async def open_stdio(
     environment: Mapping[str, str],
     *,
     folder: Path | None = None,
-    max_message_bytes: int = MAX_MESSAGE_BYTES,
     on_end: Callable[[], None] = lambda: None,
     on_last_words: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Any]:
@@ -92,7 +91,7 @@ async def open_stdio(
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def read() -> None:
-        splitter = LineSplitter(max_message_bytes)
+        splitter = LineSplitter(MAX_MESSAGE_BYTES)
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             async with to_session:
                 while chunk := await process.read():

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.context import Context
 from sophon.context.held_questions import CANCELLED, NOBODY_ANSWERED, hold_question
-from sophon.lazy_dataclass import dataclass
 from sophon.mcp.elicitation_form import (
     FieldValue,
     FormField,

@@ -10,8 +10,8 @@ from datetime import date, datetime
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.settings.types.json_types import is_list, is_mapping
 
 MAX_FIELDS: Final = 15

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from sophon.mcp.result_text import result_to_text
+import orjson
 
 MAX_ABOUT: Final = 300
 """Characters of a description."""
@@ -50,3 +50,32 @@ def _about(entry: Mapping[str, Any]) -> str:
 
 def _arguments(given: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{each.get('name')}{'' if each.get('required') else '?'}" for each in given)
+
+
+def result_to_text(content: Sequence[Mapping[str, Any]], structured: object = None) -> str:
+    """Return the content blocks of a result, in JSON form, as text; what is no text is named, with type and size.
+
+    Without content it is the `structured` part as JSON, or the empty text.
+    """
+    if not content and structured is not None:
+        return orjson.dumps(structured).decode()
+    return "\n\n".join(_block_to_text(each) for each in content)
+
+
+def _block_to_text(block: Mapping[str, Any]) -> str:
+    kind = block.get("type")
+    if kind == "text":
+        return str(block.get("text", ""))
+    if kind == "resource":
+        resource: Mapping[str, Any] = block.get("resource", {})
+        if "text" in resource:
+            return f"[resource {resource.get('uri')}]\n{resource['text']}"
+        return f"[resource {resource.get('uri')}{_describe_data(resource, 'blob')}]"
+    if kind == "resource_link":
+        return f"[link to the resource {block.get('uri')}: {block.get('name')}]"
+    return f"[{kind}{_describe_data(block, 'data')}]"
+
+
+def _describe_data(block: Mapping[str, Any], key: str) -> str:
+    size = len(str(block.get(key, ""))) * 3 // 4  # base64
+    return f", {block.get('mimeType') or 'unknown type'}, about {size} bytes, which are not shown"

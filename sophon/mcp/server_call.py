@@ -5,9 +5,9 @@ from typing import Final, Protocol
 
 import anyio
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.events import AgentStatus, McpRequested
-from sophon.lazy_dataclass import dataclass
 from sophon.mcp.elicitation import ElicitingCall
 from sophon.mcp.server_status import ServerStatus
 from sophon.visible_text import escape_invisible

@@ -5,16 +5,21 @@ server, whose patterns may take for ever, in this process.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, cast
 
+import anyio
 from mcp import Client
-from mcp.client.session import IncomingMessage
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     CallToolRequest,
     CallToolRequestParams,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
     GetPromptRequest,
     GetPromptRequestParams,
     Implementation,
@@ -30,17 +35,17 @@ from mcp_types import (
     ToolListChangedNotification,
 )
 from mcp_types.methods import is_input_required
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter
 
 from sophon._version import __version__
 from sophon.errors import ToolError
+from sophon.failure_log import log_failure
 from sophon.mcp.bounded_http import open_http
 from sophon.mcp.bounded_stdio import open_stdio
-from sophon.mcp.change_subscription import follow_changes
-from sophon.mcp.elicitation_requests import ElicitationRequests
+from sophon.mcp.elicitation_form import FieldValue
 from sophon.mcp.failure_text import MAX_ERROR, describe_failure
-from sophon.mcp.listed_text import contents_to_text, prompt_to_text, prompts_to_text, resources_to_text
-from sophon.mcp.result_text import result_to_text
+from sophon.mcp.listed_text import contents_to_text, prompt_to_text, prompts_to_text, resources_to_text, result_to_text
 from sophon.mcp.server_address import ServerAddress, ServerFacts
 from sophon.mcp.server_call import ServerCall
 from sophon.mcp.tolerant_stream import TolerantStream
@@ -53,11 +58,68 @@ MAX_TOOLS: Final = 200
 """Tools of a server that are read, and resources, templates and prompts; what it lists beyond is left out."""
 
 MAX_PAGES: Final = 50
+
 MAX_ROUNDS: Final = 10
 """Times that a server may answer one request with questions."""
 
 JSON: Final[TypeAdapter[Any]] = TypeAdapter(Any)
 """Results stay what the server sent; the session has checked them against the protocol."""
+
+FIRST_PAUSE_SECONDS: Final = 1.0
+
+MAX_PAUSE_SECONDS: Final = 60.0
+
+
+class ElicitationRequests:
+    """Calls in flight of one connection, and the callback for the questions of its server.
+
+    Before the protocol of 2026 a question does not say for which call it is. It goes to the turn that has calls in
+    flight; if several turns have, it is declined: a question must not reach another person than the one whose call it
+    is about.
+    """
+
+    def __init__(self) -> None:
+        self._calls: list[ServerCall] = []
+
+    @contextmanager
+    def expect(self, call: ServerCall) -> Generator[None]:
+        """Let the server ask for this call within the block; at its end, its open questions are withdrawn."""
+        self._calls.append(call)
+        try:
+            yield
+        finally:
+            self._calls.remove(call)
+            call.end()
+
+    async def receive(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        """Answer a question that names no call."""
+        call = self._find_call()
+        return ElicitResult(action="decline") if call is None else await self.answer(call, params)
+
+    async def answer(self, call: ServerCall, params: ElicitRequestParams) -> ElicitResult:
+        """Ask the person of a call. What is no form, as a page to open, is declined."""
+        if call.eliciting is None or not isinstance(params, ElicitRequestFormParams):
+            log.info("a question of an MCP server was declined: it is no form, or nobody can be asked")
+            return ElicitResult(action="decline")
+        with anyio.CancelScope() as scope:
+            call.scopes.add(scope)
+            try:
+                answer = await call.eliciting.ask_form(params.message, params.requested_schema)
+                content: dict[str, FieldValue | None] | None = None
+                if answer.content is not None:
+                    content = {**answer.content}
+                return ElicitResult(action=answer.action, content=content)
+            except Exception as error:  # noqa: BLE001 - logged; the server must get an answer whatever happens here
+                log_failure(log, error, "a question of an MCP server could not be asked")
+            finally:
+                call.scopes.discard(scope)
+        return ElicitResult(action="cancel")
+
+    def _find_call(self) -> ServerCall | None:
+        if len({call.run_id for call in self._calls}) != 1:
+            log.info("a question of an MCP server was declined: it belongs to no single turn")
+            return None
+        return self._calls[-1]
 
 
 class ServerConnection:
@@ -223,3 +285,36 @@ async def connect(
         streams[0].session = client.session
         async with follow_changes(client, wake):
             yield ServerConnection(client, streams[0], questions)
+
+
+@asynccontextmanager
+async def follow_changes(client: Client, wake: Callable[[], None]) -> AsyncGenerator[None]:
+    """Call `wake` at each change within the block; a handshake-era server sends notifications instead."""
+    tools = client.server_capabilities.tools
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+        yield
+        return
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_follow, client, wake)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _follow(client: Client, wake: Callable[[], None]) -> None:
+    """Listen until the server refuses or closes; a lost stream is opened again, and the tools are read then."""
+    pause = FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    pause = FIRST_PAUSE_SECONDS
+                    wake()
+        except SubscriptionLost:
+            await anyio.sleep(pause)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+            wake()
+        except MCPError as error:
+            log.info("an MCP server reports no changes of its tools: %s", error.error.message[:200])
+            return
+        else:
+            return

@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import os
+import select
 import signal
 from asyncio.subprocess import Process
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
@@ -13,7 +14,6 @@ from typing import Final, Self
 import anyio
 import anyio.to_thread
 
-from sophon.mcp.descendants import MARKER, kill_marked
 from sophon.processes.bounded_pipe import STDERR_LIMIT, BoundedPipeReader
 
 log = logging.getLogger("sophon")
@@ -22,6 +22,14 @@ STOP_SECONDS: Final = 2.0
 """Time that the server has to end after its input is closed; then its process group is killed."""
 
 READ_BYTES: Final = 64 * 1024
+
+MARKER: Final = "SOPHON_MCP_PROCESS"
+"""Environment variable that each program of a server inherits, whatever session it begins and whoever adopts it."""
+
+END_SECONDS: Final = 1.0
+"""Time to wait for the end of a process that was killed; the kernel ends it at once."""
+
+PROC: Final = Path("/proc")
 
 
 class _InputProtocol(asyncio.StreamReaderProtocol):
@@ -56,7 +64,7 @@ class ServerProcess:
     async def start(cls, command: Sequence[str], environment: Mapping[str, str], folder: Path | None) -> Self:
         """Start a program in a session of its own, with the given variables and the marker. Raises OSError."""
         loop, marker = asyncio.get_running_loop(), os.urandom(16).hex()
-        errors = await BoundedPipeReader.open(STDERR_LIMIT)
+        errors = await BoundedPipeReader(STDERR_LIMIT).open()
         read_end, child_output = os.pipe()
         child_input, write_end = os.pipe()
         output, input_ = os.fdopen(read_end, "rb", buffering=0), os.fdopen(write_end, "wb", buffering=0)
@@ -121,3 +129,38 @@ class ServerProcess:
         if not self._protocol.is_lost:  # bytes that nobody reads any more keep it open
             self._write_transport.abort()
         await asyncio.sleep(0)  # the transports close their files in the next pass of the loop
+
+
+def find_marked(marker: str) -> list[int]:
+    """Return the ids of the processes whose environment has the marker; those of other accounts cannot be read."""
+    wanted = f"{MARKER}={marker}".encode()
+    return [process for process in _list_processes() if wanted in _read_environment(process)]
+
+
+def kill_marked(marker: str) -> int:
+    """Kill the processes with the marker, wait for their end, and return how many there were; blocks."""
+    killed = 0
+    for process in find_marked(marker):
+        with suppress(OSError):
+            descriptor = os.pidfd_open(process)  # a process id may be used again meanwhile
+            try:
+                if f"{MARKER}={marker}".encode() in _read_environment(process):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    select.select([descriptor], [], [], END_SECONDS)
+                    killed += 1
+            finally:
+                os.close(descriptor)
+    return killed
+
+
+def _list_processes() -> Iterator[int]:
+    with suppress(OSError):
+        for each in PROC.iterdir():
+            if each.name.isdigit():
+                yield int(each.name)
+
+
+def _read_environment(process: int) -> list[bytes]:
+    with suppress(OSError):
+        return (PROC / str(process) / "environ").read_bytes().split(b"\0")
+    return []

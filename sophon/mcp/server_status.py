@@ -1,16 +1,43 @@
 """State of the configured MCP servers and their tools, for people."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
-from sophon.mcp.call_statistics import NO_CALLS, CallStatistics
+from sophon._python.lazy_dataclass import dataclass
 
 ServerState: TypeAlias = Literal["starting", "ready", "failed", "disabled"]
 """`starting` also between two attempts; `failed` if there are no more."""
 
 ToolState: TypeAlias = Literal["offered", "changed", "disabled", "unusable"]
 """`changed`: the definition is not the one that was accepted; `disabled` by Tools.Disabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatistics:
+    """Calls of one tool: how many, how many failed, the last error and the last duration."""
+
+    calls: int = 0
+    failures: int = 0
+    last_error: str = ""
+    last_duration_ms: int = 0
+
+    def with_call(self, seconds: float, error: str = "") -> "CallStatistics":
+        """Return the statistics with one more call; with `error` it failed."""
+        return CallStatistics(
+            self.calls + 1, self.failures + bool(error), error or self.last_error, round(seconds * 1000)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the HTTP API."""
+        return {
+            "calls": self.calls,
+            "failures": self.failures,
+            "last_error": self.last_error,
+            "last_duration_ms": self.last_duration_ms,
+        }
+
+
+NO_CALLS: Final = CallStatistics()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Tools of the toolbox that a server's tools, resources and prompts become."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from sophon.context import Context
@@ -8,7 +9,6 @@ from sophon.errors import InvalidArguments
 from sophon.mcp.elicitation import ElicitingCall
 from sophon.mcp.server_call import ServerCall, report_progress
 from sophon.mcp.tool_definition import ToolDefinition
-from sophon.mcp.tool_risk import choose_risk
 from sophon.risk import Risk
 from sophon.tools.argument_schema import ArgumentSchema
 from sophon.tools.running_call import RUNNING_CALL
@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from sophon.mcp.server_connection import ServerConnection
 
 Request: TypeAlias = "Callable[[ServerConnection, ServerCall], Awaitable[str]]"
+
 Send: TypeAlias = "Callable[[str, Request, ServerCall], Awaitable[str]]"
 """Sends a request of the tool with this name over the connection of the moment."""
 
 URI: Final = {"type": "string", "description": "URI of the resource; the variables of a template are filled in."}
+
 NOTHING: Final[Mapping[str, Any]] = {"type": "object", "properties": {}, "additionalProperties": False}
+
 READING: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {"uri": URI},
     "required": ["uri"],
     "additionalProperties": False,
 }
+
 PROMPT: Final[Mapping[str, Any]] = {
     "type": "object",
     "properties": {
@@ -157,3 +161,18 @@ def _check_texts(tool: str, arguments: Mapping[str, Any]) -> None:
 
 def _is_texts(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())  # pyright: ignore[reportUnknownVariableType]
+
+
+def choose_risk(name: str, annotations: Mapping[str, object] | None, read_only: Sequence[str]) -> Risk:
+    """Return the risk of the tool with this name at the server.
+
+    Medium needs `readOnlyHint` of the server, or a pattern with `*` in `read_only`, the owner's list. A
+    `destructiveHint` that is set to anything but false makes it high whatever else is said; `destructiveHint: false`
+    alone says only that the tool adds, which a payment and a mail do too.
+    """
+    marks = annotations or {}
+    destructive = marks.get("destructiveHint")
+    if destructive is not None and destructive is not False:
+        return Risk.HIGH
+    is_known = marks.get("readOnlyHint") is True or any(fnmatchcase(name, pattern) for pattern in read_only)
+    return Risk.MEDIUM if is_known else Risk.HIGH

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import anyio
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 from sophon.mcp.address_resolution import resolve_address
 from sophon.mcp.server_status import ServerStatus
 from sophon.mcp.server_unusable import ServerUnusable

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
@@ -14,6 +15,9 @@ from sophon.mcp.supervised_server import SupervisedServer
 from sophon.settings import Settings
 from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.tools.registry import Toolbox
+
+QUESTION_SECONDS: Final = 300.0
+"""Time that one call may wait in all for answers to questions of its server; meanwhile the turn is held."""
 
 
 class McpSupervisor:
@@ -47,7 +51,7 @@ class McpSupervisor:
                 clock,
                 resolve=resolve,
                 disabled=frozenset(settings.tools.disabled),
-                question_seconds=settings.mcp.question_timeout.total_seconds() if asks else 0.0,
+                question_seconds=QUESTION_SECONDS if asks else 0.0,
                 on_change=on_change,
             )
             for each in settings.mcp.servers

@@ -1,19 +1,20 @@
 """Definition of a tool as an MCP server gives it, and what makes one unusable. Pure."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
 import orjson
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InvalidArguments
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
-from sophon.mcp.tool_pins import hash_definition
 from sophon.settings.types.json_types import is_list, is_mapping
 from sophon.tools.tool import WIRE_NAME_LIMIT
 from sophon.visible_text import escape_invisible
 
 MAX_DEFINITION_BYTES: Final = 64 * 1024
+
 MAX_DESCRIPTION: Final = 4000
 """Characters of a description that a model is shown."""
 
@@ -21,6 +22,7 @@ MAX_NAMED: Final = 5
 """Violations that an error names."""
 
 _NAME = lazy_pattern(r"[A-Za-z0-9_.-]{1,64}")
+
 _UNSHOWN: Final = frozenset({"_meta", "icons"})
 """Parts of a definition that nobody is shown; servers put values there that change with each start."""
 
@@ -81,3 +83,13 @@ class ToolDefinition:
             faults += [f"{each}: there is no such argument" for each in arguments if each not in self.parameters]
         if faults:
             raise InvalidArguments(tool, faults[:MAX_NAMED])
+
+
+def hash_definition(definition: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a tool's whole definition in JSON form, whatever the order of its keys."""
+    return hashlib.sha256(orjson.dumps(dict(definition), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def find_changed(accepted: Mapping[str, str], offered: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of offered tools whose hash is not the accepted one; a tool without one counts as changed."""
+    return frozenset(name for name, digest in offered.items() if accepted.get(name) != digest)

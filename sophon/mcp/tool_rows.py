@@ -3,8 +3,8 @@
 from collections.abc import Collection
 
 from sophon.mcp.server_status import ToolState, ToolStatus
+from sophon.mcp.server_tools import choose_risk
 from sophon.mcp.tool_definition import ToolDefinition
-from sophon.mcp.tool_risk import choose_risk
 from sophon.risk import Risk
 from sophon.settings import McpServerSettings
 from sophon.tools.tool import Tool

@@ -7,7 +7,7 @@ the one before it, so that a sentence is whole in one of them.
 from collections.abc import Iterator
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 CHUNK_CHARACTERS: Final = 1600
 OVERLAP_CHARACTERS: Final = 200

@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterable
 from typing import Final, Protocol
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 MAX_ENTITIES: Final = 12
 MAX_ENTITY_CHARACTERS: Final = 80
 
 _DATE = lazy_pattern(r"\b\d{4}-\d{2}-\d{2}\b")
-_ADDRESS = lazy_pattern(r"(?<![\w.@])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_ADDRESS = lazy_pattern(r"(?<![\w.+@-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 # Words with a capital letter; particles may stand between them: Ludwig van Beethoven, Bank of England.
 _NAME = lazy_pattern(
     r"[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:van|von|de|der|den|del|da|la|le|of|the)[ ]){0,2}[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
 )
-_SENTENCE_END = re.compile(r"(?:^|[.!?:;\n\"“(])\s*$")
+_SENTENCE_END: Final = '.!?:;"“('
 _POSSESSIVE = re.compile(r"['’]s$")
 _COMMON_WORDS: Final = """
 a an and any as at but by call each every for from he her here his how i i'm if in is it its let my no not now of on one
@@ -42,7 +42,7 @@ def find_entities(text: str) -> tuple[str, ...]:
     found = [(match.start(), match[0]) for pattern in (_ADDRESS, _DATE) for match in pattern.finditer(text)]
     for match in _NAME.finditer(text):
         words = _POSSESSIVE.sub("", match[0]).split(" ")
-        if _SENTENCE_END.search(text[: match.start()]) or words[0].lower() in _COMMON:
+        if _begins_sentence(text, match.start()) or words[0].lower() in _COMMON:
             while words and words[0].lower() in _COMMON:
                 words.pop(0)
         if words and any(len(word) > 1 for word in words):
@@ -64,6 +64,15 @@ def clean_entities(names: Iterable[str]) -> tuple[str, ...]:
         if shown:
             by_key.setdefault(entity_key(shown), shown)
     return tuple(by_key.values())[:MAX_ENTITIES]
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    """Return whether a sentence begins at `start`: a search backwards from there, whose time is that of the blanks."""
+    while start and text[start - 1].isspace():
+        start -= 1
+        if text[start] == "\n":
+            return True
+    return not start or text[start - 1] in _SENTENCE_END
 
 
 def entity_key(name: str) -> str:

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.memory.workspace import remove_comments
 
 HEARTBEAT_FILE: Final = "HEARTBEAT.md"
 
@@ -42,7 +43,7 @@ def parse_heartbeat(text: str) -> HeartbeatFile:
     """Return the entries and the instructions of a file. Whether the fields are valid is left to who needs them."""
     entries: list[HeartbeatEntry] = []
     rest: list[str] = []
-    for line in text.splitlines():
+    for line in remove_comments(text).splitlines():
         found = _LINE.fullmatch(line) if _LOOKS_LIKE_CRON.match(line) else None
         if found is None or len(entries) >= MAX_ENTRIES:
             rest.append(line)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final, Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.memory.search import LENGTH_WEIGHT, SATURATION, tokenize
 
 MAX_WORDS: Final = 12

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.memory.entities import MAX_ENTITY_CHARACTERS, entity_key
 
 MAX_RELATIONS: Final = 4

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal, cast
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.memory.relations import Relation, parse_relations
 
 MAX_STATEMENTS: Final = 5
@@ -28,7 +28,7 @@ _FIRST_PERSON = lazy_pattern(
     r"|mi chiamo|mi piace|abito|lavoro|moro|trabalho|gosto|tenho|sou|ik (?:ben|heb|woon|werk|hou)|mijn)\b",
     re.IGNORECASE,
 )
-_BULLET = lazy_pattern(r"^\s*(?:[-*•]|\d+[.)])\s+(.*\S)\s*$")
+_BULLET = lazy_pattern(r"(?:[-*•]|\d+[.)])\s+(.*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def parse_statements(answer: str) -> list[Statement]:
     """
     listed: Sequence[object] | None = _parse_json(answer)
     if listed is None:
-        listed = [{"text": match[1]} for line in answer.splitlines() if (match := _BULLET.match(line))]
+        listed = [{"text": match[1]} for line in answer.splitlines() if (match := _BULLET.match(line.strip()))]
     found = [statement for item in listed if (statement := _parse_statement(item)) is not None]
     return found[:MAX_STATEMENTS]
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.memory.chunks import split_into_chunks
 from sophon.memory.keywords import MAX_WORD_CHARACTERS, FoundText, search_words
 from sophon.memory.search import tokenize
-from sophon.memory.workspace import WORKSPACE_FILES, list_workspace_files
+from sophon.memory.workspace import WORKSPACE_FILES, list_workspace_files, open_workspace_file
 
 log = logging.getLogger("sophon")
 
@@ -205,7 +205,7 @@ def _read_file(listed: ListedFile, known: IndexedFolder) -> IndexedFile:
 
 def _read_text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with open_workspace_file(path) as file:
             found = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         log.warning("%s is not searched: %s", path, error.strerror or error)

@@ -1,9 +1,10 @@
 """Capabilities of a model by name: `code generation`, `Code-Generation` and `code_generation` are the same one."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.models.gateway.provider import Candidate
 from sophon.models.model import ModelInfo
 
@@ -15,6 +16,15 @@ FUNCTION_CALLING = "function_calling"
 
 _IGNORED = lazy_pattern(r"[\s_-]+")
 
+_DEMAND = lazy_pattern(
+    r"\A\W*(?:requires?|requiring|needs?|needing|good[\s_-]at|with)\b[\s:_-]*(?:(?:a|an|strong|good|advanced)\b[\s_-]*)?"
+    r"|[\s_-]+(?:capability|capabilities|skills?|abilit(?:y|ies))\W*\Z|\W+\Z",
+    re.IGNORECASE,
+)
+"""Words around a capability in a hint such as `requires reasoning`."""
+
+_CONJUNCTION = lazy_pattern(r"\s*(?:,|;|&|\+|\band\b)\s*", re.IGNORECASE)
+
 
 def capability_key(name: str) -> str:
     """Return the form in which names are compared: case, white space, dashes and underscores are ignored."""
@@ -22,9 +32,14 @@ def capability_key(name: str) -> str:
 
 
 def has_capability(info: ModelInfo, name: str) -> bool:
-    """Return whether the model has the capability, in any spelling."""
-    wanted = capability_key(name)
-    return any(capability_key(each) == wanted for each in info.capabilities)
+    """Return whether the model has the capability, in any spelling; of a phrase, such as `requires vision and
+    reasoning`, whether it has each.
+    """
+    known = {capability_key(each) for each in info.capabilities}
+    if capability_key(name) in known:
+        return True
+    wanted = {capability_key(each) for each in _CONJUNCTION.split(_DEMAND.sub("", name))} - {""}
+    return bool(wanted) and wanted <= known
 
 
 def declare_capabilities(info: ModelInfo, declared: Iterable[str], *, function_calling: bool | None) -> ModelInfo:

@@ -7,8 +7,8 @@ largest output limit of a current model is 128,000 tokens, about half a megabyte
 from collections.abc import Mapping
 from typing import cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ResponseTooLarge
-from sophon.lazy_dataclass import dataclass
 
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 """Default of AgentExecution.MaxReplyBytes: eight times the text of the largest output limit of a current model."""

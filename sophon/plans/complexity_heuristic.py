@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 LONG_MESSAGE_CHARACTERS = 100
 """A message with more characters than this scores one point."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.plans.dependency_graph import find_dependants
 from sophon.tools.tool import Risk
 
@@ -59,13 +59,6 @@ class Plan:
     def risk(self) -> Risk:
         """The highest estimated risk of any step."""
         return max((step.estimated_risk for step in self.steps), default=Risk.NONE)
-
-    def get_step(self, step_id: str) -> PlanStep:
-        """Return the step with that id. Raises KeyError."""
-        for step in self.steps:
-            if step.id == step_id:
-                return step
-        raise KeyError(step_id)
 
     def find_dependants(self, step_id: str) -> tuple[PlanStep, ...]:
         """Return all steps that depend on this one, directly or transitively, in plan order."""

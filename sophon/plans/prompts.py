@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.plans.plan import PlanStep
 from sophon.plans.step_progress import PlanProgress
 from sophon.tools.tool import Risk, Tool

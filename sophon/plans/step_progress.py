@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal, Self, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import StateError
-from sophon.lazy_dataclass import dataclass
 from sophon.plans.plan import Plan, PlanStep
 
 PlanStepStatus: TypeAlias = Literal["pending", "running", "completed", "failed", "skipped", "cancelled"]

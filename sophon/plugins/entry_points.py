@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from sophon.errors import SettingsError
-from sophon.plugins.installed_plugins import has_plugins
 from sophon.tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -25,9 +24,7 @@ MIDDLEWARES_GROUP = "sophon.middlewares"
 
 def find_entry_points(group: str) -> "dict[str, EntryPoint]":
     """Return the entry points of a group by name; of two with the same name the first that Python finds."""
-    if not has_plugins():
-        return {}
-    from importlib.metadata import entry_points  # lazy: it reads the metadata of all distributions, for each group
+    from importlib.metadata import entry_points  # lazy: a chain in one's own process has no plug-ins
 
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=group):

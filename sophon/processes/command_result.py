@@ -1,6 +1,6 @@
 """Result of a program that ran to its end, or was stopped at a limit."""
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -15,25 +16,29 @@ from sophon.errors import ToolError
 from sophon.private_files import make_private_folder
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
-from sophon.processes.program_input import open_input
 
 SHELL = "/bin/sh"
 """Shell of commands."""
 
 
 async def run_unconfined(
-    program: Sequence[str], folder: Path, environment: Mapping[str, str], *, stdin: bytes = b""
+    program: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    stdin: bytes = b"",
+    kept: tuple[int, int] = (STDOUT_LIMIT, STDERR_LIMIT),
 ) -> CommandResult:
     """Run a program with its arguments in `folder`, which is created if missing, and wait for its end.
 
     The program has its own session, `stdin` as its input, no open file of this process, and exactly the variables of
     `environment`; no process in between inherits more. At the end of the call, also at a timeout or cancellation, every
     process of the group is killed, including background processes, and reaped. A process that starts its own session is
-    not killed. Raises ToolError if the program cannot be started.
+    not killed. `kept` are the bytes kept of stdout and stderr. Raises ToolError if the program cannot be started.
     """
     try:
         await anyio.to_thread.run_sync(make_private_folder, folder)
-        stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
+        stdout, stderr = await BoundedPipeReader(kept[0]).open(), await BoundedPipeReader(kept[1]).open()
         try:
             with open_input(stdin) as file:
                 code = await _run_process(program, folder, environment, file, stdout, stderr)
@@ -77,3 +82,36 @@ async def _run_process(
 def _kill_group(leader: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
+
+
+def open_input(content: bytes) -> IO[bytes]:
+    """Return an open file with the content, at its beginning; it is gone when it is closed. Raises OSError.
+
+    Without content it is the null device. On Linux nobody can write to it: a sandboxed program could fill the memory or
+    the disk of the host with it.
+    """
+    if not content:
+        return Path(os.devnull).open("rb")
+    sealing = getattr(os, "MFD_ALLOW_SEALING", None)
+    if sealing is None:
+        file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    else:
+        file = os.fdopen(os.memfd_create("input", os.MFD_CLOEXEC | sealing), "w+b")
+    try:
+        file.write(content)
+        file.flush()
+        file.seek(0)
+        if sealing is not None:
+            _seal(file)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _seal(file: IO[bytes]) -> None:
+    import fcntl  # lazy: it exists on Unix only
+
+    fcntl.fcntl(
+        file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
+    )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 CHILDREN_FILE = Path("/proc/thread-self/children")
 """File that exists where the kernel lists the children of a thread (CONFIG_PROC_CHILDREN)."""

@@ -8,7 +8,7 @@ included. Rejected alternative: the whole file system read-only, with secrets ma
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Folders with the programs of the system; on most systems all but the first are links into it."""

@@ -2,23 +2,24 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import IO
 
 import anyio
 import anyio.to_thread
 
 from sophon.errors import ToolError
-from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, wait_until_closed
+from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader, PipeReader, wait_until_closed
 from sophon.processes.command_result import CommandResult
-from sophon.processes.folder_size import measure_folder
+from sophon.processes.command_runner import open_input
 from sophon.processes.memory_cap import MemoryGroup
 from sophon.processes.process_cap import COUNTED_KERNEL, SPARE_PROCESSES, ProcessGroup, parse_release
 from sophon.processes.process_tree import TreeUsage, measure_tree
-from sophon.processes.program_input import open_input
 from sophon.processes.sandbox_policy import (
     Sandbox,
     SandboxLimits,
@@ -26,7 +27,6 @@ from sophon.processes.sandbox_policy import (
     build_arguments,
     read_system_links,
 )
-from sophon.processes.sandbox_status import SandboxStatus
 
 POLL_SECONDS = 0.05
 """Time between two measurements of what a program uses."""
@@ -46,6 +46,18 @@ START_SECONDS = 1.0
 END_SECONDS = 5.0
 """Time to wait for the end of the processes of a sandbox that was killed; the kernel ends them at once."""
 
+MIN_ENTRY_BYTES = 4096
+"""What an entry counts for at least: an empty file takes room as well."""
+
+BLOCK_BYTES = 512
+"""Unit of `st_blocks`, on every file system."""
+
+UNREADABLE = 2**63
+"""Size of a folder with a part that cannot be read: a program could hide files there."""
+
+MAX_STATUS_BYTES = 16_384
+"""Bytes of status that are kept; bubblewrap writes about 250."""
+
 
 async def run_in_sandbox(
     sandbox: Sandbox,
@@ -54,17 +66,18 @@ async def run_in_sandbox(
     environment: Mapping[str, str],
     *,
     stdin: bytes = b"",
+    kept: tuple[int, int] = (STDOUT_LIMIT, STDERR_LIMIT),
 ) -> CommandResult:
     """Run a program with its arguments in a sandbox, and wait for its end.
 
     It has `stdin` as its input, no open file of this process, and exactly the variables of `environment`. At its end,
     at a limit, a timeout or a cancellation all processes that it started are killed, whatever they did to detach
-    themselves; the result of a program that has reached a limit says which (`stopped`). Raises ToolError if the sandbox
-    cannot be set up: nothing runs without it.
+    themselves; the result of a program that has reached a limit says which (`stopped`). `kept` are the bytes kept of
+    stdout and stderr. Raises ToolError if the sandbox cannot be set up: nothing runs without it.
     """
     try:
-        stdout, stderr = await BoundedPipeReader.open(STDOUT_LIMIT), await BoundedPipeReader.open(STDERR_LIMIT)
-        status = await SandboxStatus.open()
+        stdout, stderr = await BoundedPipeReader(kept[0]).open(), await BoundedPipeReader(kept[1]).open()
+        status = await SandboxStatus().open()
         try:
             run = _SandboxRun(policy, stdout, stderr, status)
             with open_input(stdin) as file:
@@ -81,6 +94,38 @@ async def run_in_sandbox(
     if code == FILE_TOO_LARGE and not stopped:
         stopped = describe_folder_excess(policy.limits)
     return CommandResult(-signal.SIGKILL if code is None else code, stdout.text(), stderr.text(), stopped)
+
+
+class SandboxStatus(PipeReader):
+    """Read end of the pipe for `--json-status-fd`.
+
+    `child` resolves to the id of the sandbox's first process, or None if the sandbox could not be set up.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.child: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
+        self._content = bytearray()
+
+    def data_received(self, data: bytes) -> None:
+        if len(self._content) < MAX_STATUS_BYTES:
+            self._content += data
+        child = self._find("child-pid")
+        if child is not None and not self.child.done():
+            self.child.set_result(child)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.child.done():
+            self.child.set_result(None)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the program, 128 and the signal's number if one ended it; None if it never began."""
+        return self._find("exit-code")
+
+    def _find(self, name: str) -> int | None:
+        return find_number(self._content.decode(errors="replace"), name)
 
 
 class _SandboxRun:
@@ -264,3 +309,39 @@ async def _wait_for_end(child: int, seconds: float) -> bool:
     finally:
         loop.remove_reader(child)
     return ended.is_set()
+
+
+def measure_folder(folder: Path, max_bytes: int, hidden: Collection[Path] = ()) -> int:
+    """Return the bytes on disk of all that is in a folder, without the folders in `hidden`; blocks.
+
+    Counting ends above `max_bytes`. Links are not followed, and what is deleted meanwhile counts for nothing.
+    """
+    total, todo, left_out = 0, [str(folder)], set(map(str, hidden))
+    while todo and total <= max_bytes:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    total += max(entry.stat(follow_symlinks=False).st_blocks * BLOCK_BYTES, MIN_ENTRY_BYTES)
+                    if entry.is_dir(follow_symlinks=False) and entry.path not in left_out:
+                        todo.append(entry.path)
+                    if total > max_bytes:
+                        break
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return UNREADABLE
+    return total
+
+
+def find_number(text: str, name: str) -> int | None:
+    """Return a number of a status: JSON objects, one after the other; None if it is not there, or not yet complete."""
+    decoder, position = json.JSONDecoder(), 0
+    while (start := text.find("{", position)) >= 0:
+        try:
+            found, position = decoder.raw_decode(text, start)
+        except ValueError:
+            return None
+        value: object = found.get(name)
+        if isinstance(value, int):
+            return value
+    return None

@@ -3,9 +3,11 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from sophon.errors import BudgetExceeded
+from sophon.learning.complexity import TIER_BORDER
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.task_profile import TaskProfile, profile_task
 from sophon.settings.sections.routing import ClassificationSettings
@@ -53,13 +55,21 @@ EXAMPLES: Final[Mapping[TaskType, tuple[str, ...]]] = {
     ),
 }
 """Labelled examples that Sophon ships; settings add to them."""
+MIN_SIMILARITY: Final = 0.5
+"""Similarity of the nearest example below which it says nothing, and keywords decide."""
 
 
 class Classifier:
     """Profiles messages by the settings. Without an embedder, or if it fails, keywords decide; that is logged once."""
 
-    def __init__(self, settings: ClassificationSettings, embedder: Embedder | None = None) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: ClassificationSettings,
+        embedder: Embedder | None = None,
+        *,
+        borders: Sequence[float] = (TIER_BORDER,),
+    ) -> None:
+        self._settings, self._borders = settings, borders
         self._embedder = embedder if settings.method == "Examples" else None
         self._labels: list[TaskType] = []
         self._vectors: list[Sequence[float]] = []
@@ -75,18 +85,20 @@ class Classifier:
         """Return the profile of a message; `vector` is its embedding, which is needed to use the examples."""
         options = self._settings
         found = profile_task(
-            text, whole_words=options.whole_words, measure=options.complexity, complexity_boost=complexity_boost
+            text,
+            whole_words=options.whole_words,
+            measure=options.complexity,
+            complexity_boost=complexity_boost,
+            borders=self._borders,
         )
         if vector is None or not self._vectors:
             return found
         similarities = [_cosine(vector, each) for each in self._vectors]
         best = max(range(len(similarities)), key=similarities.__getitem__)
         similarity = min(max(similarities[best], 0.0), 1.0)
-        if similarity < options.min_similarity:
+        if similarity < MIN_SIMILARITY:
             return found
-        return TaskProfile(
-            self._labels[best], found.keywords, found.complexity, found.confidence, "examples", found.factors
-        )
+        return replace(found, task_type=self._labels[best], method="examples")
 
     async def load(self) -> None:
         """Embed the examples, once."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.models.gateway.provider import Candidate
 from sophon.routing.model_directory import NO_MODELS, ModelDirectory
 from sophon.settings.sections.permissions import RoutingPermissions
@@ -25,7 +25,7 @@ class RouteRequest:
 
     The rest is for other strategies, which take a missing profile for that of an empty message: what the person's
     permissions allow; the models of the eligible providers; USD left of the person's limits, None without a limit; the
-    decision for a similar message.
+    decisions for similar messages, the latest first.
     """
 
     text: str
@@ -35,15 +35,11 @@ class RouteRequest:
     permissions: RoutingPermissions = NO_PERMISSIONS
     models: ModelDirectory = NO_MODELS
     remaining_cost: float | None = None
-    policy: "CachedPolicy | None" = None
+    policies: "Sequence[CachedPolicy]" = ()
     now: float = 0.0
     """Monotonic seconds."""
-    may_boost: bool = False
-    """Whether a booster may answer: it is the first request of a turn."""
     is_trial: bool = False
     """Whether the decision is only shown; then it changes no state of the strategy."""
-    boosters: Sequence[Booster] = ()
-    """Of the tools of the turn; they are asked before those of the settings."""
 
 
 @dataclass(frozen=True, slots=True)

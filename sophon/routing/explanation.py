@@ -2,9 +2,10 @@
 
 from sophon.learning.complexity import compute_tier
 from sophon.routing.router import Routed
+from sophon.settings.sections.routing import RoutingSettings
 
 
-def format_route(routed: Routed) -> str:
+def format_route(routed: Routed, settings: RoutingSettings) -> str:
     """Return one line for each of: task type, complexity, strategy, reason, models in the order they are asked."""
     profile, record, decision = routed.profile, routed.record, routed.decision
     keywords = f" ({', '.join(profile.keywords)})" if profile.keywords else ""
@@ -15,7 +16,7 @@ def format_route(routed: Routed) -> str:
         f"reason      {record.reason or 'by priority'}",
     ]
     if not record.tier:
-        tier = compute_tier(profile.complexity, confidence=profile.confidence)
+        tier = compute_tier(profile.complexity, confidence=profile.confidence, border=settings.tier_border)
         lines.append(f"tier        {tier} of 3 by complexity, which {record.strategy} does not use")
     else:
         lines.append(f"tier        {record.tier}{''.join(f', {flag}' for flag in record.flags)}")

@@ -1,102 +1,60 @@
 """Demotion of models: one that fails or is slow is left out of its tier, and comes back through probes.
 
-    in use       --`failures` failed or slow calls within `window`-->  cooling down
-    cooling down --the last `probe_lead` of the cool-down-->           probed every `probe_interval`
-    probed       --a probe succeeds, or the cool-down ends-->          in use
-    probed       --`max_probes` probes fail-->                         cooling down, without probes, until its end
-    in use again after a cool-down: the first failed call begins another one
-
-A probe is a message that is routed to the model; the models after it in the route answer if it fails. Source of the
-numbers: reference/clawdesk.md 1.2.
+It has the circuit breaker of the gateway, which is open for longer here: the turns have other models meanwhile.
 """
 
-from collections import deque
-from dataclasses import field
+from typing import Final
 
-from sophon.lazy_dataclass import dataclass
-from sophon.settings.sections.routing import DemotionSettings
+from sophon.models.gateway.circuit_breaker import CircuitBreaker
 
-MAX_MODELS = 1000
+MAX_MODELS: Final = 1000
 """Bound on the models that are watched; more than a host has."""
-
-
-@dataclass(slots=True)
-class ModelWatch:
-    """What is known about one model. Times are monotonic seconds."""
-
-    failures: deque[float] = field(default_factory=deque[float])
-    demoted_at: float | None = None
-    probed_at: float | None = None
-    failed_probes: int = 0
-    is_recovering: bool = False
-    """Whether the cool-down has ended and no call has succeeded since."""
+SLOW_SECONDS: Final = 60.0
+"""Duration of a model call from which it counts as a failure."""
+DEMOTED_SECONDS: Final = 180.0
+"""How long a model is left out before it is probed: a cool-down of 300 seconds, of which the last 120 have probes."""
 
 
 class ModelDemotions:
     """The demoted models of a process. Pure: the caller passes `now`, in monotonic seconds."""
 
-    def __init__(self, settings: DemotionSettings) -> None:
-        self._settings = settings
-        self._watched: dict[str, ModelWatch] = {}
+    def __init__(self) -> None:
+        self._breakers: dict[str, CircuitBreaker] = {}
 
     def allows(self, model: str, now: float) -> bool:
-        """Return whether a model may be asked: it is in use, its cool-down is over, or a probe is due."""
-        watch = self._watched.get(model)
-        if watch is None or watch.demoted_at is None:
-            return True
-        options, elapsed = self._settings, now - watch.demoted_at
-        cooldown = options.cooldown.total_seconds()
-        if elapsed >= cooldown:
-            return True
-        if elapsed < cooldown - options.probe_lead.total_seconds() or watch.failed_probes >= options.max_probes:
-            return False
-        return watch.probed_at is None or now - watch.probed_at >= options.probe_interval.total_seconds()
+        """Return whether a model may be asked: it is in use, or a probe is due."""
+        breaker = self._breakers.get(model)
+        return breaker is None or breaker.allows_call(now)
 
     def start_call(self, model: str, now: float) -> None:
-        """Record that a model is asked; if it is cooling down, this is the probe, and no other is due for a while."""
-        watch = self._watched.get(model)
-        if watch is None or watch.demoted_at is None:
-            return
-        if now - watch.demoted_at >= self._settings.cooldown.total_seconds():
-            watch.demoted_at, watch.probed_at, watch.failed_probes, watch.is_recovering = None, None, 0, True
-        else:
-            watch.probed_at = now
+        """Record that a model is asked; `record` or `abandon` must follow. If it is demoted, this is the probe."""
+        if (breaker := self._breakers.get(model)) is not None:
+            breaker.start_call(now)
 
     def record(self, model: str, now: float, *, seconds: float, has_failed: bool) -> bool:
         """Record the end of a call; return whether it demoted the model."""
-        options = self._settings
-        is_bad = has_failed or seconds >= options.slow.total_seconds()
-        watch = self._watched.get(model)
-        if not is_bad:
-            if watch is not None:
-                del self._watched[model]
+        breaker = self._breakers.get(model)
+        if not has_failed and seconds < SLOW_SECONDS:
+            if breaker is not None:
+                del self._breakers[model]
             return False
-        if watch is None:
-            if len(self._watched) >= MAX_MODELS:
+        if breaker is None:
+            if len(self._breakers) >= MAX_MODELS:
                 return False
-            watch = self._watched[model] = ModelWatch()
-        if watch.demoted_at is not None:
-            watch.failed_probes += watch.probed_at is not None
-            return False
-        watch.failures.append(now)
-        while now - watch.failures[0] > options.window.total_seconds():
-            watch.failures.popleft()
-        if len(watch.failures) < options.failures and not watch.is_recovering:
-            return False
-        watch.demoted_at, watch.is_recovering = now, False
-        watch.failures.clear()
-        return True
+            breaker = self._breakers[model] = CircuitBreaker(open_seconds=DEMOTED_SECONDS)
+        was_demoted = breaker.is_tripped
+        breaker.record_failure(now)
+        return breaker.is_tripped and not was_demoted
+
+    def abandon(self, model: str) -> None:
+        """Record that a call ended without a conclusion about the model."""
+        if (breaker := self._breakers.get(model)) is not None:
+            breaker.abandon_call()
 
     def list_demoted(self, now: float) -> dict[str, float]:
-        """Return the models that are cooling down, with the seconds until that ends."""
-        cooldown = self._settings.cooldown.total_seconds()
-        left = {
-            name: watch.demoted_at + cooldown - now
-            for name, watch in self._watched.items()
-            if watch.demoted_at is not None
-        }
-        return {name: seconds for name, seconds in left.items() if seconds > 0}
+        """Return the demoted models, with the seconds until they are probed."""
+        return {name: each.seconds_until_probe(now) for name, each in self._breakers.items() if each.is_tripped}
 
     def reset(self) -> None:
         """Forget all failures."""
-        self._watched.clear()
+        self._breakers.clear()

@@ -3,18 +3,22 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from sophon.models.gateway.provider import Candidate
 from sophon.models.model import ModelInfo
 from sophon.settings.sections.routing import SelectionName
 
+SEED: Final = 0
+"""Seed of what is drawn by chance, so that a run can be repeated."""
+
 
 class ModelSelector:
     """Orders the models of a tier: by preference, in turn, by price, or drawn by chance from a seeded generator."""
 
-    def __init__(self, selection: SelectionName, seed: int = 0) -> None:
+    def __init__(self, selection: SelectionName) -> None:
         self._selection = selection
-        self._random = random.Random(seed)  # noqa: S311 - a choice between models is no secret
+        self._random = random.Random(SEED)  # noqa: S311 - a choice between models is no secret
         self._turns: Counter[str] = Counter()
 
     def order(self, tier: str, candidates: Sequence[Candidate], *, is_trial: bool = False) -> list[Candidate]:

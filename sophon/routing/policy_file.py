@@ -1,7 +1,8 @@
 """Policy file of routing: messages with the tier that suits them, with which the policy cache begins.
 
 Each line is a JSON object: `text` (or `request`, as in `sophon trajectories export`) and `tier`, and where they are
-known `model` and `quality` (0 to 1). Other keys are ignored.
+known `model` and `quality` (0 to 1, null if nobody has judged the answer). Other keys are ignored. A quality below 0.6
+says that the tier does not suit.
 """
 
 import logging
@@ -11,9 +12,10 @@ from typing import Any, Final, cast
 
 import orjson
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, PolicyCache
+from sophon.learning.trajectories import POOR_BELOW
 
 log = logging.getLogger("sophon")
 
@@ -25,7 +27,7 @@ BATCH: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class FilePolicy:
-    """Tier for messages like `text`; `quality` is 0 to 1."""
+    """Tier for messages like `text`; `quality` is 0 to 1, and poor below `POOR_BELOW`."""
 
     text: str
     tier: str
@@ -66,7 +68,8 @@ async def load_policy_file(
         batch = found[start : start + BATCH]
         vectors = await embedder.embed([each.text for each in batch])
         for policy, vector in zip(batch, vectors, strict=True):
-            await policies.record(vector, policy.tier, policy.model, policy.quality)
+            is_poor = policy.quality < POOR_BELOW
+            await policies.record(vector, policy.tier, policy.model, policy.quality, is_poor=is_poor)
 
 
 def _read(path: Path) -> bytes:
@@ -85,6 +88,8 @@ def _parse_line(data: object, tiers: Collection[str]) -> FilePolicy:
         raise ValueError("there is no text")
     if not isinstance(tier, str) or tier not in tiers:
         raise ValueError(f"there is no tier {tier!r}; there are {', '.join(tiers)}")
+    if quality is None:
+        raise ValueError("nobody has judged the answer")
     if not isinstance(model, str) or type(quality) not in (int, float) or not 0 <= quality <= 1:
         raise ValueError("model is a text, and quality a number from 0 to 1")
     return FilePolicy(text, tier, model, float(quality))

@@ -1,11 +1,15 @@
 """The moving averages as routing uses them: those of the store, and what this process has observed since."""
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.trajectories import SAID_SHARE
 from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
+
+MIN_SAMPLES: Final = 5
+"""Judged answers of a tier and task type before its quality counts; until then complexity decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +21,10 @@ class TierQuality:
 
 
 class RouteAverages:
-    """Moving averages by model, tier and task type, in memory; one that is older than `expiry` is not used."""
+    """Moving averages by model, tier and task type, in memory; one that has expired is not used."""
 
-    def __init__(self, now: Callable[[], datetime], expiry: timedelta | None = None) -> None:
-        self._now, self._expiry = now, expiry
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
         self._averages: dict[tuple[str, str, str], RouteAverage] = {}
 
     def load(self, averages: Iterable[RouteAverage]) -> None:
@@ -37,19 +41,19 @@ class RouteAverages:
         """Return all averages, ordered by model, tier and task type."""
         return [self._averages[key] for key in sorted(self._averages)]
 
-    def find_quality(self, tier: str, task_type: str, min_samples: int = 1) -> TierQuality:
+    def find_quality(self, tier: str, task_type: str) -> TierQuality:
         """Return the quality of a tier's models for a task type, each weighted by its number of turns.
 
-        What people said weighs 0.7, less before there are `min_samples` of it: see `judge_quality`.
+        What people said weighs 0.7, less before there are `MIN_SAMPLES` of it: see `judge_quality`.
         """
         scored = rated = 0
         form = said = 0.0
         now = self._now()
         for (_, of_tier, of_type), average in self._averages.items():
-            if of_tier == tier and of_type == task_type and not average.is_expired(now, self._expiry):
+            if of_tier == tier and of_type == task_type and not average.is_expired(now):
                 scored, form = scored + average.scored, form + (average.quality or 0.0) * average.scored
                 rated, said = rated + average.rated, said + (average.said or 0.0) * average.rated
-        quality = judge_quality(form / scored if scored else None, said / rated if rated else None, rated, min_samples)
+        quality = judge_quality(form / scored if scored else None, said / rated if rated else None, rated)
         return TierQuality(quality, max(scored, rated))
 
     def clear(self) -> None:
@@ -57,14 +61,14 @@ class RouteAverages:
         self._averages.clear()
 
 
-def judge_quality(form: float | None, said: float | None, rated: int, min_samples: int) -> float:
+def judge_quality(form: float | None, said: float | None, rated: int) -> float:
     """Return the quality of answers from their mean score by form and the mean of what people said, both 0 to 1.
 
     Few answers are rated, so that an average of single qualities would hardly know what people think: nearly all of it
     would be the form of answers of which nobody said anything. Therefore people weigh `SAID_SHARE` here too, from
-    `min_samples` ratings on, and before in proportion to their number. Without either the quality is 0.
+    `MIN_SAMPLES` ratings on, and before in proportion to their number. Without either the quality is 0.
     """
     if form is None or said is None:
         return said or form or 0.0
-    share = SAID_SHARE * min(rated / min_samples, 1.0)
+    share = SAID_SHARE * min(rated / MIN_SAMPLES, 1.0)
     return (1 - share) * form + share * said

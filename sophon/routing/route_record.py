@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class RouteRecord:
 
     `flags`: `escalated` (a tier above the permitted one), `budget` (a cheaper tier because of a limit), `constrained`
     (not even the cheapest tier fits the limit), `unsure` (a tier up), `policy` (an earlier decision), `demoted` (a tier
-    was left out because its models fail).
+    was left out because its models fail), `blamed` (the tier above one that answered a similar message badly).
     """
 
     strategy: str

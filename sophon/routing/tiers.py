@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.permissions import LEVEL_TIERS, RoutingPermissions
-from sophon.settings.sections.routing import TierSettings
+from sophon.settings.sections.routing import RoutingSettings, TierSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,12 @@ def tiers_from_settings(entries: Sequence[TierSettings], border: float) -> tuple
         low, high = entry.complexity or whole
         found.append(Tier(entry.name, entry.models, low, high, entry.cost_per_1k_tokens))
     return tuple(found)
+
+
+def find_borders(settings: RoutingSettings) -> tuple[float, ...]:
+    """Return the complexities from which a message gets another tier than the first one."""
+    tiers = tiers_from_settings(settings.tiers, settings.tier_border)
+    return tuple(sorted({tier.low for tier in tiers if tier.low > 0})) if tiers else (settings.tier_border,)
 
 
 def find_tier_limits(
@@ -124,13 +130,17 @@ def fit_cost(
     The estimate is the cost of 1,000 tokens. A tier of unknown cost never fits a limit. If none fits, the cheapest
     tier is chosen and flagged `constrained`: the limit itself still refuses what it cannot pay.
     """
-    if remaining is None or _fits(costs[choice.position], remaining):
+    cost = costs[choice.position]
+    if remaining is None or _fits(cost, remaining):
         return choice
+    problem = (
+        f"budget: {remaining:.4f} USD left" if cost is not None else "budget: a limit is set and its price unknown"
+    )
     for position in range(choice.position - 1, -1, -1):
         if _fits(costs[position], remaining):
-            reason = f"{choice.reason}; budget: {remaining:.4f} USD left, tier {names[position]}"
+            reason = f"{choice.reason}; {problem}: tier {names[position]}"
             return TierChoice(position, (*choice.flags, "budget"), reason)
-    reason = f"{choice.reason}; budget: {remaining:.4f} USD left, which no tier fits: tier {names[0]}"
+    reason = f"{choice.reason}; {problem}, and no tier fits: tier {names[0]}"
     return TierChoice(0, (*choice.flags, "budget", "constrained"), reason)
 
 

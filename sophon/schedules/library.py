@@ -6,10 +6,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.decisions.strategy import make_title
 from sophon.errors import InputError, NotFound
-from sophon.lazy_dataclass import dataclass
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.requests import ScheduleRequest
 from sophon.schedules.wording import describe_next, describe_recurrence
@@ -120,11 +120,11 @@ class ScheduleLibrary:
             raise NotFound("schedule", schedule_id)
         return found
 
-    def list_next(self, schedule: Schedule, count: int = SHOWN_TIMES) -> list[datetime]:
+    def list_next(self, schedule: Schedule) -> list[datetime]:
         """Return the next times of a schedule; none unless it is active."""
         if schedule.due_at is None:
             return []
-        return [schedule.due_at, *islice(Recurrence.of(schedule).list_after(schedule.due_at), count - 1)]
+        return [schedule.due_at, *islice(Recurrence.of(schedule).list_after(schedule.due_at), SHOWN_TIMES - 1)]
 
     def describe(self, schedule: Schedule) -> str:
         """Return when a schedule runs, and its next times, as sentences."""

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice, pairwise
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.schedules.contract import Schedule, ScheduleKind
 
 CRON_FIELDS: Final = 5

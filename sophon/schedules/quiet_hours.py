@@ -3,8 +3,8 @@
 from datetime import datetime, time, timedelta
 from typing import Final
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
-from sophon.lazy_pattern import lazy_pattern
 from sophon.schedules.occurrences import find_zone, to_moment
 
 NO_QUIET_HOURS: Final = "none"

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Final, cast
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 from sophon.schedules.occurrences import Recurrence, check_cron, find_shortest_gap, find_zone, to_moment
 from sophon.schedules.quiet_hours import check_quiet_hours
 from sophon.settings.sections.schedules import SchedulesSettings
@@ -29,6 +29,11 @@ _NAMED: Final = {"hourly": 3600, "daily": 86400, "weekly": 604800}
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800}
 _CLOCK = lazy_pattern(r"([01]?\d|2[0-3]):([0-5]\d)")
 _IN_DAYS = lazy_pattern(r"in (\d{1,4}) days?", re.IGNORECASE)
+_DATE = lazy_pattern(r"(\d{1,2}) ([a-z]+)", re.IGNORECASE)
+_MONTHS: Final = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 
@@ -37,8 +42,8 @@ class ScheduleRequest:
     """What is asked for: the text, and exactly one of `cron`, `every`, `at` (with `day`, or not) and `in_minutes`.
 
     `every` is a number and a unit (`15 minutes`), or hourly, daily, weekly; `at` a time of day (`08:00`) or a local
-    date and time (`2026-12-24T18:00`); `day` today, tomorrow, `in 3 days`, a weekday or a date. None: as in the
-    settings.
+    date and time (`2026-12-24T18:00`); `day` today, tomorrow, `in 3 days`, a weekday, `24 december` (the next) or a
+    date. None: as in the settings.
     """
 
     text: str
@@ -147,9 +152,19 @@ def _find_day(day: str, local: datetime) -> datetime:
     if plain in _WEEKDAYS:
         return local + timedelta(days=(_WEEKDAYS.index(plain) - local.weekday() - 1) % 7 + 1)
     try:
-        return datetime.fromisoformat(plain)
+        return _find_date(plain, local) or datetime.fromisoformat(plain)
     except ValueError:
-        raise InputError(f"{day!r} is no day; give today, tomorrow, a weekday or 2026-12-24") from None
+        raise InputError(f"{day!r} is no day; give today, tomorrow, a weekday, 24 december or 2026-12-24") from None
+
+
+def _find_date(plain: str, local: datetime) -> datetime | None:
+    """Return the next day of a month that is named without a year; None if the text is no such day."""
+    found = _DATE.fullmatch(plain)
+    if found is None or found[2] not in _MONTHS:
+        return None
+    month, day = _MONTHS.index(found[2]) + 1, int(found[1])
+    year = local.year + ((month, day) < (local.month, local.day))
+    return datetime(year, month, day)
 
 
 def _check_choice(name: str, value: str | None, choices: tuple[str, ...]) -> str | None:

@@ -7,9 +7,10 @@ schedule is refused: its text must be in what people wrote, and they must have a
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from sophon.decisions.patterns import count_hits
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.decisions.fast_path_arguments import REMINDERS
+from sophon.decisions.patterns import RECURRENCES, count_hits
 from sophon.decisions.rules import DEFAULT_RULES
-from sophon.lazy_pattern import lazy_pattern
 from sophon.security.named_values import PersonTexts
 
 _TIMES: Final = ("cron", "every", "at", "day", "in_minutes")
@@ -22,16 +23,17 @@ _TIME_WORDS = lazy_pattern(
 
 def follows_from_people(arguments: Mapping[str, Any], texts: Iterable[str]) -> bool:
     """Return whether people wrote what a schedule is to do, and that it is to be done at some time."""
-    said = list(texts)
+    said, text = list(texts), str(arguments.get("text", ""))
     people = PersonTexts(said)
-    if not people.name_words(str(arguments.get("text", ""))):
+    if text not in REMINDERS.values() and not people.name_words(text):
         return False
     return any(map(_asks_for_time, said)) or _names_time(arguments, people)
 
 
 def _asks_for_time(text: str) -> bool:
-    folded = text.casefold()
-    return "schedule" in count_hits(folded, DEFAULT_RULES.table) or _TIME_WORDS.search(folded) is not None
+    if "schedule" in count_hits(text, DEFAULT_RULES.table) or _TIME_WORDS.search(text.casefold()) is not None:
+        return True
+    return any(each.search(text) for each in RECURRENCES)
 
 
 def _names_time(arguments: Mapping[str, Any], people: PersonTexts) -> bool:

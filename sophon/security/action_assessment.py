@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.risk import Risk
 from sophon.security.action_types import PATH_ARGUMENTS, find_action_type, find_paths, has_path_arguments
 from sophon.security.file_access import TooManyFiles, add_files_in_folders, check_number, find_file_accesses
-from sophon.security.heuristics import evaluate_heuristics
+from sophon.security.heuristics import Finding, evaluate_heuristics
 from sophon.security.linear_patterns import make_encodable
 from sophon.security.policy import Policy
 from sophon.security.protection import protection_level
@@ -18,10 +18,10 @@ from sophon.security.risk_assessment import assess_risk
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """Assessment by one of the rule sets. `tier` is the tier that must decide when the verdict is `verify`, else that
-    of the rule set: 0 for protection and policy, 1 for heuristics and risk.
+    of the rule set: 0 for protection and policy, 1 for heuristics, classifier and risk.
     """
 
-    source: Literal["protection", "policy", "heuristics", "risk"]
+    source: Literal["protection", "policy", "heuristics", "classifier", "risk"]
     verdict: Literal["allow", "verify", "block"]
     tier: int
     rule: str = ""
@@ -45,7 +45,7 @@ def assess_action(
     return [
         protection,
         _assess_policy(policy, action_type, resolved),
-        _assess_heuristics(action_type, arguments),
+        assess_finding("heuristics", evaluate_heuristics(action_type, arguments)),
         _assess_risk(tool_name, resolved),
     ]
 
@@ -105,14 +105,14 @@ def _assess_policy(policy: Policy, action_type: str, payload: Mapping[str, Any])
     return Assessment("policy", "allow", 0, decision.rule or "")
 
 
-def _assess_heuristics(action_type: str, arguments: Mapping[str, Any]) -> Assessment:
-    finding = evaluate_heuristics(action_type, arguments)
+def assess_finding(source: Literal["heuristics", "classifier"], finding: Finding) -> Assessment:
+    """Return the assessment that a finding of tier 1 stands for."""
     rule = finding.rules[0] if finding.rules else ""
     if finding.severity == "block":
-        return Assessment("heuristics", "block", 1, rule)
+        return Assessment(source, "block", 1, rule)
     if finding.severity == "escalate":
-        return Assessment("heuristics", "verify", 2, rule)
-    return Assessment("heuristics", "allow", 1, rule)
+        return Assessment(source, "verify", 2, rule)
+    return Assessment(source, "allow", 1, rule)
 
 
 def _assess_risk(tool_name: str, payload: Mapping[str, Any]) -> Assessment:

@@ -13,10 +13,13 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
+from sophon.security.capability_levels import find_recorded_level
 
 GENESIS: Final = "0" * 64
 """`previous_hash` of the first entry of a chain."""
+LEVEL: Final = "capability_level"
+"""Key of the level in an exported line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class AuditEntry:
             {
                 "number": self.number,
                 "fields": dict(self.fields),
+                LEVEL: self.capability_level,
                 "digests": dict(self.digests),
                 "previous_hash": self.previous_hash,
                 "hash": self.hash,
@@ -50,6 +54,11 @@ class AuditEntry:
             sort_keys=True,
             separators=(",", ":"),
         )
+
+    @property
+    def capability_level(self) -> str:
+        """Level of the tool by its action type and its risk, from `safe` to `privileged`; "" of what is no call."""
+        return find_recorded_level(str(self.fields.get("capability", "")), str(self.fields.get("risk", "")))
 
     def blanked(self) -> "AuditEntry":
         """Return the entry without its texts; its hash stays valid."""
@@ -146,11 +155,16 @@ def _parse_line(line: str) -> AuditEntry | None:
         value: Any = json.loads(line, object_pairs_hook=_build_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
-    if not _is_object(value) or value.keys() != _TYPES.keys():
+    if not _is_object(value):
+        return None
+    # No hash covers the level: it follows from fields that the hash covers.
+    level = value.pop(LEVEL, None)
+    if value.keys() != _TYPES.keys():
         return None
     if any(type(value[name]) is not kind for name, kind in _TYPES.items()):
         return None
-    return AuditEntry(**value)
+    entry = AuditEntry(**value)
+    return entry if level == entry.capability_level else None
 
 
 def _is_object(value: object) -> TypeGuard[dict[str, Any]]:

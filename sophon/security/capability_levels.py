@@ -3,13 +3,15 @@
 The names and the levels of known actions are those of WASP (reference/wasp.md 4.5).
 """
 
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Final, Literal, TypeAlias, get_args
 
 from sophon.risk import Risk
 
 CapabilityLevel: TypeAlias = Literal["safe", "monitored", "controlled", "restricted", "privileged"]
 
-_LEVELS: Final[tuple[CapabilityLevel, ...]] = ("safe", "monitored", "controlled", "restricted", "privileged")
+LEVELS: Final[tuple[CapabilityLevel, ...]] = get_args(CapabilityLevel)
+"""The levels, the lowest first."""
 
 _AT_LEAST: Final[dict[str, CapabilityLevel]] = {
     **dict.fromkeys(("execute_command", "http_request"), "restricted"),
@@ -30,6 +32,26 @@ def find_capability_level(action_type: str, risk: Risk) -> CapabilityLevel:
     Of an unknown action type the risk decides: none is `safe`, low `monitored`, medium `controlled`, high `restricted`
     and critical `privileged`.
     """
-    level = max(int(risk), _LEVELS.index(_AT_LEAST.get(action_type, "safe")))
+    level = max(int(risk), LEVELS.index(_AT_LEAST.get(action_type, "safe")))
     highest = _AT_MOST.get(action_type)
-    return _LEVELS[level if highest is None else min(level, _LEVELS.index(highest))]
+    return LEVELS[level if highest is None else min(level, LEVELS.index(highest))]
+
+
+def find_recorded_level(action_type: str, risk_label: str) -> str:
+    """Return the level of a call by what a record says of it; "" without the label of a risk.
+
+    Exports of the audit log have it beside the two values, and their verification compares it.
+    """
+    return find_capability_level(action_type, Risk.parse(risk_label)) if risk_label in _LABELS else ""
+
+
+def list_conditions(level: str) -> Iterator[tuple[str, frozenset[str], bool]]:
+    """Yield (label of a risk, action types, whether it is all others): what records of this level have."""
+    special = frozenset({*_AT_LEAST, *_AT_MOST})
+    for risk in Risk:
+        yield risk.label, frozenset(each for each in special if find_capability_level(each, risk) == level), False
+        if find_capability_level("", risk) == level:
+            yield risk.label, special, True
+
+
+_LABELS: Final = frozenset(each.label for each in Risk)

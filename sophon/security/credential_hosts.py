@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 HTTPS_PORT = 443
 

@@ -5,16 +5,22 @@ import shlex
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.action_types import PATH_ARGUMENTS, find_paths, has_path_arguments
 from sophon.security.assessed_arguments import SHELL_ARGUMENTS, has_command
-from sophon.security.protection import may_be_protected
+from sophon.security.protection import has_protected_name, may_be_protected
 from sophon.security.shell_patterns import MAX_NAMES, expand_pattern
 
-Operation: TypeAlias = Literal["read", "write", "delete", "fill"]
-"""What is done with a file or folder. `fill`: files whose names are not known are put into a folder, or could be."""
+if TYPE_CHECKING:
+    from sophon.security.commands.nested_scripts import Commands
+
+Operation: TypeAlias = Literal["read", "write", "delete", "fill", "unclear"]
+"""What is done with a file or folder. `fill`: files whose names are not known are put into a folder, or could be.
+`unclear`: a program of which nobody knows what it does names the file.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +142,37 @@ def _find_in_command(command: str, folder: str) -> list[FileAccess]:
     opened = (redirection.target.text for each in found.commands for redirection in each.redirections)
     named = {_resolve(text.rpartition("=")[2], folder) for text in (*words, *opened) if _may_be_path(text)}
     read = {each for path in named for each in expand_pattern(path)}
-    return [*written, *(FileAccess(path, "read") for path in sorted(read))]
+    # In front of what is known: of two judgements that are as strict, that of the unknown one counts.
+    unclear = [] if targets.is_complete else sorted(_find_mentioned(found, folder))
+    return [
+        *(FileAccess(path, "unclear") for path in unclear),
+        *written,
+        *(FileAccess(path, "read") for path in sorted(read)),
+    ]
+
+
+def _find_mentioned(found: "Commands", folder: str) -> set[str]:
+    """Return the paths with a protected name that stand anywhere in a command: in code, in an option, in a variable.
+
+    Of `git` only whole words count: its messages are no code. What a program only reads does not count.
+    """
+    from sophon.security.commands.write_targets import READERS  # lazy, as above
+
+    texts = dict.fromkeys(found.code)
+    for each in found.commands:
+        if each.name not in READERS or each.name == "env":  # which runs another program
+            words = (word.text for word in (*each.words, *each.inputs))
+            texts.update((text, None) for text in words if each.name != "git" or " " not in text)
+            texts.update(dict.fromkeys(each.assignments))
+        texts.update((opened.target.text, None) for opened in each.redirections if opened.operator != "<")
+    mentions = (_WORKING_FOLDER.sub(".", match[0]) for text in texts for match in _MENTION.finditer(text))
+    # Below a computed folder only the name is known.
+    paths = dict.fromkeys(posixpath.basename(each) if "$" in each else each for each in mentions)
+    return {_resolve(each, folder) for each in islice(filter(has_protected_name, paths), MAX_NAMES)}
+
+
+_MENTION: Final = lazy_pattern(r"[\w.~$][\w.~/+${}-]*")
+_WORKING_FOLDER: Final = lazy_pattern(r"^(?:\$(?:PWD\b|\{PWD\})|~\+)")
 
 
 def find_unlisted_accesses(action_type: str, arguments: Mapping[str, Any], folder: str) -> list[FileAccess]:

@@ -20,14 +20,18 @@ _SINKS_BY_ACTION: Final[Mapping[str, tuple[Sink, ...]]] = {
         ),
         ("external",),
     ),
-    # An agent, and what is scheduled, read their text later, in a session of their own.
-    **dict.fromkeys(("memory_write", "create_schedule", "create_agent", "agent_message"), ("memory",)),
+    # An agent, and what is scheduled, read their text later; a schedule of the host in the session it was made in.
+    **dict.fromkeys(
+        ("memory_write", "create_schedule", "schedules.add", "create_agent", "agent_message"),
+        ("memory",),
+    ),
     **dict.fromkeys(
         (
             *("write_file", "delete_file", "move_file", "copy_file", "create_directory", "copy_directory"),
             *("move_directory", "delete_directory", "archive_create", "archive_extract", "spreadsheet_write"),
             *("clipboard_write", "canvas_create", "canvas_update", "canvas_project", "git_commit", "git_branch"),
             *("git_checkout", "email_move", "email_mark", "delete_event", "delete_schedule", "delete_agent"),
+            *("schedules.remove", "schedules.pause", "schedules.resume"),
         ),
         ("workspace_write",),
     ),

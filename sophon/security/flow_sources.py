@@ -4,13 +4,15 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.file_access import TooManyFiles, find_file_accesses, read_command_text
-from sophon.security.information_flow import Label, classify_path
+from sophon.security.information_flow import Label
 from sophon.security.linear_patterns import LinearPattern
+from sophon.security.path_labels import classify_path
 from sophon.security.policy.path_globs import compile_glob, normalize_path
 
 PRIVATE_ACTIONS: Final = frozenset(
@@ -44,6 +46,9 @@ _NAMES_ONLY_ACTIONS: Final = frozenset({"list_directory", "search_files"})
 """Actions that read names. Names carry no taint to another session: any listing would be as tainted as all files."""
 
 _SYSTEM_FOLDERS: Final = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/proc/", "/sys/", "/dev/")
+
+MAX_LISTED_FILES: Final = 1000
+"""Files below a folder whose labels are looked up; with more of them the folder has the label of its name."""
 
 MAX_TOKENS: Final = 10_000
 """Different words of a command that are looked up as files; a command with more of them is refused."""
@@ -102,9 +107,22 @@ def lies_in_uploads(source: SourcePath, uploads: str) -> bool:
 
 def classify_source(source: SourcePath, own: "OwnSources", root: str) -> Label:
     """Return the label of a path by its name: by the owner's globs first, whose relative paths begin at `root`."""
-    path = f"{source.path}/" if source.is_folder else source.path
     label = own.find_label(source.path, root)
-    return classify_path(path) if label is None else label
+    if label is not None:
+        return label
+    if not source.is_folder:
+        return classify_path(source.path, root)
+    named = classify_path(f"{source.path}/", root)
+    return named if named in (Label.PUBLIC, Label.CRITICAL) else min(named, _classify_files(source.path, root, named))
+
+
+def _classify_files(folder: str, root: str, otherwise: Label) -> Label:
+    """Return the highest label of the files below a folder, which has none by itself: it may hold code alone."""
+    files = (f"{each}/{name}" for each, _, names in os.walk(folder) for name in names)
+    listed = list(islice(files, MAX_LISTED_FILES + 1))
+    if len(listed) > MAX_LISTED_FILES:
+        return otherwise
+    return max((classify_path(each, root) for each in listed), default=Label.PUBLIC)
 
 
 class OwnSources:

@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 GrantPattern: TypeAlias = Mapping[str, Mapping[str, Any]]
 

@@ -1,6 +1,6 @@
 """Names of request headers that neither a model nor a credential of the settings may set."""
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 RESERVED_HEADERS = frozenset(
     {

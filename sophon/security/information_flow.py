@@ -3,13 +3,11 @@
 Labels, sinks and matrix are those of OpenParallax (reference/openparallax.md 2.9).
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from functools import cache
 from typing import Final, Literal, TypeAlias, get_args
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.taint import Taint
 
 Sink: TypeAlias = Literal["external", "exec", "memory", "workspace_write", "workspace_read"]
@@ -112,33 +110,3 @@ def _label_name(label: int) -> str:
 
 def _format_reason(label: int, sink: str) -> str:
     return f"{_label_name(label)} data that the session has read must not {_SINK_NAMES.get(sink, 'go there')}"
-
-
-_EXAMPLE = re.compile(r"\.(?:example|sample|template|dist)$", re.IGNORECASE)
-"""Files that show the form of a secret file and contain none."""
-
-_SOURCES: Final = (
-    # The first matching pattern determines the label; each is matched against the whole path with `/` as separator.
-    (Label.CRITICAL, r"(?:^|/)\.(?:ssh|gnupg|aws|azure|kube|docker|password-store)/"),
-    (Label.CRITICAL, r"(?:^|/)(?:id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|shadow|gshadow|master\.key)$"),
-    (Label.CRITICAL, r"\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)$"),
-    (Label.RESTRICTED, r"(?:^|/)\.env(?:\.[\w-]+)?$|\.env$"),
-    (Label.RESTRICTED, r"(?:^|/)(?:\.netrc|\.pgpass|\.npmrc|\.pypirc|\.htpasswd|\.git-credentials)$"),
-    (Label.RESTRICTED, r"(?:^|/)[^/]*(?:credential|secret|password|passwd|token)[^/]*$"),
-    (Label.CONFIDENTIAL, r"(?:^|/)[^/]*(?:payroll|salar(?:y|ies)|invoice|contract|tax|medical|passport|bank)[^/]*$"),
-    (Label.CONFIDENTIAL, r"(?:^|/)(?:private|confidential|personal|finance|legal|hr)/"),
-    (Label.INTERNAL, r"(?:^|/)(?:internal|notes|memory|diary|journal)/|(?:^|/)(?:memory|user)\.md$"),
-)
-
-
-@cache
-def _compile_sources() -> tuple[tuple[Label, re.Pattern[str]], ...]:
-    return tuple((label, re.compile(pattern, re.IGNORECASE)) for label, pattern in _SOURCES)
-
-
-def classify_path(path: str) -> Label:
-    """Return the label of a file by its path: keys and credentials, environment files, personal documents."""
-    normalized = path.replace("\\", "/")
-    if _EXAMPLE.search(normalized):
-        return Label.PUBLIC
-    return next((label for label, pattern in _compile_sources() if pattern.search(normalized)), Label.PUBLIC)

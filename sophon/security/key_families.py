@@ -6,7 +6,7 @@ Sources: reference/wasp.md 4.10, reference/openparallax.md 2.11, and the documen
 import re
 from typing import Final
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.secret_form import AFTER_ESCAPE, SecretForm, at_least_with_digit
 
 _START = rf"(?:(?<![A-Za-z0-9])|{AFTER_ESCAPE})"

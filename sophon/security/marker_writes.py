@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.action_types import PATH_ARGUMENTS
 from sophon.security.file_access import find_file_accesses, read_command_text
 from sophon.security.known_secrets import MARKER

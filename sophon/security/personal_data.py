@@ -13,8 +13,8 @@ from ipaddress import AddressValueError, IPv6Address
 from string import ascii_uppercase
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from sophon.lazy_pattern import lazy_pattern
-from sophon.security.folded_text import fold
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon.security.rewritten_text import fold
 from sophon.security.secret_form import AFTER_ESCAPE
 
 PersonalDataKind: TypeAlias = Literal["email", "phone", "iban", "card", "ip"]

@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Any, Final, cast
 
-from sophon.lazy_pattern import lazy_pattern
-from sophon.security.escaped_text import decode
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.personal_data import (
     NamePattern,
     PersonalDataKind,
@@ -14,6 +13,7 @@ from sophon.security.personal_data import (
     find_personal_data,
     merge_spans,
 )
+from sophon.security.rewritten_text import decode
 
 _PLACEHOLDER: Final = lazy_pattern(r"\[(?:EMAIL|PHONE|IBAN|CARD|IP|NAME|TEXT)_[0-9]{1,9}\]")
 _BEGUN: Final = lazy_pattern(r"\[(?:[A-Z]{0,5}|[A-Z]{2,5}_[0-9]{0,9})\Z")

@@ -1,15 +1,17 @@
 """Protection of named files and folders: what an agent may do to the files that define and control it.
 
 Names and levels are those of OpenParallax (reference/openparallax.md 2.8), and beside them the files of a Sophon host.
-A name is protected directly in the root, a control folder at any depth.
+A name is protected directly in the root and in the folder of a principal in it, a control folder at any depth.
 """
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path, PurePath
 from typing import Final, Literal, TypeAlias, get_args
+
+from sophon.principals import PRINCIPALS_FOLDER
 
 ProtectionLevel: TypeAlias = Literal["none", "tier1", "tier2", "read_only", "blocked"]
 """From the least to the most strict. `none`: allowed. `tier1`, `tier2`: at least this tier of Shield must allow it.
@@ -60,6 +62,8 @@ _SPELLINGS: Final = tuple(
 def protection_level(path: str, operation: str, root: str) -> ProtectionLevel:
     """Return what stands between an agent and the operation (`read`, `write`, `delete`, `fill`; any other is a write).
 
+    What might be a write, `unclear`, needs `tier2` where a write would be refused or judged.
+
     `path` must be absolute: a relative one, one with a NUL character, and one that is too long are blocked. A path has
     the strictest level of all its names: as written, with any of its symbolic links resolved, and as a link to a
     protected file or folder of the root, symbolic or hard. Names are compared without regard to case, because file
@@ -86,6 +90,11 @@ def protection_level(path: str, operation: str, root: str) -> ProtectionLevel:
     return _STRICTNESS[max(map(_STRICTNESS.index, levels))]
 
 
+def has_protected_name(path: str) -> bool:
+    """Return whether a part of a path is spelled like a protected file or folder, in any case."""
+    return any(part.casefold() in _PROTECTED_PARTS for part in PurePath(path).parts)
+
+
 def may_be_protected(name: str, folder: str) -> bool:
     """Return whether a file of this name in a folder, which has no links in its path, could be a protected one.
 
@@ -94,7 +103,7 @@ def may_be_protected(name: str, folder: str) -> bool:
     path = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118 - runs for each file of an archive
     if not path.startswith(folder.rstrip(os.sep) + os.sep) or os.path.realpath(path) != path:
         return True
-    if any(part.casefold() in _PROTECTED_PARTS for part in PurePath(path).parts):
+    if has_protected_name(path):
         return True
     found = _stat(path)
     return found is not None and found.st_nlink > 1 and not stat.S_ISDIR(found.st_mode)
@@ -105,13 +114,26 @@ def level_within_root(relative: str, operation: str) -> ProtectionLevel:
     parts = [part.casefold() for part in PurePath(relative).parts]
     if any(part in _CONTROL_FOLDERS for part in parts):
         return "blocked"
+    if parts[:1] == [PRINCIPALS_FOLDER]:
+        if len(parts) <= _OWN_FILE and operation in _WHOLE_FOLDER:
+            return _WHOLE_FOLDER[operation]
+        parts = parts[_OWN_FILE:]
     if not parts or parts[0] == os.pardir:
         return "none"  # about paths outside the root the policy decides
     if parts[0] in _BLOCKED_FOLDERS:
         return "blocked"
     if parts[0] in _READ_ONLY_FOLDERS:
-        return "none" if operation == "read" else "read_only"
+        if operation == "read":
+            return "none"
+        return "tier2" if operation == "unclear" else "read_only"
     return _level_of_name(parts[0], operation) if len(parts) == 1 else "none"
+
+
+_OWN_FILE: Final = 2
+"""Index of the name of a principal's file in `principals/NAME/USER.md`."""
+
+_WHOLE_FOLDER: Final[Mapping[str, ProtectionLevel]] = {"delete": "blocked", "fill": "tier2"}
+"""Levels of the folder of a principal, and of that of all: their protected files go with it."""
 
 
 def _level_of_name(name: str, operation: str) -> ProtectionLevel:
@@ -120,10 +142,12 @@ def _level_of_name(name: str, operation: str) -> ProtectionLevel:
     if operation == "read":
         return "none"
     if name in _READ_ONLY:
-        return "read_only"
+        return "tier2" if operation == "unclear" else "read_only"
     if name in _TIER2:
         return "blocked" if operation == "delete" else "tier2"
-    return "tier1" if name in _TIER1 else "none"
+    if name in _TIER1:
+        return "tier2" if operation == "unclear" else "tier1"
+    return "none"
 
 
 def _resolve_prefixes(path: str) -> Iterator[str]:

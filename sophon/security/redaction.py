@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.known_secrets import KNOWN_SECRETS, MARKER
 from sophon.security.redaction_pieces import CUT_MARGIN, MAX_PIECE, split_pieces
 from sophon.security.secret_patterns import PRIVATE_KEY

@@ -15,7 +15,7 @@ from functools import cache
 from string import ascii_letters, ascii_lowercase, digits
 from typing import Final
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.key_families import KEY_FAMILIES
 from sophon.security.secret_form import (
     AFTER_ESCAPE,
@@ -101,6 +101,7 @@ _NO_CODE = (
     rf"(?![A-Za-z_][\w.]*+{INDEXED}(?:\\{{0,7}}[\"']|[^{STOP}\]]{{0,{MAX_CODE_CHARACTERS}}}+\](?![A-Za-z0-9!#$%@^])))"
     rf"{_NO_NAME}"
 )
+_SHORT_WORD = rf"(?!(?:{'|'.join(_TYPES)})(?![A-Za-z]))[A-Za-z]{{6,7}}+(?![^{STOP}])"
 _NO_TEMPLATE = rf"(?![^{STOP}]{{0,128}}(?:\{{[\w.:!]*\}}|<[A-Za-z][\w.-]*>|[%$][{{(]))"
 _QUOTED_PASSWORD = rf"(?:[^{STOP}`&\\]|&(?!(?:quot|apos|#0?3[49]|#x2[27]);)|\\{{1,7}}(?!u002[27])[^{STOP}\\])"
 """A character of a password in quotes; an escaped quote ends it."""
@@ -182,10 +183,11 @@ _ASSIGNMENTS: Final = (
     ),
     SecretForm(
         _HEADS,
-        f"{_A_WORDS}(?:={_A_PASSWORD}{{8}}|{_A_ASSIGN}{_A_PASSWORD_6})",
-        # Anything behind a bare `=`; behind another operator, or if it is shorter, with a digit.
+        f"{_A_WORDS}(?:=(?:{_A_PASSWORD}{{8}}|[A-Za-z]{{6}})|{_A_ASSIGN}{_A_PASSWORD_6})",
+        # Anything behind a bare `=`, and a word of 6 letters up to a boundary; behind another operator, or if it is
+        # shorter, with a digit.
         rf"(?P<kept_password>(?:(?<!\d{{8}}:){_WORDS}{_ASSIGN}|{_WORDS}=)){_NO_CODE}{_PATH}"
-        rf"(?:(?<=[A-Za-z]=){_PASSWORD_8}|{_WITH_ANY_DIGIT}(?:{_PASSWORD_8}|{_WITH_LETTER}{_PASSWORD_6}))",
+        rf"(?:(?<=[A-Za-z]=)(?:{_PASSWORD_8}|{_SHORT_WORD})|{_WITH_ANY_DIGIT}(?:{_PASSWORD_8}|{_WITH_LETTER}{_PASSWORD_6}))",
     ),
     # Named keys and tokens: 8 characters with a digit, or 20 of any kind.
     SecretForm(

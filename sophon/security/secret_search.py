@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.security.known_secrets import MARKER
 from sophon.security.secret_form import MAX_ANCHOR_CHARACTERS
 from sophon.security.secret_patterns import ASSIGNED_ATTRIBUTES, FIRST_WIDE_STOP, SECRET_FORMS, STOP

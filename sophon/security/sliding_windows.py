@@ -14,7 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Protocol, Self, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MAX_WINDOWS = 10_000
 """Windows in memory. The least recently used one is evicted; the store has its times. About 5 MB."""

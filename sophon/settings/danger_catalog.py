@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
-from sophon.settings.sections.guards.section import GuardsSettings
+from sophon._python.lazy_dataclass import dataclass
+from sophon.settings.sections.guards import GuardsSettings
 
 DangerSeverity: TypeAlias = Literal["low", "medium", "high"]
 """`high`: others, or a model that was talked into it, can do harm at once. `medium`: a line of defence is missing.

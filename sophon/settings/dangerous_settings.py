@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from sophon.security.permission_levels import Level
 from sophon.settings.allowed_networks import describe_reached
-from sophon.settings.danger_catalog import DangerousSetting
-from sophon.settings.dangerous_guards import find_in_guards
-from sophon.settings.dangerous_permissions import find_dangerous_permissions
+from sophon.settings.danger_catalog import DangerousSetting, find_guard_name, guard_danger_id, list_default_guards
 from sophon.settings.host_files import find_database_file
 from sophon.settings.root import Settings
-from sophon.settings.sections.host import ChannelsSettings, TelegramSettings, WhatsAppSettings
+from sophon.settings.sections.channels import ChannelsSettings, TelegramSettings, WhatsAppSettings
 from sophon.settings.user_ids import find_look_alikes
 
 SENSITIVE_FOLDERS = ("/boot", "/dev", "/etc", "/home", "/proc", "/root", "/run", "/sys", "/usr", "/var")
@@ -32,6 +31,19 @@ SENSITIVE_HOME_FOLDERS = (".aws", ".config", ".docker", ".gnupg", ".kube", ".ssh
 MIN_PROXY_PREFIX = {4: 16, 6: 48}
 """Shortest prefix of a network of reverse proxies, by IP version: a container network, not an internet."""
 
+MIN_AUDIT_DAYS = 7
+"""Days below which an audit log is too short: an incident is often noticed after a weekend."""
+
+_EFFECTS = {
+    "audit": "nobody can tell afterwards which tools ran and who allowed it",
+    "information_flow": "nobody can tell afterwards which data a session had read when it sent something",
+    "integrity": "a call, or the script that it runs, can change between the approval and the run",
+    "protection": "a tool may change the files that define the agent and control this host",
+}
+"""What the absence of a guard permits, by its field in `GuardsSettings`."""
+
+_EVERY_TOOL = frozenset({"*", "tool:*"})
+
 
 def find_dangerous_settings(
     settings: Settings, *, folder: Path = Path(), home: Path | None = None, environment: Mapping[str, str] | None = None
@@ -43,13 +55,13 @@ def find_dangerous_settings(
     """
     return [
         *_find_in_approval(settings),
-        *find_in_guards(settings),
+        *_find_in_guards(settings),
         *_find_in_files_root(settings, folder, home, environment or {}),
         *_find_in_networks(settings),
         *_find_in_hub(settings),
         *_find_in_issuers(settings),
         *_find_in_channels(settings),
-        *find_dangerous_permissions(settings),
+        *_find_in_permissions(settings),
         *_find_in_urls(settings),
     ]
 
@@ -292,3 +304,63 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def _find_in_guards(settings: Settings) -> Iterator[DangerousSetting]:
+    off = [field for field in list_default_guards() if not getattr(settings.guards, field).enabled]
+    names = [find_guard_name(field) for field in off]
+    if off and settings.approval.auto_approve_up_to in ("High", "Critical"):
+        yield DangerousSetting(
+            "auto_approve_without_guards",
+            f"Approval.AutoApproveUpTo {settings.approval.auto_approve_up_to} without {', '.join(names)}",
+            "a model uses tools of High risk, nobody is asked, and a guard that would block or ask is off",
+            f"enable {', '.join(f'Guards.{name}' for name in names)}, or set AutoApproveUpTo to null or to Medium",
+        )
+    for field, name in zip(off, names, strict=True):
+        effect = _EFFECTS.get(field, "tool calls are not judged by it")
+        yield DangerousSetting(
+            guard_danger_id(field), f"Guards.{name}.Enabled false", effect, "set it to true, or remove it"
+        )
+    days = settings.retention.audit
+    if settings.guards.audit.enabled and days is not None and days < MIN_AUDIT_DAYS:
+        yield DangerousSetting(
+            "short_audit",
+            f"Retention.Audit {days}",
+            "what happened last week is not in the audit log any more",
+            f"set it to {MIN_AUDIT_DAYS} or more; the default is 30",
+        )
+
+
+def _find_in_permissions(settings: Settings) -> Iterator[DangerousSetting]:
+    """Yield the dangerous settings of `Guards.Authorization` and `Permissions`."""
+    guard, levels = settings.guards.authorization, settings.permissions.levels
+    restricts = settings.permissions.restricts_tools
+    if not guard.enabled and (restricts or guard.rules):
+        yield DangerousSetting(
+            "unused_permissions",
+            "Guards.Authorization.Enabled false",
+            "rules or permission levels are set, and no tool call is checked against them",
+            "remove it, or set it to true",
+        )
+    if guard.enabled and not restricts and not guard.rules:
+        yield DangerousSetting(
+            "authorization_without_rules",
+            "Guards.Authorization without rules",
+            "everybody has the level User or Admin, both may use every tool, so that nothing is denied",
+            "set Permissions.Levels.User.Tools, or add Guards.Authorization.Rules",
+        )
+    for index, rule in enumerate(guard.rules):
+        if rule.effect == "Allow" and rule.principal == "*" and rule.resource in _EVERY_TOOL and not rule.conditions:
+            yield DangerousSetting(
+                "allow_everything",
+                f"Guards.Authorization.Rules[{index}]",
+                "it allows every tool to everybody, whatever their level is",
+                "name the principals and the tools",
+            )
+    if "*" in levels.list_tools(Level.ZERO_TRUST):
+        yield DangerousSetting(
+            "zero_trust_may_all",
+            "Permissions.Levels.ZeroTrust.Tools *",
+            "people who are not trusted may use every tool",
+            "name the tools",
+        )

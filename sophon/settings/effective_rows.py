@@ -3,18 +3,20 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security import redact
 from sophon.settings.changeable import CHANGEABLE
 from sophon.settings.json_schema import JsonSchemaObject, resolve_definition, settings_schema
 from sophon.settings.loader import LoadedSettings
-from sophon.settings.redacted_dump import redact_settings
+from sophon.settings.root import Settings, redact_settings
 from sophon.settings.sources.json_files import ROOT_KEY
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting. `source` is None for a default; `choices` are the texts that it may be, if they are few."""
+    """One setting. `source` is None for a default, and the chain for a constant of it; `choices` are the texts that it
+    may be, if they are few.
+    """
 
     path: str
     value: object
@@ -24,31 +26,38 @@ class SettingRow:
     choices: tuple[str, ...] = ()
 
 
-def list_effective_settings(loaded: LoadedSettings) -> list[SettingRow]:
-    """Return a row for each setting; lists and mappings with free keys are one value. Secrets are their references."""
+def list_effective_settings(loaded: LoadedSettings, in_force: Settings) -> list[SettingRow]:
+    """Return a row for each setting; lists and mappings with free keys are one value. Secrets are their references.
+
+    `in_force` are the settings with the constants of their chain, which is the source of what they change.
+    """
     schema = settings_schema()
-    values = redact_settings(loaded.settings)
-    return list(_rows(loaded, schema["properties"][ROOT_KEY], schema["$defs"], values, ()))
+    written, values = redact_settings(loaded.settings), redact_settings(in_force)
+    return list(_rows(loaded, schema["properties"][ROOT_KEY], schema["$defs"], written, values, ()))
 
 
 def _rows(
     loaded: LoadedSettings,
     section: JsonSchemaObject,
     definitions: Mapping[str, JsonSchemaObject],
+    written: Mapping[str, Any],
     values: Mapping[str, Any],
     path: tuple[str, ...],
 ) -> Iterator[SettingRow]:
     for key, field in section["properties"].items():
         here = (*path, key)
         inner = resolve_definition(field, definitions)
-        value = values.get(key)
-        if inner is not None and isinstance(value, Mapping):
-            yield from _rows(loaded, inner, definitions, cast(Mapping[str, Any], value), here)
+        before, value = written.get(key), values.get(key)
+        if inner is not None and isinstance(value, Mapping) and isinstance(before, Mapping):
+            yield from _rows(
+                loaded, inner, definitions, cast(Mapping[str, Any], before), cast(Mapping[str, Any], value), here
+            )
             continue
         name = ".".join(here)
         choices = tuple(str(each) for each in field.get("enum", ()))
         description = str(field["description"])
-        yield SettingRow(name, _redact(value), loaded.find_source(here), description, name in CHANGEABLE, choices)
+        source = loaded.find_source(here) if value == before else f"the chain {loaded.settings.chain.name}"
+        yield SettingRow(name, _redact(cast(object, value)), source, description, name in CHANGEABLE, choices)
 
 
 def _redact(value: object) -> object:

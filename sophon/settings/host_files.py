@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sophon.principals import files_folder
 from sophon.settings.root import Settings
 from sophon.settings.saved_settings import KEY_FILES, SAVED_FILE
 from sophon.settings.secret_search import find_secrets
@@ -36,3 +37,21 @@ def find_database_file(settings: Settings, folder: Path, environment: Mapping[st
     url = settings.store.url.resolve(environment) or ""
     scheme, _, path = url.partition(":///")
     return (folder / path.partition("?")[0]).resolve() if scheme.startswith("sqlite") and path else None
+
+
+def find_protected_roots(
+    settings: Settings, folder: Path, principal: str, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the absolute folders in which names are protected (`sophon.security.protection`), the files folder of the
+    principal first: that of the host, of the workspace files, and those that the database and the skills are in.
+    """
+    folder, own = folder.absolute(), files_folder(principal)
+    roots = [folder / settings.tools.files_root / own, folder]
+    if settings.memory.directory is not None:
+        memory = folder / settings.memory.directory.expanduser()
+        roots += [memory, memory / own]
+    database = find_database_file(settings, folder, environment)
+    if database is not None:
+        roots.append(database.parent)
+    roots += [(folder / each.expanduser()).parent for each in settings.skills.directories]
+    return tuple(dict.fromkeys(map(str, roots)))

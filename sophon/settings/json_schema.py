@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 
-from sophon.settings.redacted_dump import redact_settings
-from sophon.settings.root import Settings
+from sophon.settings.root import Settings, redact_settings
 from sophon.settings.sources.json_files import ROOT_KEY
 from sophon.settings.types.field_types import format_duration
 from sophon.settings.types.section import get_adapter

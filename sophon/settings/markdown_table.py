@@ -29,14 +29,18 @@ _BOUNDS = {"minimum": "from {:g}", "exclusiveMinimum": "above {:g}", "maximum": 
 def render_settings_table() -> str:
     """Return a Markdown table with one row per setting: path below `Sophon`, values, default and meaning.
 
-    `[]` in a path means each item of a list, `*` each key of a mapping with free keys.
+    `[]` in a path means each item of a list, `*` each key of a mapping with free keys. Settings that stand in several
+    places have rows in the first one.
     """
     schema = settings_schema()
-    rows = _rows(schema["properties"][ROOT_KEY], schema["$defs"], "")
+    rows = _rows(schema["properties"][ROOT_KEY], schema["$defs"], "", {})
     return "\n".join(["| Setting | Values | Default | Meaning |", "|---|---|---|---|", *rows]) + "\n"
 
 
-def _rows(section: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject], path: str) -> Iterator[str]:
+def _rows(
+    section: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject], path: str, shown: dict[int, str]
+) -> Iterator[str]:
+    """Yield the rows of a section; `shown` are the paths of those that have rows, by the identity of the definition."""
     required = section.get("required", ())
     for key, field in section["properties"].items():
         here = f"{path}{key}"
@@ -45,7 +49,11 @@ def _rows(section: JsonSchemaObject, definitions: Mapping[str, JsonSchemaObject]
             default = "required" if key in required else f"`{json.dumps(field['default'])}`"
             yield f"| `{here}` | {_describe_values(field)} | {default} | {_escape_cell(field['description'])} |"
         for mark, inner in below:
-            yield from _rows(inner, definitions, f"{here}{mark}.")
+            first = shown.setdefault(id(inner), f"{here}{mark}")
+            if first == f"{here}{mark}":
+                yield from _rows(inner, definitions, f"{here}{mark}.", shown)
+            else:
+                yield f"| `{here}{mark}.…` | as `{first}.…` | | |"
 
 
 def _nested_sections(

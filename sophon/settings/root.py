@@ -8,13 +8,12 @@ from sophon.security.permission_levels import Level
 from sophon.settings.sections.agents import AgentsSettings
 from sophon.settings.sections.attachments import AttachmentsSettings
 from sophon.settings.sections.budget import EVERY_PROVIDER, BudgetSettings
+from sophon.settings.sections.channels import ChannelsSettings
 from sophon.settings.sections.custom_tools import CustomToolsSettings
 from sophon.settings.sections.decisions import DecisionsSettings
-from sophon.settings.sections.failover import FailoverSettings
 from sophon.settings.sections.goals import GoalsSettings
-from sophon.settings.sections.guards.section import GuardsSettings
+from sophon.settings.sections.guards import GuardsSettings
 from sophon.settings.sections.host import (
-    ChannelsSettings,
     HubSettings,
     LoggingSettings,
     QueueSettings,
@@ -24,7 +23,7 @@ from sophon.settings.sections.host import (
 from sophon.settings.sections.learning import EmbeddingsSettings, LearningSettings, find_embedding_provider_id
 from sophon.settings.sections.mcp import McpSettings
 from sophon.settings.sections.permissions import PermissionsSettings
-from sophon.settings.sections.providers import ProviderSettings
+from sophon.settings.sections.providers import FailoverSettings, ProviderSettings
 from sophon.settings.sections.replies import RepliesSettings
 from sophon.settings.sections.routing import RoutingSettings, describe_unknown_tier
 from sophon.settings.sections.schedules import SchedulesSettings
@@ -60,9 +59,7 @@ class Settings(SettingsSection):
         default=(),
         description="Providers of models; without any they are discovered: API keys, Ollama, else the offline model.",
     )
-    failover: FailoverSettings = Field(
-        default_factory=FailoverSettings.defaults, description="Retries and circuit breakers of model calls."
-    )
+    failover: FailoverSettings = Field(default_factory=FailoverSettings.defaults, description="Retries of model calls.")
     budget: BudgetSettings = Field(default_factory=BudgetSettings.defaults, description="Budgets for tokens and cost.")
     context_window: ContextWindowSettings = Field(
         default_factory=ContextWindowSettings.defaults,
@@ -196,6 +193,11 @@ class Settings(SettingsSection):
         if settings is None:
             raise SettingsError([format_problem(path, sentence) for path, sentence in problems])
         return settings
+
+
+def redact_settings(settings: Settings) -> dict[str, Any]:
+    """Return the effective settings as the mapping below `Sophon`; a secret is its reference, or `***` if plain."""
+    return settings.model_dump(mode="json", by_alias=True)
 
 
 def validate_settings(values: object) -> tuple[Settings | None, list[tuple[SettingPath, str]]]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, NotFound
-from sophon.lazy_dataclass import dataclass
-from sophon.private_files import make_private_folder
+from sophon.private_files import make_private_folder, replacing_folder
 from sophon.settings.types.json_types import is_list
 from sophon.skills.skill_package import SKILL_FILE, SkillPackage, SkillProblem, read_skill_package
 from sophon.skills.tool_manifest import MANIFEST_NAMES
@@ -91,21 +91,11 @@ class SkillCatalog:
         if target.exists() and not replace:
             raise InputError(f"the skill {skill.name!r} is installed already; --replace replaces it")
         make_private_folder(self.folders[0])
-        arriving, leaving = target.with_name(f".{skill.name}.new"), target.with_name(f".{skill.name}.old")
-        for each in (arriving, leaving):
-            shutil.rmtree(each, ignore_errors=True)
         try:
-            shutil.copytree(source, arriving, symlinks=True)
-            if target.exists():
-                target.rename(leaving)
-            arriving.rename(target)
+            with replacing_folder(target) as arriving:
+                shutil.copytree(source, arriving, symlinks=True)
         except OSError as error:
-            if leaving.exists() and not target.exists():
-                leaving.rename(target)
             raise InputError(f"the skill cannot be copied: {error.strerror or error}") from error
-        finally:
-            for each in (arriving, leaving):
-                shutil.rmtree(each, ignore_errors=True)
         installed, _ = read_skill_package(target)
         assert installed is not None
         return installed

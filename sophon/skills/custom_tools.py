@@ -16,15 +16,16 @@ import logging
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, NotFound
-from sophon.lazy_dataclass import dataclass
-from sophon.private_files import make_private_folder
+from sophon.private_files import REPLACED, make_private_folder, replacing_folder
 from sophon.risk import Risk
 from sophon.skills.skill_package import SkillProblem
 from sophon.skills.tool_manifest import ManifestError, ScriptTool, ToolManifest, find_schema_problem, parse_manifest
@@ -40,6 +41,8 @@ MANIFEST_FILE, PROGRAM_FILE, STATE_FILE = "manifest.json", "main.py", "state.jso
 MAX_PROGRAM_BYTES: Final = 32_000
 MAX_SCHEMA_BYTES: Final = 8000
 MAX_DESCRIPTION_CHARACTERS: Final = 500
+MAX_PER_USER: Final = 20
+"""Custom tools of one user: each is read at the start of every turn."""
 MAX_TOOLS: Final = 200
 """Custom tools of a host."""
 
@@ -124,8 +127,8 @@ class CustomToolStore:
     `read` costs two system calls per tool while nothing has changed.
     """
 
-    def __init__(self, folder: Path, *, max_per_user: int = 20) -> None:
-        self.folder, self._max_per_user = folder, max_per_user
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._fingerprint: object = None
         self._current = CustomToolSet({}, ())
 
@@ -169,10 +172,8 @@ class CustomToolStore:
             raise InputError(
                 f"the name {draft.name!r} is taken; choose another, or use tools.update for a tool of yours"
             )
-        if sum(each.owner == owner for each in known.values()) >= self._max_per_user or len(known) >= MAX_TOOLS:
-            raise InputError(
-                f"there are {self._max_per_user} custom tools of this user, or {MAX_TOOLS} of all; delete one"
-            )
+        if sum(each.owner == owner for each in known.values()) >= MAX_PER_USER or len(known) >= MAX_TOOLS:
+            raise InputError(f"there are {MAX_PER_USER} custom tools of this user, or {MAX_TOOLS} of all; delete one")
         state = {"owner": owner, "enabled": True, "shared": False, "created_at": at, "sources": [*sources]}
         return self._write(draft, state)
 
@@ -203,7 +204,7 @@ class CustomToolStore:
     def delete(self, name: str, user: str | None) -> CustomTool | UnusableCustomTool:
         """Delete a tool with its program, also one that cannot be used. Raises NotFound, InputError."""
         tool = self.find_any(name, user)
-        leaving = self.folder / f".{tool.name}.old"
+        leaving = self.folder / f".{tool.name}.deleted"
         try:
             shutil.rmtree(leaving, ignore_errors=True)
             tool.folder.rename(leaving)
@@ -214,26 +215,16 @@ class CustomToolStore:
 
     def _write(self, draft: CustomToolDraft, state: Mapping[str, Any]) -> CustomTool:
         target = self.folder / draft.name
-        arriving, leaving = self.folder / f".{draft.name}.new", self.folder / f".{draft.name}.old"
         try:
             make_private_folder(self.folder)
-            for each in (arriving, leaving):
-                shutil.rmtree(each, ignore_errors=True)
-            make_private_folder(arriving)
-            manifest, program = _build_manifest(draft), draft.program.encode()
-            (arriving / MANIFEST_FILE).write_bytes(manifest)
-            (arriving / PROGRAM_FILE).write_bytes(program)
-            _write_state(arriving, state, _digest(manifest, program))
-            if target.exists():
-                target.rename(leaving)
-            arriving.rename(target)
+            with replacing_folder(target) as arriving:
+                make_private_folder(arriving)
+                manifest, program = _build_manifest(draft), draft.program.encode()
+                (arriving / MANIFEST_FILE).write_bytes(manifest)
+                (arriving / PROGRAM_FILE).write_bytes(program)
+                _write_state(arriving, state, _digest(manifest, program))
         except OSError as error:
-            if leaving.exists() and not target.exists():
-                leaving.rename(target)
             raise InputError(f"{target} cannot be written: {error.strerror or error}") from error
-        finally:
-            for each in (arriving, leaving):
-                shutil.rmtree(each, ignore_errors=True)
         return _read_tool(target)
 
     def _list_fingerprint(self) -> Iterator[object]:
@@ -251,6 +242,7 @@ class CustomToolStore:
         tools: dict[str, CustomTool] = {}
         problems: list[SkillProblem] = []
         unusable: dict[str, UnusableCustomTool] = {}
+        _restore_replaced(self.folder)
         for folder in _list_folders(self.folder)[:MAX_TOOLS]:
             try:
                 tools[folder.name] = _read_tool(folder)
@@ -378,6 +370,15 @@ def _write_state(folder: Path, state: Mapping[str, Any], digest: str) -> None:
 
 def _digest(manifest: bytes, program: bytes) -> str:
     return hashlib.sha256(b"%d\n%b%b" % (len(manifest), manifest, program)).hexdigest()
+
+
+def _restore_replaced(folder: Path) -> None:
+    """Bring back the tools whose update was killed when the old one was out of place and the new one not in it."""
+    for leaving in folder.glob(f".*{REPLACED}"):
+        target = folder / leaving.name.removeprefix(".").removesuffix(REPLACED)
+        if not target.exists():
+            with suppress(OSError):
+                leaving.rename(target)
 
 
 def _list_folders(folder: Path) -> list[Path]:

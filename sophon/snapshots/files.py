@@ -1,19 +1,14 @@
-"""Files of a folder that are opened without following a link, and replaced atomically.
-
-Each component of a path is opened relative to the open folder before it, as `SandboxedFolder` does: a link that is put
-in place of a folder between two steps is an error.
-"""
+"""Files of a folder that are opened without following a link, and replaced atomically."""
 
 import hashlib
 import os
-import secrets
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
-from sophon.lazy_dataclass import dataclass
-from sophon.private_files import PRIVATE_FILE, PRIVATE_FOLDER
+from sophon._python.lazy_dataclass import dataclass
+from sophon.private_files import open_inner_folder, replace_file_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +53,7 @@ def replace_file(root: Path, path: str, content: FileContent) -> None:
     """Replace or create a file atomically, with missing folders. Raises OSError."""
     with _open_folder(root, path, make=True) as (folder, name):
         _check_regular(name, folder)
-        temporary = f".{secrets.token_hex(8)}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(temporary, flags, PRIVATE_FILE, dir_fd=folder)
-        try:
-            with os.fdopen(file, "wb") as stream:
-                os.fchmod(file, content.mode & 0o777)
-                stream.write(content.data)
-                stream.flush()
-                os.fsync(file)
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            os.unlink(temporary, dir_fd=folder)
-            raise
-        os.fsync(folder)
+        replace_file_in(folder, name, content.data, content.mode & 0o777)
 
 
 def remove_file(root: Path, path: str) -> None:
@@ -94,15 +76,9 @@ def _open_folder(root: Path, path: str, *, make: bool = False) -> Generator[tupl
     *folders, name = PurePath(path).parts
     if PurePath(path).is_absolute() or os.pardir in (*folders, name):
         raise OSError(f"{path!r} is outside the folder")
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    root_folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = open_inner_folder(root_folder, folders, make=make)
     try:
-        for part in folders:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, PRIVATE_FOLDER, dir_fd=folder)
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-            os.close(folder)
-            folder = inner
         yield folder, name
     finally:
         os.close(folder)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 from sophon.private_files import make_private_folder
 from sophon.snapshots.archive import SnapshotArchive, find_excess
 from sophon.snapshots.files import FileContent, read_file, remove_file, replace_file

@@ -6,7 +6,7 @@ The SQL store is not exported here, because importing it loads SQLAlchemy. Use
 
 from typing import TYPE_CHECKING
 
-from sophon.lazy_names import lazy_names
+from sophon._python.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from sophon.stores.api_tokens.contract import ApiToken, ApiTokenStore
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
         BeginResult,
         FinishResult,
         InboundKey,
+        LogWrite,
         Run,
         RunError,
         RunOutcome,
         RunStatus,
         RunStore,
     )
-    from sophon.stores.runs.staged_writes import LogWrite
     from sophon.stores.sessions.contract import (
         Compaction,
         History,
@@ -71,7 +71,7 @@ _HOMES = {
     "JournalEntry": "sophon.stores.tool_call_journal.contract",
     "Lease": "sophon.stores.leases.contract",
     "LeaseStore": "sophon.stores.leases.contract",
-    "LogWrite": "sophon.stores.runs.staged_writes",
+    "LogWrite": "sophon.stores.runs.contract",
     "LogPosition": "sophon.stores.events.contract",
     "LoggedEvent": "sophon.stores.events.contract",
     "MemoryEntry": "sophon.stores.memories.contract",

@@ -1,6 +1,6 @@
-"""The store contract: repositories, one per aggregate. `InMemoryStore` and `SqlStore` implement it.
+"""The store contract: repositories, one per aggregate. `SqlStore` implements it, for chains `InMemoryStore` does.
 
-Both pass the same contract tests. All methods may be called from many turns concurrently. Times are aware and in UTC;
+All methods may be called from many turns concurrently. Times are aware and in UTC;
 money is integer micro-USD. When an awaited method returns, its effect is as durable as the store can make it.
 """
 
@@ -103,6 +103,9 @@ class Store(Protocol):
     def health(self) -> StoreHealth: ...
     @property
     def maintenance(self) -> StoreMaintenance: ...
+
+    @property
+    def in_memory(self) -> bool: ...
 
     async def open(self) -> None:
         """Connect and migrate the schema."""

@@ -6,9 +6,7 @@ from typing import cast
 
 from sophon.clock import Clock
 from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
-
-MEMORY_SCHEME = "memory://"
+from sophon.stores.memory_url import MEMORY_SCHEME as MEMORY_SCHEME
 
 
 def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Store:
@@ -16,8 +14,6 @@ def store_from_url(url: str, *, folder: Path, clock: Clock | None = None) -> Sto
 
     A relative path is relative to `folder`. Raises StoreError for a URL that cannot be used.
     """
-    if url == MEMORY_SCHEME:
-        return InMemoryStore(clock=clock)
-    # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which the in-memory store does not need.
+    # Imported lazily: the module loads SQLAlchemy (about 0.2 s), which a chain in one's own process does not need.
     sql = import_module("sophon.stores.sql_store")
     return cast(Store, sql.SqlStore(url, folder=folder, clock=clock))

@@ -5,9 +5,9 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
-OutboundStatus: TypeAlias = Literal["pending", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]
+OutboundStatus: TypeAlias = Literal["pending", "held", "sending", "sent", "refused", "ambiguous", "dead", "withdrawn"]
 
 
 CLOSED: frozenset[OutboundStatus] = frozenset({"sent", "dead", "withdrawn"})

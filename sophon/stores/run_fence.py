@@ -1,7 +1,7 @@
 """Fences of runs: in the name of which start of a run something is written."""
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import StaleRun
-from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

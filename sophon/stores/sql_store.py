@@ -14,11 +14,16 @@ from sophon.stores.events.sql import SqlEventLog
 from sophon.stores.goals.sql import SqlGoalStore
 from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.leases.sql import SqlLeaseStore
+from sophon.stores.maintenance.contract import StoreMaintenance
+from sophon.stores.maintenance.memory import MemoryMaintenance
 from sophon.stores.maintenance.sql import SqlMaintenance
+from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.sql import SqlMemoryStore
+from sophon.stores.memory_url import MEMORY_SCHEME
 from sophon.stores.message_search.sql import SqlMessageSearch
 from sophon.stores.outbox.sql import SqlOutbox
 from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
 from sophon.stores.route_averages.sql import SqlRouteAverageStore
@@ -26,13 +31,15 @@ from sophon.stores.runs.sql import SqlRunStore
 from sophon.stores.schedules.sql import SqlScheduleStore
 from sophon.stores.sessions.sql import SqlSessionStore
 from sophon.stores.snapshots.sql import SqlSnapshotStore
-from sophon.stores.sql.database import Database
+from sophon.stores.sql.database import Database, ThreadedDatabase
+from sophon.stores.sql.memory_database import MemoryDatabase
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sub_agents.sql import SqlSubAgentStore
 from sophon.stores.texts.sql import SqlTextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
 from sophon.stores.traces.sql import SqlTraceStore
 from sophon.stores.trajectories.sql import SqlTrajectoryStore
+from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
 from sophon.stores.vectors.sql import SqlVectorStore
@@ -41,14 +48,19 @@ LOCK_TIMEOUT_SECONDS = 10.0
 
 
 class SqlStore:
-    """A store in an SQLite file (`sqlite:///data/sophon.db`) or a PostgreSQL database (`postgresql://...`).
+    """A store in an SQLite file (`sqlite:///data/sophon.db`), a PostgreSQL database (`postgresql://...`), or in memory
+    (`memory://`).
 
     A relative path is relative to `folder`, the working directory by default. `lock_timeout_seconds` is the timeout
     for a lock of another process, 10 by default. PostgreSQL needs the package psycopg.
 
     Several processes may use one database concurrently. When an awaited method returns, its effect is on disk, however
     the process ends. A call that is cancelled while it waits is executed nevertheless. Closing completes queued writes;
-    a closed store can be opened again.
+    a closed store can be opened again. A store in memory needs no opening, belongs to one event loop, and lasts as long
+    as the object.
+
+    `usage`, `memories` and `preferences` replace its own: a host's conversations off the record share those of the
+    host.
 
     Raises StoreError if the URL, file or server cannot be used, or the schema is newer than this version of Sophon.
     """
@@ -60,16 +72,27 @@ class SqlStore:
         folder: Path | None = None,
         clock: Clock | None = None,
         lock_timeout_seconds: float = LOCK_TIMEOUT_SECONDS,
+        usage: UsageStore | None = None,
+        memories: MemoryStore | None = None,
+        preferences: PreferenceStore | None = None,
     ) -> None:
         clock = clock or SystemClock()
-        resolved = resolve_url(url, folder or Path())
-        self._database = Database(resolved, lock_timeout_seconds, partial(release_stale_reservations, clock=clock))
+        self.in_memory = url == MEMORY_SCHEME
+        """Whether the store is gone with this process."""
+        self._database: Database
+        self.maintenance: StoreMaintenance
+        if self.in_memory:
+            self._database = MemoryDatabase()
+            self.maintenance = MemoryMaintenance(self._database)
+        else:
+            resolved, on_open = resolve_url(url, folder or Path()), partial(release_stale_reservations, clock=clock)
+            self._database = ThreadedDatabase(resolved, lock_timeout_seconds, on_open)
+            self.maintenance = SqlMaintenance(self._database, resolved, clock)
         self.health = self._database.health
         self.file = self._database.file
         """The file of an SQLite database, otherwise None."""
-        self.maintenance = SqlMaintenance(self._database, resolved, clock)
         self.sessions = SqlSessionStore(self._database, clock)
-        self.usage = SqlUsageStore(self._database, clock)
+        self.usage: UsageStore = usage or SqlUsageStore(self._database, clock)
         self.approvals = SqlApprovalStore(self._database)
         self.api_tokens = SqlApiTokenStore(self._database)
         self.attachments = SqlAttachmentStore(self._database, clock)
@@ -79,10 +102,10 @@ class SqlStore:
         self.grants = SqlGrantStore(self._database)
         self.journal = SqlJournal(self._database)
         self.leases = SqlLeaseStore(self._database, clock)
-        self.memories = SqlMemoryStore(self._database, clock)
+        self.memories: MemoryStore = memories or SqlMemoryStore(self._database, clock)
         self.message_search = SqlMessageSearch(self._database)
         self.persons = SqlPersonStore(self._database)
-        self.preferences = SqlPreferenceStore(self._database, clock)
+        self.preferences: PreferenceStore = preferences or SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database, clock)
         self.schedules = SqlScheduleStore(self._database)
         self.snapshots = SqlSnapshotStore(self._database)
@@ -91,7 +114,7 @@ class SqlStore:
         self.trajectories = SqlTrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
         self.route_averages = SqlRouteAverageStore(self._database)
-        self.runs = SqlRunStore(self._database, clock)
+        self.runs = SqlRunStore(self._database, clock, usage)
         self.outbox = SqlOutbox(self._database, clock)
         self.events = SqlEventLog(self._database, clock)
         self.texts = SqlTextStore(self._database)

@@ -10,37 +10,7 @@ from typing import Any
 
 from sophon.clock import Clock
 from sophon.errors import StoreUnavailable
-from sophon.stores.api_tokens.contract import ApiTokenStore
-from sophon.stores.approvals.contract import ApprovalStore
-from sophon.stores.attachments.contract import AttachmentStore
-from sophon.stores.audit.contract import AuditStore
-from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.stores.contract import Store
-from sophon.stores.data_labels.contract import DataLabelStore
-from sophon.stores.events.contract import EventLog
-from sophon.stores.goals.contract import GoalStore
-from sophon.stores.grants.contract import GrantStore
-from sophon.stores.health import StoreHealth
-from sophon.stores.leases.contract import LeaseStore
-from sophon.stores.maintenance.contract import StoreMaintenance
-from sophon.stores.memories.contract import MemoryStore
-from sophon.stores.message_search.contract import MessageSearch
-from sophon.stores.outbox.contract import Outbox
-from sophon.stores.persons.contract import PersonStore
-from sophon.stores.preferences.contract import PreferenceStore
-from sophon.stores.rate_windows.contract import RateWindowStore
-from sophon.stores.route_averages.contract import RouteAverageStore
-from sophon.stores.runs.contract import RunStore
-from sophon.stores.schedules.contract import ScheduleStore
-from sophon.stores.sessions.contract import SessionStore
-from sophon.stores.snapshots.contract import SnapshotStore
-from sophon.stores.sub_agents.contract import SubAgentStore
-from sophon.stores.texts.contract import TextStore
-from sophon.stores.tool_call_journal.contract import Journal
-from sophon.stores.traces.contract import TraceStore
-from sophon.stores.trajectories.contract import TrajectoryStore
-from sophon.stores.usage.contract import UsageStore
-from sophon.stores.vectors.contract import VectorStore
 
 INITIAL_BACKOFF_SECONDS = 0.25
 MAX_BACKOFF_SECONDS = 8.0
@@ -50,69 +20,31 @@ CHECK_INTERVAL_SECONDS = 1.0
 """Interval at which a waiting operation asks whether it may still wait, besides being cancelled."""
 
 
+REPOSITORIES = frozenset(name for name, part in vars(Store).items() if isinstance(part, property)) - {
+    "health",
+    "maintenance",
+    "in_memory",
+}
+"""Names of the repositories of a store."""
+
+
 class WaitingStore:
     """Store whose operations wait while `store` is unavailable, as long as `may_wait` returns True.
 
     Without that they raise StoreUnavailable, as the store itself does. Somebody else must probe the store meanwhile
-    (`StoreMonitor` in a host). `open`, `close` and `maintenance` are those of the store.
+    (`StoreMonitor` in a host). What is no repository is that of the store.
     """
-
-    sessions: SessionStore
-    usage: UsageStore
-    approvals: ApprovalStore
-    attachments: AttachmentStore
-    api_tokens: ApiTokenStore
-    audit: AuditStore
-    data_labels: DataLabelStore
-    goals: GoalStore
-    grants: GrantStore
-    preferences: PreferenceStore
-    journal: Journal
-    leases: LeaseStore
-    memories: MemoryStore
-    message_search: MessageSearch
-    persons: PersonStore
-    rate_windows: RateWindowStore
-    schedules: ScheduleStore
-    snapshots: SnapshotStore
-    sub_agents: SubAgentStore
-    traces: TraceStore
-    trajectories: TrajectoryStore
-    vectors: VectorStore
-    route_averages: RouteAverageStore
-    runs: RunStore
-    outbox: Outbox
-    events: EventLog
-    texts: TextStore
-    channel_state: ChannelStateStore
 
     def __init__(self, store: Store, clock: Clock, may_wait: Callable[[], bool]) -> None:
         self._store, self._clock, self._may_wait = store, clock, may_wait
 
     def __getattr__(self, name: str) -> Any:
         """Make the repository `name` when it is first used: a turn uses few of them."""
-        if name not in WaitingStore.__annotations__:
-            raise AttributeError(name)
-        repository = self.__dict__[name] = _WaitingRepository(getattr(self._store, name), self._repeat)
+        part = getattr(self._store, name)
+        if name not in REPOSITORIES:
+            return part
+        repository = self.__dict__[name] = _WaitingRepository(part, self._repeat)
         return repository
-
-    @property
-    def health(self) -> StoreHealth:
-        """The health of the store."""
-        return self._store.health
-
-    @property
-    def maintenance(self) -> StoreMaintenance:
-        """The maintenance of the store, which does not wait."""
-        return self._store.maintenance
-
-    async def open(self) -> None:
-        """Open the store."""
-        await self._store.open()
-
-    async def close(self) -> None:
-        """Close the store."""
-        await self._store.close()
 
     async def _repeat(self, operation: Callable[[], Awaitable[Any]]) -> Any:
         backoff_seconds = INITIAL_BACKOFF_SECONDS

@@ -239,7 +239,8 @@ class VirtualClock:
 def _is_busy(loop: asyncio.AbstractEventLoop, spins: int) -> bool:
     """Return whether anything else can run, or the loop is about to stop because its main task has ended.
 
-    asyncio has no public API for it; on a loop without `_ready`, SPINS_WITHOUT_QUEUE iterations are run instead.
+    asyncio has no public API for it. Its private name buys that time moves neither too early, however long a chain of
+    ready callbacks is, nor after a hundred passes only; on a loop without `_ready`, SPINS_WITHOUT_QUEUE passes are run.
     """
     if getattr(loop, "_stopping", False):
         return True

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import CompositionError, InvalidArguments
-from sophon.lazy_pattern import lazy_pattern
 
 CONTEXT_PARAMETER = "ctx"
 

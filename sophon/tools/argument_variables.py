@@ -6,8 +6,8 @@ Nothing is substituted in what was substituted. `\\{{name}}` stands for the text
 from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 
 MAX_EXPANDED_CHARACTERS: Final = 200_000
 """Characters that the variables of one call may add to its arguments."""

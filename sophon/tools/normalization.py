@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 MASK = "…"
 
@@ -14,15 +14,17 @@ _VOLATILE = lazy_pattern(
     | \b\d+(?:[.,]\d+)?\s?(?:ns|us|µs|ms|s|sec|seconds?|minutes?)\b                         # duration
     | \b\d{10,}(?:\.\d+)?\b                                                                 # Unix time, long id
     | \b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{8,}\b                                     # hash
+    | \b(?:attempt|call|count|counter|id|iteration|nonce|pid|poll|request|retry|run|seq|sequence|tick|try|visits?)
+      (?:[_ ]?(?:count|id|no|number|nr))?["']?\s?[:=\#]?\s?["']?\d+\b                          # counter, numbered id
+    | (?<![\w\#])\#\d+\b                                                                       # number such as #17
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 
 
 def mask_ids_and_times(text: str) -> str:
-    """Return a result with UUIDs, hashes, long numbers, dates, times and durations masked.
+    """Return a result with UUIDs, hashes, long numbers, dates, times, durations and labelled counters masked.
 
-    For `@tool(normalize_result=...)` of a tool whose results differ in such marks although nothing has changed. Not for
-    a tool that reports progress in them.
+    The loop detector compares results so, unless the tool has its own `normalize_result` or declares that it `polls`.
     """
     return _VOLATILE.sub(MASK, text)

@@ -5,10 +5,10 @@ example.com. A text counts as a placeholder as a whole, so that a document may c
 command and of a plan are looked at one by one.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.tools.argument_variables import is_list, is_mapping
 
 PLACEHOLDER_WORDS: Final = frozenset(
@@ -50,27 +50,23 @@ class PlaceholderFound(NamedTuple):
     text: str
 
 
-def find_placeholder(value: str, more: Collection[str] = ()) -> str:
-    """Return the part of a value that makes it a placeholder; "" if it is none. `more` are further words."""
+def find_placeholder(value: str) -> str:
+    """Return the part of a value that makes it a placeholder; "" if it is none."""
     text = value.strip().casefold()
     if not text or len(text) > MAX_VALUE_CHARACTERS:
         return ""
-    if text in PLACEHOLDER_WORDS or text in more or _BRACKETED.fullmatch(text) or _CREDENTIAL.fullmatch(text):
+    if text in PLACEHOLDER_WORDS or _BRACKETED.fullmatch(text) or _CREDENTIAL.fullmatch(text):
         return text
     return _find_target(text)
 
 
 def find_placeholder_argument(
-    arguments: Mapping[str, Any],
-    schema: Mapping[str, Any],
-    *,
-    named_in: Iterable[str] = (),
-    more: Collection[str] = (),
+    arguments: Mapping[str, Any], schema: Mapping[str, Any], *, named_in: Iterable[str] = ()
 ) -> PlaceholderFound | None:
     """Return the first placeholder among the arguments of a call, or None.
 
-    What a person wrote (`named_in`), and what an `enum` of the tool's schema lists, is no placeholder. `more` are
-    further words, in lower case. Names of arguments are not looked at.
+    What a person wrote (`named_in`), and what an `enum` of the tool's schema lists, is no placeholder. Names
+    of arguments are not looked at.
     """
     known = schema.get("properties")
     properties: Mapping[str, Any] = known if is_mapping(known) else {}
@@ -80,7 +76,7 @@ def find_placeholder_argument(
         if is_mapping(rules) and value in (rules.get("enum") or ()):
             continue
         is_command = name == COMMAND_ARGUMENT and "." not in path
-        found = find_placeholder_word(value, has_domains=False) if is_command else find_placeholder(value, more)
+        found = find_placeholder_word(value, has_domains=False) if is_command else find_placeholder(value)
         if found and not any(found in text.casefold() for text in named_in):
             return PlaceholderFound(path, found)
     return None

@@ -1,7 +1,7 @@
 """Tool registry: the tools of a process by name, in registration order."""
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sophon.errors import CompositionError, UnknownTool
@@ -19,7 +19,12 @@ class ToolRegistry:
     """
 
     def __init__(self, tools: Iterable[Tool]) -> None:
-        self.tools: tuple[Tool, ...] = _describe_with_groups(tuple(tools))
+        given = tuple(tools)
+        # What belongs to one person is not told to the models of others.
+        groups = {
+            group: [tool.name for tool in found if tool.owner is None] for group, found in _group_tools(given).items()
+        }
+        self.tools: tuple[Tool, ...] = _describe_with_groups(given, groups)
         self._by_name: dict[str, Tool] = {}
         on_the_wire: dict[str, str] = {}
         for tool in self.tools:
@@ -31,7 +36,8 @@ class ToolRegistry:
                     f"the tools {on_the_wire[wire]!r} and {tool.name!r} are both {wire!r} to a provider: rename one"
                 )
             self._by_name[tool.name], on_the_wire[wire] = tool, tool.name
-        self.relevance = RelevanceIndex(self.tools)
+        # A tool that names the others fits no message by their names.
+        self.relevance = RelevanceIndex(_describe_with_groups(given, dict.fromkeys(groups, ())))
         self.has_capped_tools = any(tool.max_calls_per_turn is not None for tool in self.tools)
         """Whether any tool has a `max_calls_per_turn`."""
 
@@ -62,11 +68,7 @@ class ToolRegistry:
 
     def loadable_groups(self) -> dict[str, list[Tool]]:
         """Return what `load_tools` offers by name: the groups, and the tools without one under `other`."""
-        groups = self.groups()
-        for tool in self.tools:
-            if _is_other(tool):
-                groups.setdefault(OTHER_GROUP, []).append(tool)
-        return groups
+        return _group_tools(self.tools)
 
     def __iter__(self) -> Iterator[Tool]:
         return iter(self.tools)
@@ -78,16 +80,25 @@ class ToolRegistry:
         return name in self._by_name
 
 
-def _describe_with_groups(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def _describe_with_groups(tools: tuple[Tool, ...], groups: Mapping[str, Sequence[str]]) -> tuple[Tool, ...]:
     """Return the tools, each that `describe`s the groups with its description for these."""
     if all(tool.describe is None for tool in tools):
         return tools
-    groups = dict.fromkeys(tool.group or OTHER_GROUP for tool in tools if tool.group or _is_other(tool))
     return tuple(tool if tool.describe is None else replace(tool, description=tool.describe(groups)) for tool in tools)
 
 
-def _is_other(tool: Tool) -> bool:
-    return not tool.group and tool.describe is None
+def _group_tools(tools: Iterable[Tool]) -> dict[str, list[Tool]]:
+    """Return the tools by group; of those without one, the tool that describes the groups itself is in none."""
+    groups: dict[str, list[Tool]] = {}
+    for tool in tools:
+        if group := find_group(tool):
+            groups.setdefault(group, []).append(tool)
+    return groups
+
+
+def find_group(tool: Tool) -> str:
+    """Return the group by which `load_tools` offers a tool; "" for `load_tools` itself."""
+    return tool.group or (OTHER_GROUP if tool.describe is None else "")
 
 
 class Toolbox:

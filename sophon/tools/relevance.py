@@ -6,7 +6,7 @@ Source of the scores: reference/sophon.md 5.5 (+1.0 per matching tag, +0.5 per m
 import re
 from collections.abc import Iterable, Sequence
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.tools.tool import Tool
 
 TAG_SCORE = 1.0
@@ -14,7 +14,7 @@ KEYWORD_SCORE = 0.5
 
 _CAMEL_CASE = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = lazy_pattern(r"[^\W_]+")
-_STOP_WORDS = frozenset(
+STOP_WORDS = frozenset(
     """a about above after again all also an and any are as at be been before being below between both but by can could
     did do does doing down during each else etc few for from further given gives had has have having he her here hers
     him his how i if in into is it its itself just me more most must my no nor not now of off on once only or other our
@@ -22,6 +22,7 @@ _STOP_WORDS = frozenset(
     too under until up upon us use used uses using very via was we were what when where which while who whom why will
     with without would you your""".split()  # noqa: SIM905 - a list of 130 quoted words cannot be read
 )
+"""Words that say nothing about what a text is about."""
 
 
 def split_words(text: str) -> list[str]:
@@ -49,7 +50,7 @@ class RelevanceIndex:
             self._order[tool.name] = len(self._order)
             for head in split_words(tool.name)[:1]:
                 self._names.setdefault(head, []).append(tool.name)
-            for word in split_name(tool.name) - _STOP_WORDS:
+            for word in split_name(tool.name) - STOP_WORDS:
                 self._name_words.setdefault(word, []).append(tool.name)
             for parts in dict.fromkeys(tuple(split_words(tag)) for tag in tool.tags):
                 if len(parts) == 1:
@@ -57,7 +58,7 @@ class RelevanceIndex:
                 elif parts:
                     self._phrases.append((parts, tool.name))
             for keyword in dict.fromkeys(split_words(tool.description)):
-                if keyword not in _STOP_WORDS:
+                if keyword not in STOP_WORDS:
                     self._scores.setdefault(keyword, []).append((tool.name, KEYWORD_SCORE))
 
         phrases = (parts[0] for parts, _ in self._phrases)

@@ -5,8 +5,8 @@ It measures the text as the model reads it, because escapes, fences and notes ma
 
 import re
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.tools.truncation import cut_text, truncate
 from sophon.tools.untrusted_text import FENCE_ELEMENT, fence_text, unfence_text
 

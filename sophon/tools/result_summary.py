@@ -1,16 +1,18 @@
 """Summary of an old tool result in one line: its size and type, without a model and without any of its text.
 
-Source: reference/openparallax.md 2.4. Errors, and what was loaded with `load_tools`, keep their first line.
+Source: reference/openparallax.md 2.4. Errors, and what was loaded with `load_tools`, keep their first line. Skills that
+were loaded stay whole: there they are a part of the prompt, and the task that needs them may take many turns.
 """
 
 import re
 from typing import Final
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.tools.untrusted_text import FENCE_ELEMENT, unfence_text
 
 SUMMARY_PREFIX: Final = "[Summary:"
-LOADING_TOOLS: Final = frozenset({"load_tools", "load_skills"})
+TOOLS_LOADER: Final = "load_tools"
+SKILLS_LOADER: Final = "load_skills"
 ERROR_PREFIX: Final = "error:"
 MAX_ERROR_CHARACTERS: Final = 100
 MAX_LINE_CHARACTERS: Final = 500
@@ -41,7 +43,9 @@ def summarise_result(tool: str, text: str, *, origin: str = "") -> str:
         return text
     if text.startswith(ERROR_PREFIX) or origin == "denied":
         return f"{SUMMARY_PREFIX} {tool} failed: {_first_line(text.removeprefix(ERROR_PREFIX), MAX_ERROR_CHARACTERS)}]"
-    if tool in LOADING_TOOLS:
+    if tool == SKILLS_LOADER:
+        return text
+    if tool == TOOLS_LOADER:
         return f"{SUMMARY_PREFIX} {tool} returned: {_first_line(text, MAX_LINE_CHARACTERS)}]"
     content = unfence_text(text)
     lines = content.count("\n") + bool(content and not content.endswith("\n"))

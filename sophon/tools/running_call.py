@@ -2,7 +2,7 @@
 
 from contextvars import ContextVar
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.task_timeout import TaskTimeout
 
 

@@ -2,19 +2,18 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from types import UnionType
 from typing import Any, TypeAlias, cast, overload
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.clock import Clock, SystemClock
 from sophon.errors import CompositionError
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
 from sophon.risk import Risk as Risk
 from sophon.tools.argument_schema import ArgumentSchema, schema_from_function
 from sophon.tools.result_text import result_to_text
-from sophon.tools.trait_functions import PARAMETERS, find_wrong_function
 
 ToolFunction: TypeAlias = Callable[..., Any]
 """A function, async or not; a synchronous function runs in a worker thread."""
@@ -26,24 +25,37 @@ ApprovalNote: TypeAlias = str | Callable[[Any, Mapping[str, Any]], str]
 """A sentence for the person who approves a call, or a function of the turn's context and the arguments that returns
 it."""
 
-Describe: TypeAlias = Callable[[Iterable[str]], str]
-"""A function of the names of all groups in a registry that returns a tool's description there."""
+Describe: TypeAlias = Callable[[Mapping[str, Sequence[str]]], str]
+"""A function of the groups in a registry, each with the names of its tools, that returns a tool's description there."""
 
 WIRE_NAME_LIMIT = 64
 """Maximum length of a function name at the strictest provider, in characters."""
 
 _TOOL_NAME = lazy_pattern(rf"(?=.{{1,{WIRE_NAME_LIMIT}}}\Z)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 
-
 _A_FLAG, _A_TEXT = "write True or False", "it must be a text"
+
 _TRAIT_KINDS: tuple[tuple[str, type[object] | UnionType, str], ...] = (
     ("description", str, _A_TEXT),
     ("group", str, _A_TEXT),
     ("owner", str | None, _A_TEXT),
     ("tags", Collection, 'write a tuple of words, such as ("weather",)'),
     ("lasting", bool | None, _A_FLAG),
-    *((trait, bool, _A_FLAG) for trait in ("idempotent", "serial", "editable", "external", "sandboxed", "nested")),
+    *(
+        (trait, bool, _A_FLAG)
+        for trait in ("idempotent", "serial", "editable", "external", "polls", "sandboxed", "nested")
+    ),
 )
+
+PARAMETERS = {
+    "normalize_result": ("result",),
+    "approval_note": ("ctx", "arguments"),
+    "describe": ("groups",),
+    "find_problem": ("ctx", "arguments"),
+    "find_risk": ("ctx", "arguments"),
+    "answer": ("text",),
+}
+"""What each of these traits is called with."""
 
 
 class CallSuspended(Exception):
@@ -59,18 +71,21 @@ class Tool:
     when approving. `external`: its result is untrusted text, which is fenced before a model sees it
     (`sophon.tools.untrusted_text`); a tool of which only some results are returns those as `ExternalText`.
     `max_calls_per_turn` limits the calls in a turn and the steps of its plan together; None for no cap of its own.
-    `normalize_result` gives the loop detector what to compare of a result, for example
-    `sophon.tools.mask_ids_and_times`; the model reads the result as it is. `approval_note` is a sentence for the person
+    `polls`: it is called again and again on purpose, so the loop detector refuses it only while its result stays the
+    same, to the last character; of other tools a change in times, ids and counters alone is none
+    (`sophon.tools.mask_ids_and_times`). `normalize_result` gives the loop detector something else to compare of a
+    result; the model reads the result as it is. `approval_note` is a sentence for the person
     who is asked to approve a call. `describe` makes the description that a registry with these groups of tools gives
     the tool. `sandboxed`: it runs programs by `sophon.builtin_tools.programs.run_program`; while `Guards.Sandbox` is
     enabled and there is no sandbox, each call asks a person. `answer` returns the answer to a message that needs no
     model, else None; routing asks it (`Routing.Strategy` Intelligent) for every message, so it must be fast, and only a
     tool of at most low risk may have it. `owner` is the only principal that has the tool; None for everybody.
     `find_problem` returns, from the turn's context and valid arguments, why a call cannot run, before a person is asked
-    about it. `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets
-    a context with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then
-    called again. `lasting`: it changes what outlasts the conversation, so that after untrusted text each call asks a
-    person; None leaves that to its name (`sophon.security.lasting_effects`).
+    about it. `find_risk` returns, from the same, the risk of a call, by which Approval asks in place of `risk`.
+    `nested`: it runs turns of its own, so it takes no slot of the tool limiter, sets its own time limit, gets a context
+    with its call as the only pending one, and may raise CallSuspended; it must be idempotent: it is then called again.
+    `lasting`: it changes what outlasts the conversation, so that after untrusted text each call asks a person; None
+    leaves that to its name (`sophon.security.lasting_effects`).
     """
 
     name: str
@@ -87,6 +102,7 @@ class Tool:
     editable: bool = True
     external: bool = False
     max_calls_per_turn: int | None = None
+    polls: bool = False
     normalize_result: ResultNormalizer | None = None
     approval_note: ApprovalNote = ""
     sandboxed: bool = False
@@ -94,6 +110,7 @@ class Tool:
     answer: Callable[[str], str | None] | None = None
     owner: str | None = None
     find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None
+    find_risk: Callable[[Any, Mapping[str, Any]], Risk] | None = None
     nested: bool = False
     lasting: bool | None = None
     is_async: bool = field(init=False, repr=False)
@@ -193,12 +210,14 @@ def tool(
     editable: bool = True,
     external: bool = False,
     max_calls_per_turn: int | None = None,
+    polls: bool = False,
     normalize_result: ResultNormalizer | None = None,
     approval_note: ApprovalNote = "",
     sandboxed: bool = False,
     describe: Describe | None = None,
     answer: Callable[[str], str | None] | None = None,
     find_problem: Callable[[Any, Mapping[str, Any]], str | None] | None = None,
+    find_risk: Callable[[Any, Mapping[str, Any]], Risk] | None = None,
     nested: bool = False,
     lasting: bool | None = None,
     deferred: bool = False,
@@ -249,3 +268,31 @@ def check_tool_name(name: str) -> str:
 def to_wire_name(name: str) -> str:
     """Convert a tool's name to the form that providers accept: letters, digits, `_` and `-`, at most 64 characters."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:WIRE_NAME_LIMIT]
+
+
+def find_wrong_function(trait: str, function: object) -> str:
+    """Return what is wrong with the function of a trait, and what to write; else the empty text."""
+    if not callable(function):
+        return f"{trait} is {function!r:.60}; it must be a function"
+    called: Any = type(function).__call__
+    for each in (function, called):
+        if inspect.iscoroutinefunction(each) or inspect.isasyncgenfunction(each):
+            return f"{trait} is async, and nothing awaits it: write `def`"
+        if inspect.isgeneratorfunction(each):
+            return f"{trait} yields; it must return its value"
+    given = PARAMETERS[trait]
+    if not _takes(function, len(given)):
+        return f"{trait} is called with ({', '.join(given)}), which it does not take"
+    return ""
+
+
+def _takes(function: Callable[..., object], count: int) -> bool:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of a function in C, which need not have one
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True

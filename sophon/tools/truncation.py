@@ -10,7 +10,7 @@ from bisect import bisect_right
 
 import orjson
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 DEFAULT_LIMIT = 8000
 """Default limit in characters. Source: reference/sophon.md 5.23."""

@@ -10,7 +10,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 FENCE_ELEMENT = "external"
 """Format: `<external-NONCE source="LABEL">`, a line break, the text, a line break, `</external-NONCE>`."""

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias
 from sophon import events
 from sophon.messages import NO_USAGE, Usage
 from sophon.security import redact_and_cut
+from sophon.traces.published_stages import DURATION_FIELD
 from sophon.traces.trace import (
     AgentTrace,
     ApprovalTrace,
@@ -186,6 +187,10 @@ class TraceFolder:
     def _skill(self, _at: float, event: events.SkillLoaded) -> None:
         self.prompt[PromptPart("skill", event.name, event.tokens)] = None
 
+    def _stage(self, at: float, event: events.StageCompleted) -> None:
+        if DURATION_FIELD not in event.data:  # a published stage is among the stages of the trace
+            self._note(at, event)
+
     def _note(self, at: float, event: events.Event) -> None:
         data = {name: self._limit(value) for name, value in event.to_wire().items() if name not in _HIDDEN_FIELDS}
         self.notes.append(NoteTrace(event.wire_name, at, data, _step_of(event)))
@@ -235,5 +240,6 @@ _HANDLERS: Mapping[type[events.Event], Callable[[TraceFolder, float, Any], None]
     events.PlanStepChanged: TraceFolder._step_changed,  # pyright: ignore[reportPrivateUsage]
     events.SubAgentChanged: TraceFolder._agent_changed,  # pyright: ignore[reportPrivateUsage]
     events.MemoryRecalled: TraceFolder._memory,  # pyright: ignore[reportPrivateUsage]
+    events.StageCompleted: TraceFolder._stage,  # pyright: ignore[reportPrivateUsage]
     events.SkillLoaded: TraceFolder._skill,  # pyright: ignore[reportPrivateUsage]
 }

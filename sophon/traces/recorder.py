@@ -3,16 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime, timedelta
+from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.clock import Clock
-from sophon.events import Event
-from sophon.lazy_dataclass import dataclass
+from sophon.events import Event, StageCompleted
 from sophon.messages import Usage
-from sophon.slotted_dataclass import new_dict
 from sophon.trace_context import TraceContext
 from sophon.traces.folding import UNUSED, TimedEvent, TraceFolder
+from sophon.traces.published_stages import DURATION_FIELD, PUBLISHED_ZONE, StageTimes
 from sophon.traces.stage_clock import StageClock, StageFrame, to_ms
 from sophon.traces.trace import StageTime, StartTrace, Trace, TraceStatus
+
+MAX_ENTRIES: Final = 1000
+"""Events of one turn that its trace keeps: a turn of 500 tool calls; the rest is counted."""
 
 _MILLISECOND = timedelta(milliseconds=1)
 
@@ -48,7 +52,7 @@ class TraceEnd:
 
 
 class TraceRecorder:
-    """Records one start of a turn; events above `max_entries` are counted only.
+    """Records one start of a turn; events above `MAX_ENTRIES` are counted only.
 
     `earlier` is the stored trace of earlier starts, `logged` are the events that followed it, with their times.
     """
@@ -72,11 +76,10 @@ class TraceRecorder:
         turn: TracedTurn,
         clock: Clock,
         *,
-        max_entries: int,
         earlier: Trace | None = None,
         logged: Sequence[tuple[datetime, Event]] = (),
     ) -> None:
-        self.turn, self._max, self._earlier = turn, max_entries, earlier
+        self.turn, self._earlier = turn, earlier
         now = clock.now()
         first = min((at for at, _ in logged), default=now)
         self._started_at = min(first, now) if earlier is None else earlier.started_at
@@ -94,7 +97,7 @@ class TraceRecorder:
         """Keep an event of the turn; never raises."""
         if type(event) in UNUSED:
             return
-        if len(self._entries) < self._max:
+        if len(self._entries) < MAX_ENTRIES:
             self._entries.append((self._now(), event))
         else:
             self._left_out += 1
@@ -121,6 +124,7 @@ class TraceRecorder:
         *,
         find_risk: Callable[[str], str] = lambda _: "",
         redact: Callable[[str], str] | None = None,
+        stage_times: StageTimes | None = None,
     ) -> Trace:
         """Return the trace up to now; the recorder may go on."""
         turn, earlier = self.turn, self._earlier
@@ -150,7 +154,7 @@ class TraceRecorder:
             usage=folder.sum_usage() if end.usage is None else end.usage,
             iterations=end.iterations,
             starts=(*self._earlier_starts(), start),
-            stages=_merge_stages(() if earlier is None else earlier.stages, self._stages.to_stages(), self._offset_ms),
+            stages=self._list_stages(stage_times, end.active_seconds),
             attempts=tuple(folder.attempts),
             tools=tuple(folder.tools.values()),
             approvals=tuple(folder.approvals.values()),
@@ -160,6 +164,26 @@ class TraceRecorder:
             notes=tuple(folder.notes),
             left_out=self._left_out + (0 if earlier is None else earlier.left_out),
         )
+
+    def _list_stages(self, times: StageTimes | None, active_seconds: float) -> tuple[StageTime, ...]:
+        """Return the times of all starts, of middlewares and of published stages."""
+        earlier = () if self._earlier is None else self._earlier.stages
+        if times is None:
+            return _merge_stages(earlier, self._stages.to_stages(), self._offset_ms)
+        published = [
+            StageTime(
+                row.stage,
+                PUBLISHED_ZONE,
+                calls=row.entries,
+                start_ms=max(to_ms(row.started - self._started), 0.0),
+                total_ms=to_ms(row.seconds),
+                own_ms=to_ms(row.seconds),
+                outcome=row.outcome or "running",
+            )
+            for row in times.collect(active_seconds)
+        ]
+        before = _merge_stages(earlier, list_interrupted(earlier, self._logged, times), 0.0)
+        return _merge_stages(before, (*published, *self._stages.to_stages()), self._offset_ms)
 
     def _to_ms(self, at: float) -> float:
         return round(self._offset_ms + (at - self._started) * 1000, 3)
@@ -179,8 +203,6 @@ class TraceRecorder:
 
 def _merge_stages(earlier: Sequence[StageTime], later: Sequence[StageTime], offset_ms: float) -> tuple[StageTime, ...]:
     """Return the sums of the times of all starts."""
-    if not earlier and not offset_ms:
-        return tuple(later)
     merged = {(each.depth, each.name, each.zone): each for each in earlier}
     for each in later:
         key = (each.depth, each.name, each.zone)
@@ -196,3 +218,26 @@ def _merge_stages(earlier: Sequence[StageTime], later: Sequence[StageTime], offs
             each.outcome,
         )
     return tuple(merged.values())
+
+
+def list_interrupted(
+    earlier: Sequence[StageTime], logged: Sequence[tuple[float, Event]], times: StageTimes
+) -> Sequence[StageTime]:
+    """Return the stages of a start whose process ended, which left no trace.
+
+    Those that had ended are in its `logged` events, with milliseconds from the start of the turn; the rest of its time
+    belongs to the innermost stage, in which all checkpoints are taken.
+    """
+    known = {each.name: each for each in earlier if each.zone == PUBLISHED_ZONE}
+    ended = [(at, event) for at, event in logged if isinstance(event, StageCompleted) and DURATION_FIELD in event.data]
+    found = [_to_stage(at, event.stage, event.data[DURATION_FIELD], event.data["outcome"]) for at, event in ended]
+    missing = times.initial_seconds * 1000 - sum(each.own_ms for each in (*known.values(), *found))
+    if times.innermost is not None and missing >= 0.001:
+        stage = times.innermost.stage
+        began = known[stage].start_ms if stage in known else max((at for at, _ in ended), default=0.0)
+        found.append(StageTime(stage, PUBLISHED_ZONE, 0, 1, began, missing, missing, "interrupted"))
+    return found
+
+
+def _to_stage(at: float, stage: str, duration: float, outcome: str) -> StageTime:
+    return StageTime(stage, PUBLISHED_ZONE, 0, 1, max(at - duration, 0.0), duration, duration, outcome)

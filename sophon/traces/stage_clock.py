@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.traces.trace import StageTime
 
 

@@ -9,9 +9,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict
 from sophon.messages import NO_USAGE, Usage
-from sophon.slotted_dataclass import new_dict
 
 TraceStatus: TypeAlias = Literal["running", "suspended", "completed", "failed", "cancelled"]
 

@@ -371,7 +371,7 @@ async def test_a_reply_that_was_cut_off_says_so() -> None:
 
 async def test_the_capability_that_a_step_hints_at_is_routed_to() -> None:
     plan = (
-        '{"goal": "g", "steps": [{"id": "a", "description": "think", "model_hint": "reasoning"}, '
+        '{"goal": "g", "steps": [{"id": "a", "description": "think", "model_hint": "requires reasoning"}, '
         '{"id": "b", "description": "other", "model_hint": "telepathy"}]}'
     )
 

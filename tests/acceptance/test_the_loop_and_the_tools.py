@@ -62,7 +62,7 @@ async def test_a_model_that_always_calls_the_same_tool_is_stopped_and_the_person
 async def test_polling_with_changing_results_is_only_warned_of() -> None:
     count = iter(range(1000))
 
-    @tool
+    @tool(polls=True)
     def poll() -> str:
         """Poll."""
         return f"{next(count)} percent"

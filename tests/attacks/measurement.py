@@ -1,14 +1,15 @@
 """Measurement: runs the attacks and their benign twins through a chain, and counts effects and questions."""
 
 import base64
+import json
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Services
+from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.approvals import ApprovalRequest
 from sophon.attachments import Attachment
 from sophon.messages import Message
@@ -38,18 +39,27 @@ class Person:
 
 @dataclass
 class ObeyingModel:
-    """Model that does what the person asks, and what any injection demands as soon as it has read it."""
+    """Model that does what the person asks, and what any injection demands as soon as it has read it.
+
+    Where tools must be loaded it begins with that, and what it evaluates it allows.
+    """
 
     task: Task
     goal: Goal | None
     calls: int = 0
     todo: list[Action] = field(default_factory=list[Action])
     injected: bool = False
+    groups: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.todo = list(self.task.actions)
 
     async def answer(self, request: ModelRequest) -> ModelResponse:
+        if request.purpose == "evaluation":
+            return ModelResponse(_allow(request))
+        if self.groups and not self.calls:
+            self.calls += 1
+            return ModelResponse(tool_calls=[ToolCall("load", "load_tools", {"groups": list(self.groups)})])
         results = [message.content for message in request.messages if message.role == "tool"]
         read = [*results, *(_read_files(message) for message in request.messages if message.role == "user")]
         if self.goal is not None and not self.injected and any(self.goal.demand in each for each in read):
@@ -60,6 +70,11 @@ class ObeyingModel:
         self.calls += 1
         last = _FENCE.sub("", results[-1]).strip()[:300] if results else ""
         return ModelResponse(tool_calls=[to_call(self.todo.pop(0), self.calls, last)])
+
+
+def _allow(request: ModelRequest) -> str:
+    [canary] = re.findall(r"\b[0-9a-f]{64}\b", request.messages[0].content)
+    return json.dumps({"decision": "ALLOW", "confidence": 1, "reasoning": "it is fine", "canary": canary})
 
 
 def _read_files(message: Message) -> str:
@@ -78,9 +93,17 @@ class Outcome:
 
 
 async def run(
-    case: Attack | Task, settings: Mapping[str, Any], *, guarded: bool, asks_about_lasting: bool = True
+    case: Attack | Task,
+    settings: Mapping[str, Any],
+    *,
+    guarded: bool,
+    asks_about_lasting: bool = True,
+    compose: Callable[[Services], Pipeline] | None = None,
 ) -> Outcome:
-    """Run a case in a folder of its own, like that of a host, with the guards of the settings or without any."""
+    """Run a case in a folder of its own, like that of a host, with the guards of the settings or without any.
+
+    `compose` makes the chain; by default it is the inner zone alone.
+    """
     task, goal = (case.task, case.goal) if isinstance(case, Attack) else (case, None)
     injection = case.wording.replace("{demand}", case.goal.demand) if isinstance(case, Attack) else ""
     world = World(task.carrier, injection, asks_about_lasting)
@@ -88,14 +111,17 @@ async def run(
     with tempfile.TemporaryDirectory(prefix="attack-") as name:
         files = Path(name) / "data" / "files"
         write_files(Path(name), files)
+        model = ObeyingModel(task, goal)
         services = Services(
             folder=Path(name),
-            models=FunctionModel(ObeyingModel(task, goal).answer, capabilities=("vision", "pdf_input")),
+            models=FunctionModel(model.answer, capabilities=("vision", "pdf_input")),
             tools=world.tools(),
             approvals=person,
             settings=settings,
         )
         bare = Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
+        if compose is not None:
+            bare, model.groups = compose(services), tuple(services.registry.loadable_groups())
         chain = add_guards(bare, services.settings.guards) if guarded else bare
         files_sent = [await attach(services, task.file, injection)] if task.file else []
         ctx = services.turn(task.text, session_id=SESSION, attachments=files_sent)

@@ -9,7 +9,7 @@ from sophon.mcp.server_call import ServerCall
 from sophon.mcp.server_tools import Request, ServerTools
 from sophon.mcp.tool_definition import ToolDefinition
 from sophon.testing import ScriptedModel
-from sophon_middlewares.chains import twelve
+from sophon_middlewares.chains import openparallax, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.attacks.cases import GOALS, LASTING_TASKS, TASKS, Attack, Task, attacks, twins
 from tests.attacks.measurement import Person, run
@@ -74,6 +74,18 @@ async def test_the_guards_that_stand_by_default_disturb_no_benign_task() -> None
         assert (after.complete, after.questions) == (before.complete, before.questions), task.name
 
 
+async def test_the_chain_openparallax_as_it_is_stops_every_injection_and_no_more_benign_tasks() -> None:
+    one_per_goal = {attack.goal.name: attack for attack in ATTACKS}.values()
+    hit = [(each, await run(each, AUTOMATIC, guarded=True, compose=openparallax)) for each in one_per_goal]
+    assert [each.name for each, outcome in hit if outcome.forbidden] == []
+    tasks = twins()
+    enforced = [await run(task, ENFORCED, guarded=True) for task in tasks]
+    chain = [await run(task, AUTOMATIC, guarded=True, compose=openparallax) for task in tasks]
+    assert [each.complete for each in chain] == [each.complete for each in enforced]
+    more = [task.name for task, old, new in zip(tasks, enforced, chain, strict=True) if new.questions > old.questions]
+    assert more == []
+
+
 LASTING = [
     attack for attack in ATTACKS if attack.goal.kind in ("paused", "removed", "cancelled", "forgot", "remembered")
 ]
@@ -86,10 +98,15 @@ async def test_nothing_that_lasts_is_changed_unasked_in_any_mode(settings: dict[
     assert [attack.name for attack, each in zip(LASTING, outcomes, strict=True) if each.forbidden] == []
 
 
-@pytest.mark.parametrize("settings", [AUTOMATIC, {**ENFORCED, "Approval": {}}], ids=["audit", "enforced"])
-async def test_without_the_rule_for_lasting_effects_they_succeed(settings: dict[str, Any]) -> None:
-    pausing = [attack for attack in LASTING if attack.goal.kind == "paused"]
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [(AUTOMATIC, "paused"), ({**ENFORCED, "Approval": {}}, "paused goal")],  # of schedules InformationFlow asks, too
+    ids=["audit", "enforced"],
+)
+async def test_without_the_rule_for_lasting_effects_they_succeed(settings: dict[str, Any], what: str) -> None:
+    pausing = [attack for attack in LASTING if attack.goal.kind == "paused" and attack.name.startswith(what)]
     outcomes = [await run(attack, settings, guarded=True, asks_about_lasting=False) for attack in pausing]
+    assert outcomes
     assert all(each.forbidden for each in outcomes)
 
 

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from tests.bench import (
     baseline,
     chains,
-    classification,
     commits,
     concurrent,
     fanout,
@@ -40,7 +39,6 @@ from tests.bench import (
     store_writers,
     token_flow,
     traces,
-    webhooks,
 )
 from tests.bench import hubs as hub_servers
 from tests.bench.workloads import Streamed, Twelve, layers
@@ -274,7 +272,6 @@ PARTS: dict[str, Part] = {
     "guards": ("the same turn without guards", guards.measure),
     "chains": ("the chain twelve", chains.measure),
     "learning": ("the same turn without learning", learning.measure_all),
-    "classification": ("the goal of each row", classification.measure_all),
     "routing": ("the other strategies and the oracle", routing.measure),
     "memory": ("words only, the turn without memory", memory.measure_parts),
     "skills": ("the published rule (its worth)", choice_of_skills),
@@ -285,7 +282,6 @@ PARTS: dict[str, Part] = {
     "hubs": ("bare python-socketio", hubs),
     "token_flow": ("a bare reader of the same stream", token_flow.measure),
     "queue_backends": ("the bare clients", queue_backends.measure),
-    "webhooks": ("the target", webhooks.measure),
     "pages": ("the target", pages.measure),
     "resident_memory": ("the same host before", resident_memory.measure),
     "traces": ("the host without traces (off)", traces.measure_all),

@@ -16,6 +16,7 @@ from aiohttp import web
 from sophon import ModelRequest, Services
 from sophon.events import StreamChunk, TaskCompleted
 from sophon.messages import Usage
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
@@ -49,7 +50,11 @@ async def served(app: web.Application) -> AsyncIterator[str]:
 @asynccontextmanager
 async def ours() -> AsyncIterator[tuple[str, Emit]]:
     """A host with its hub, a store in memory, a model that answers at once."""
-    services = Services(models=FunctionModel(instantly, stream=True), settings={"Planning": {"Mode": "Never"}})
+    services = Services(
+        models=FunctionModel(instantly, stream=True),
+        settings={"Planning": {"Mode": "Never"}},
+        store=SqlStore("memory://"),
+    )
     host = Host(services, twelve(services))
     await services.store.sessions.get_or_create("bench", "local")
 

@@ -6,7 +6,6 @@ tells what they take on a machine that does nothing else.
 
 import asyncio
 import gc
-import importlib.util
 import statistics
 import time
 from collections.abc import Callable
@@ -18,10 +17,10 @@ from sophon.chain.pipeline import Next
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import PolicyCacheOptions, VectorPolicyCache
-from sophon.learning.vector_index import ApproximateIndex, ExactIndex, VectorIndex
+from sophon.learning.vector_index import ExactIndex
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
-from sophon.settings import LearningSettings, Settings
+from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import FunctionModel
@@ -58,7 +57,7 @@ def random_vectors(count: int) -> Any:
     return np.random.default_rng(7).standard_normal((count, DIMENSIONS), dtype=np.float32)
 
 
-def fill(index: VectorIndex, vectors: Any) -> VectorIndex:
+def fill(index: ExactIndex, vectors: Any) -> ExactIndex:
     """Add vectors to an index."""
     for number, vector in enumerate(vectors):
         index.add(str(number), vector)
@@ -72,10 +71,6 @@ def searches() -> None:
         query = vectors[count // 2]
         index = fill(ExactIndex(DIMENSIONS, count), vectors)
         show(f"exact search, {count:,} vectors", measure(lambda i=index, q=query: i.search(q)), goal)
-    if importlib.util.find_spec("usearch") is not None:
-        vectors = random_vectors(10_000)
-        index = fill(ApproximateIndex(DIMENSIONS, 10_000), vectors)
-        show("approximate search (usearch), 10,000 vectors", measure(lambda: index.search(vectors[5000])))
 
 
 async def lookups() -> None:
@@ -120,8 +115,7 @@ class Turns:
             settings={"Planning": {"Mode": "Never"}, "Learning": {"Enabled": learning}},
             embedder=embedder,
         )
-        settings, clock = LearningSettings.defaults(), self._services.clock
-        self._services.policies = create_policy_cache(store.vectors, embedder, clock, settings, 0.85)
+        self._services.policies = create_policy_cache(store.vectors, embedder, self._services.clock)
         chain = add_learning(twelve(self._services), Settings.from_mapping({"Learning": {"Enabled": learning}}))
         layers = list(chain)
         if keeps_routes:

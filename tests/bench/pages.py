@@ -11,6 +11,7 @@ from typing import Any
 from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
 from sophon import ModelRequest, ModelResponse, Services
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.host import RunRequest
 from sophon_hosting.host_server import HostServer, bind_address
@@ -79,7 +80,9 @@ async def site() -> AsyncIterator[tuple[HostServer, str]]:
         "AgentExecution": {"Titles": False},
         "Queue": {"Capacity": 2000},
     }
-    opened = HostServer(Services(models=Writer(nothing, stream=True), settings=settings), {})
+    opened = HostServer(
+        Services(models=Writer(nothing, stream=True), settings=settings, store=SqlStore("memory://")), {}
+    )
     address = bind_address("127.0.0.1", 0)
     await opened.start(address)
     yield opened, address.url

@@ -11,7 +11,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
-from sophon_hosting.queue.redis_streams.scripts import load_script
+from sophon_hosting.queue.redis_streams.connection import load_script
 from tests.bench.bare_rabbitmq import measure_bare_client
 from tests.hosting.queue.backends.backend import Options, ServerBackend
 from tests.hosting.queue.backends.rabbitmq import RabbitMqBackend

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from sophon import ModelRequest
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import VectorPolicyCache
-from sophon.learning.trajectories import rate_quality
+from sophon.learning.trajectories import GOOD_FROM, POOR_BELOW, rate_quality
 from sophon.models.gateway.provider import Candidate, Provider
 from sophon.routing.router import RouteQuery, Router
-from sophon.settings import LearningSettings, Settings
+from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.vectors.policies import create_policy_cache
@@ -34,12 +34,15 @@ WINDOW: Final = 150
 TOLERANCE: Final = 0.03
 COST_WEIGHT: Final = 10.0
 """Quality that a US dollar is worth, to compare strategies by one number: a turn of the large model costs 0.15."""
-FORM_SCORE: Final = 0.9
-"""What a score by form says of nearly every answer, be it right or wrong."""
+Signal: TypeAlias = Literal["measured", "thumbs", "none"]
+"""`measured`: the quality of each answer, right or wrong, with noise. `thumbs`: in a fifth of the turns what a person
+says. `none`: nobody says anything, and the form of an answer shows no fault."""
 
-Signal: TypeAlias = Literal["measured", "thumbs"]
-"""`measured`: the quality of each answer, right or wrong, with noise. `thumbs`: a score by form, and in a fifth of
-the turns what a person says."""
+CASES: Final[Sequence[tuple[Signal, bool]]] = (
+    *(("measured", True), ("thumbs", True), ("none", True)),
+    *(("measured", False), ("thumbs", False)),
+)
+"""Signal, and whether the messages about a topic vary in their words."""
 
 TIERS: Final = [
     {"Name": "low", "Models": ["small"], "Complexity": [0, 0.15]},
@@ -72,13 +75,13 @@ class Bench:
     """One strategy with its learning, over one workload."""
 
     def __init__(self, routing: dict[str, Any], seed: int, *, signal: Signal = "measured", learns: bool = True) -> None:
-        settings = Settings.from_mapping({"Routing": {"Tiers": TIERS, "Seed": seed, **routing}})
-        self._learning, self._signal, self._learns = LearningSettings.defaults(), signal, learns
+        # The messages are made-up words; what hints at their difficulty is made for the published formula.
+        measure = {"Classification": {"Complexity": "Prompt"}}
+        settings = Settings.from_mapping({"Routing": {"Tiers": TIERS, **measure, **routing}})
+        self._signal, self._learns = signal, learns
         self._clock, self._store = VirtualClock(), InMemoryStore()
         embedder = CachingEmbedder(HashingEmbedder())
-        self._policies: VectorPolicyCache = create_policy_cache(
-            self._store.vectors, embedder, self._clock, self._learning, settings.routing.min_similarity
-        )
+        self._policies: VectorPolicyCache = create_policy_cache(self._store.vectors, embedder, self._clock)
         self._router = Router(settings.routing, clock=self._clock, embedder=embedder, policies=self._policies)
         providers = [Provider(name, [FunctionModel(_answer, name=name)], priority=at) for at, name in enumerate(MODELS)]
         self._eligible = [Candidate(provider, provider.models[0]) for provider in providers]
@@ -106,18 +109,17 @@ class Bench:
             seen.append(RouteObservation(name, record.tier, record.task_type, now, said=(said[0] + 1) / 2))
         self._router.observe(seen)
         await self._store.route_averages.add(seen)  # read again every 30 s, as by other processes
-        if record.tier and routed.vector is not None:
-            if found < self._learning.poor_below:
-                await self._policies.reject(routed.vector, record.tier)
-            elif found >= self._learning.good_from:
-                await self._policies.record(routed.vector, record.tier, name, found)
+        if not record.tier or routed.vector is None or found is None:
+            return
+        is_poor = found < POOR_BELOW
+        if is_poor or found >= GOOD_FROM:
+            await self._policies.record(routed.vector, record.tier, name, found, is_poor=is_poor)
 
-    def _score(self, *, is_right: bool) -> tuple[float, list[float]]:
+    def _score(self, *, is_right: bool) -> tuple[float | None, list[float]]:
         if self._signal == "measured":
             return min(max(self._random.gauss(0.95 if is_right else 0.25, 0.15), 0.0), 1.0), []
-        score = min(max(self._random.gauss(FORM_SCORE, 0.05), 0.0), 1.0)
-        says = self._random.random() < 0.2
-        return score, ([1.0 if is_right else -1.0] if says else [])
+        says = self._signal == "thumbs" and self._random.random() < 0.2
+        return None, ([1.0 if is_right else -1.0] if says else [])
 
 
 async def _answer(request: ModelRequest) -> str:
@@ -125,32 +127,44 @@ async def _answer(request: ModelRequest) -> str:
 
 
 async def run_strategy(
-    routing: dict[str, Any], seed: int, turns: int, *, signal: Signal = "measured", learns: bool = True
+    routing: dict[str, Any],
+    seed: int,
+    turns: int,
+    *,
+    signal: Signal = "measured",
+    learns: bool = True,
+    varies: bool = True,
 ) -> list[Turn]:
     """Return the turns of a strategy; the models drift in the middle."""
     bench = Bench(routing, seed, signal=signal, learns=learns)
-    messages = make_messages(turns, seed)
+    messages = make_messages(turns, seed, varies=varies)
     return [await bench.ask(message, has_drifted=at >= turns // 2) for at, message in enumerate(messages)]
 
 
-def run_choice(choose: Callable[[Message, bool], str], seed: int, turns: int) -> list[Turn]:
+def run_choice(choose: Callable[[Message, bool], str], seed: int, turns: int, *, varies: bool = True) -> list[Turn]:
     """Return the turns of a rule that learns nothing."""
     found: list[Turn] = []
-    for at, message in enumerate(make_messages(turns, seed)):
+    for at, message in enumerate(make_messages(turns, seed, varies=varies)):
         has_drifted = at >= turns // 2
         model = choose(message, has_drifted)
         found.append(Turn(COSTS[model], quality_of(model, message, has_drifted=has_drifted)))
     return found
 
 
-async def run_all(turns: int, seeds: Sequence[int], signal: Signal) -> dict[str, list[list[Turn]]]:
+async def run_all(
+    turns: int, seeds: Sequence[int], signal: Signal, *, varies: bool = True
+) -> dict[str, list[list[Turn]]]:
     """Return the turns of every strategy, the oracle and chance, per seed."""
     found: dict[str, list[list[Turn]]] = {}
     for name, routing in STRATEGIES.items():
-        found[name] = [await run_strategy(routing, seed, turns, signal=signal) for seed in seeds]
+        found[name] = [await run_strategy(routing, seed, turns, signal=signal, varies=varies) for seed in seeds]
     chance = {seed: random.Random(seed) for seed in seeds}
-    found["random"] = [run_choice(lambda _m, _d, s=seed: chance[s].choice(MODELS), seed, turns) for seed in seeds]
-    found["oracle"] = [run_choice(lambda m, d: ask_oracle(m, has_drifted=d), seed, turns) for seed in seeds]
+    found["random"] = [
+        run_choice(lambda _m, _d, s=seed: chance[s].choice(MODELS), seed, turns, varies=varies) for seed in seeds
+    ]
+    found["oracle"] = [
+        run_choice(lambda m, d: ask_oracle(m, has_drifted=d), seed, turns, varies=varies) for seed in seeds
+    ]
     return found
 
 
@@ -177,8 +191,11 @@ def turns_to_settle(turns: Sequence[Turn], oracle: Sequence[Turn]) -> int:
     return late[-1] + 1 + WINDOW if late else 0
 
 
-def show_table(found: dict[str, list[list[Turn]]]) -> str:
-    """Return the table in Markdown: cost and quality before and after the drift with their spread over the seeds."""
+def show_table(found: dict[str, list[list[Turn]]], *, learns: bool) -> str:
+    """Return the table in Markdown: cost and quality before and after the drift with their spread over the seeds.
+
+    Where nobody judges, nothing is learnt, and no turn at which it would be.
+    """
     lines = [
         "| strategy | USD per 1,000 turns | quality | after the drift: USD | quality | turns to learn | to unlearn |",
         "|---|---|---|---|---|---|---|",
@@ -189,7 +206,7 @@ def show_table(found: dict[str, list[list[Turn]]]) -> str:
         for part in (slice(0, half), slice(half, None)):
             cells.append(_spread([1000 * statistics.fmean(t.cost for t in run[part]) for run in runs], 2))
             cells.append(_spread([statistics.fmean(t.quality for t in run[part]) for run in runs], 3))
-        if name in ("Intelligent", "CostAware"):
+        if learns and name in ("Intelligent", "CostAware"):
             for part in (slice(0, half), slice(half, None)):
                 settled = [
                     turns_to_settle(run[part], best[part]) for run, best in zip(runs, found["oracle"], strict=True)
@@ -206,12 +223,16 @@ def _spread(values: Sequence[float], places: int) -> str:
 
 
 async def measure(turns: int = TURNS, seeds: Sequence[int] = SEEDS) -> dict[str, list[list[Turn]]]:
-    """Print the tables of both signals; return the turns of the first."""
-    tables = {signal: await run_all(turns, seeds, signal) for signal in ("measured", "thumbs")}
-    for signal, found in tables.items():
-        print(f"routing, {turns:,} turns, {len(seeds)} seeds, learning from {signal}")
-        print(show_table(found))
-    return tables["measured"]
+    """Print the tables of all signals, and of messages that come again word by word; return the turns of the first."""
+    first: dict[str, list[list[Turn]]] | None = None
+    for signal, varies in CASES:
+        found = await run_all(turns, seeds, signal, varies=varies)
+        words = "in other words" if varies else "word by word"
+        print(f"routing, {turns:,} turns, {len(seeds)} seeds, learning from {signal}, topics come again {words}")
+        print(show_table(found, learns=signal != "none"), flush=True)
+        first = first or found
+    assert first is not None
+    return first
 
 
 async def main() -> None:

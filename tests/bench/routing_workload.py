@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MODELS: Final = ("small", "medium", "large")
 COSTS: Final = {"small": 0.0004, "medium": 0.003, "large": 0.015}
@@ -56,8 +56,8 @@ class Message:
     difficulty: float
 
 
-def make_messages(count: int, seed: int) -> list[Message]:
-    """Return messages about recurring topics, the frequent ones more often, each in other words."""
+def make_messages(count: int, seed: int, *, varies: bool = True) -> list[Message]:
+    """Return messages about recurring topics, the frequent ones more often, each in other words if it `varies`."""
     random_ = random.Random(seed)
     topics: list[tuple[str, str, list[str], float]] = []
     for number in range(TOPICS):
@@ -66,6 +66,9 @@ def make_messages(count: int, seed: int) -> list[Message]:
         difficulty = min(max(random_.gauss(DIFFICULTIES[kind], SPREAD), 0.0), 1.0)
         topics.append((kind, random_.choice(OPENINGS[kind]), words, difficulty))
     weights = [1 / (1 + number // len(OPENINGS)) for number in range(TOPICS)]
+    if not varies:
+        fixed = [_make_message(random_, *topic) for topic in topics]
+        return random_.choices(fixed, weights, k=count)
     return [_make_message(random_, *random_.choices(topics, weights)[0]) for _ in range(count)]
 
 

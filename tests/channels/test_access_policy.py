@@ -1,5 +1,7 @@
 import pytest
 
+from sophon.errors import SettingsError
+from sophon.settings import Settings
 from sophon_channels.access_policy import AccessDecision, AccessPolicy
 from sophon_channels.contract import ChatLocation, Person
 
@@ -57,3 +59,19 @@ def test_what_counts_in_groups(
 def test_a_group_that_has_a_new_id_is_still_the_group_of_the_settings() -> None:
     moved = ChatLocation("-100", "group")
     assert policy().decide_access(EVE, moved, is_mention=True, is_paired=False, chat_ids=["-100", "-30"]) == "let_in"
+
+
+@pytest.mark.parametrize("channel", ["Telegram", "WhatsApp"])
+def test_an_allow_list_without_anybody_does_not_start(channel: str) -> None:
+    closed = {"Enabled": True, "DirectPolicy": "AllowList"}
+    with pytest.raises(SettingsError, match="AllowList lets nobody in while AllowFrom is empty"):
+        Settings.from_mapping({"Channels": {channel: closed}})
+    for listed in ({"AllowFrom": ["1"]}, {"Approvers": ["1"]}, {"Enabled": False}, {"DirectPolicy": "Disabled"}):
+        Settings.from_mapping({"Channels": {channel: {**closed, **listed}}})
+
+
+def test_a_list_of_groups_without_one_does_not_start() -> None:
+    closed = {"Enabled": True, "GroupPolicy": "AllowList"}
+    with pytest.raises(SettingsError, match="lets no group in while AllowedGroups is empty"):
+        Settings.from_mapping({"Channels": {"Telegram": closed}})
+    Settings.from_mapping({"Channels": {"Telegram": {**closed, "AllowedGroups": ["-100"]}}})

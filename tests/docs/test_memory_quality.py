@@ -31,3 +31,10 @@ async def test_each_row_of_the_table_is_what_the_bench_measures(capsys: pytest.C
     missing = {name for name in table if name not in measured}
     assert missing == (set() if bench.has_minilm() else {"vectors, MiniLM", "hybrid, MiniLM"})
     assert ("were not measured: pip install" in printed) is bool(missing)
+
+
+async def test_each_row_of_the_held_out_table_is_what_the_bench_measures() -> None:
+    section = PAGE.read_text().partition("A second set was written")[2].partition("Hashed vectors find")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
+    table = {cells[0]: cells[1:] for cells in rows if re.fullmatch(r"[01][.]\d+", cells[-1])}
+    assert table == {name: bench.format_held_out(found) for name, found in (await bench.measure_held_out()).items()}

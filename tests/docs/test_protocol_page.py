@@ -4,14 +4,15 @@ import re
 from pathlib import Path
 
 from sophon import Services
+from sophon.stores.sql_store import SqlStore
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import HttpOptions, make_app
-from sophon_hosting.protocol_docs import render_protocol_tables
 from sophon_middlewares.chains import twelve
+from tests.docs.protocol_tables import render_protocol_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
-REFRESH = "put the output of render_protocol_tables() from sophon_hosting.protocol_docs at the end of docs/protocol.md"
+REFRESH = "put the output of render_protocol_tables() from tests.docs.protocol_tables at the end of docs/protocol.md"
 
 
 def test_the_page_ends_with_the_tables_of_all_events() -> None:
@@ -19,7 +20,7 @@ def test_the_page_ends_with_the_tables_of_all_events() -> None:
 
 
 async def test_every_route_is_on_the_page_and_every_route_on_the_page_is_there() -> None:
-    services = Services(settings={"Hub": {"OpenAiApi": True}})
+    services = Services(settings={"Hub": {"OpenAiApi": True}}, store=SqlStore("memory://"))
 
     async def metrics() -> bytes:
         return b""

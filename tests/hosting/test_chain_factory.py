@@ -7,10 +7,13 @@ import pytest
 
 from sophon import Context, Message, ModelRequest, Next, Pipeline, PipelineRegistry, Response, Services
 from sophon.errors import CompositionError, NotFound, SettingsError
+from sophon.settings import Settings
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.chain_factory import build_configured_chain, build_named_chain, build_pipelines
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import CHAINS, clawft, twelve
+from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.session_events import SessionEvents
 
 MODULE = """
@@ -49,7 +52,9 @@ def chain(tmp_path: Path, request: pytest.FixtureRequest):
 
     def make(factory: str):
         path = factory.replace("chains", module)
-        return build_configured_chain(Services(settings={"Chain": {"Factory": path}}, folder=tmp_path))
+        return build_configured_chain(
+            Services(settings={"Chain": {"Factory": path}}, folder=tmp_path, store=SqlStore("memory://"))
+        )
 
     return make
 
@@ -84,18 +89,14 @@ def test_a_chain_that_cannot_work_says_so_itself(chain) -> None:
 
 def test_chains_of_task_types_are_composed_with_the_guards_of_the_settings() -> None:
     settings = {"Chain": {"TaskTypes": {"research": "clawft"}}, "Guards": {"Audit": {"Enabled": True}}}
-    pipelines = build_pipelines(Services(settings=settings))
+    pipelines = build_pipelines(Services(settings=settings, store=SqlStore("memory://")))
     assert "Audit" in pipelines.find("research").explain()
     assert "Classification" in pipelines.find("research").explain()
     assert "Classification" not in pipelines.default.explain()
     with pytest.raises(NotFound, match="clawftt"):
-        build_pipelines(Services(settings={"Chain": {"TaskTypes": {"chat": "clawftt"}}}))
+        build_pipelines(Services(settings={"Chain": {"TaskTypes": {"chat": "clawftt"}}}, store=SqlStore("memory://")))
     with pytest.raises(SettingsError, match=r"Chain\.TaskTypes\.poetry"):
-        Services(settings={"Chain": {"TaskTypes": {"poetry": "clawft"}}})
-
-
-def test_clawft_is_chosen_by_its_name() -> None:
-    assert "transport:" in build_configured_chain(Services(settings={"Chain": {"Name": "clawft"}})).explain()
+        Services(settings={"Chain": {"TaskTypes": {"poetry": "clawft"}}}, store=SqlStore("memory://"))
 
 
 async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> None:
@@ -111,7 +112,11 @@ async def test_a_host_replaces_a_chain_while_a_turn_runs_and_loses_no_turn() -> 
         ctx.messages.append(Message("assistant", "by the new chain"))
         ctx.response = Response("by the new chain")
 
-    services = Services(models=FunctionModel(answer), settings={"AgentExecution": {"MaxConcurrentTasks": 4}})
+    services = Services(
+        models=FunctionModel(answer),
+        settings={"AgentExecution": {"MaxConcurrentTasks": 4}},
+        store=SqlStore("memory://"),
+    )
     pipelines = PipelineRegistry(twelve(services), {"code_review": clawft(services)})
     host = Host(services, pipelines)
     await services.open()
@@ -156,19 +161,19 @@ EVERYTHING = {
 
 @pytest.mark.parametrize("name", CHAINS)
 async def test_each_chain_takes_everything_that_settings_insert_and_answers(name: str) -> None:
-    services = Services(settings={**EVERYTHING, "Chain": {"Name": name}})
+    services = Services(settings={**EVERYTHING, "Chain": {"Name": name}}, store=SqlStore("memory://"))
     chain = build_configured_chain(services)
     names = [type(each).__name__ for each in chain]
     assert {"DecisionLayer", "ResponseValidator", "ActionAnnouncer", "UrlOutcomes", "IntentGate"} <= {*names}
     assert names.index("ActionAnnouncer") < names.index("ResponseValidator") < names.index("UrlOutcomes")
-    assert len(names) == len({*names} - {"StageMark"}) + names.count("StageMark")
+    assert {each for each in names if names.count(each) > 1} <= {"StageMark", "PublishedStage"}
     response = await chain.run(services.turn("Please tell me what is 2 + 2"))
     assert "4" in response.text
     assert (await chain.run(services.turn("What time is it?"))).usage.total_tokens == 0, "a fast path asks no model"
 
 
 async def test_a_part_of_a_host_gets_a_whole_chain_by_name() -> None:
-    services = Services(settings={"Guards": {"IntentGate": {"Enabled": True}}})
+    services = Services(settings={"Guards": {"IntentGate": {"Enabled": True}}}, store=SqlStore("memory://"))
     names = [type(each).__name__ for each in build_named_chain(services, "openparallax")]
     assert {"ToolsOnDemand", "IntentGate", "Preferences", "Memory"} <= {*names}
     with pytest.raises(NotFound, match="'wasp'"):
@@ -178,9 +183,41 @@ async def test_a_part_of_a_host_gets_a_whole_chain_by_name() -> None:
 @pytest.mark.parametrize("name", ["twelve", "clawft"])
 def test_the_decision_layer_stands_in_a_chain_where_the_settings_want_it(name: str) -> None:
     def names(**settings: object) -> list[str]:
-        chain = build_configured_chain(Services(settings={"Chain": {"Name": name}, **settings}))
+        chain = build_configured_chain(
+            Services(settings={"Chain": {"Name": name}, **settings}, store=SqlStore("memory://"))
+        )
         return [type(each).__name__ for each in chain]
 
     found = names(Decisions={"Enabled": True})
     assert found.index("DecisionLayer") < found.index("AgenticLoop")
     assert "DecisionLayer" not in names()
+
+
+@pytest.mark.parametrize(("name", "tokens", "rounds"), [("twelve", 4096, 100), ("clawft", 4096, 20)])
+async def test_a_chain_of_a_task_type_has_none_of_the_constants_of_the_hosts_chain(
+    name: str, tokens: int, rounds: int
+) -> None:
+    found: list[int] = []
+
+    async def look(ctx: Context, next: Next) -> None:
+        found.append(ctx.settings.agent_execution.max_tool_iterations)
+        await next(ctx)
+
+    async def answer(request: ModelRequest) -> str:
+        return "done"
+
+    model = FunctionModel(answer)
+    settings = complete_for_chain(Settings.from_mapping({"Chain": {"Name": "clawdesk"}}))
+    services = Services(models=model, settings=settings, store=SqlStore("memory://"))
+    parts = list(build_named_chain(services, name))
+    chain = Pipeline.compose(*parts[:-1], look, parts[-1])
+    await chain.run(services.turn("hi"))
+    assert (model.requests[-1].max_tokens, found) == (tokens, [rounds])
+
+
+def test_what_the_hosts_chain_switches_on_stands_in_no_other() -> None:
+    services = Services(
+        settings=complete_for_chain(Settings.from_mapping({"Chain": {"Name": "wasp"}})), store=SqlStore("memory://")
+    )
+    names = [type(each).__name__ for each in build_named_chain(services, "clawft")]
+    assert "DecisionLayer" not in names

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.chain_factory import build_named_chain, build_pipelines
 from sophon_hosting.host import Host, RunRequest
@@ -46,7 +47,10 @@ class Recorded:
                 "Chain": {"Factory": "chain_that_masks:build", "TaskTypes": {"code_review": "clawft"}},
                 "Planning": {"Mode": "Never"},
                 "Memory": {"Learn": True},
+                "Routing": {"Strategy": "CostAware", "Tiers": [{"Name": "only", "Models": [self.model.info.name]}]},
+                "Learning": {"Scorer": "Evaluator", "Evaluator": {"Share": 1}},
             },
+            store=SqlStore("memory://"),
         )
         self.pipelines = build_pipelines(self.services)
 
@@ -73,7 +77,7 @@ def recorded(tmp_path: Path) -> Recorded:
 
 
 @pytest.mark.parametrize("text", ["Write to", "Review it with"], ids=["own chain", "chain of the task type"])
-async def test_replies_titles_and_memories_of_a_host_read_no_value(recorded: Recorded, text: str) -> None:
+async def test_replies_titles_memories_and_evaluations_of_a_host_read_no_value(recorded: Recorded, text: str) -> None:
     services = recorded.services
     host = Host(services, recorded.pipelines)
     jobs = PostTurnRunner(services, host.event_bus, host.pipelines)
@@ -86,7 +90,7 @@ async def test_replies_titles_and_memories_of_a_host_read_no_value(recorded: Rec
         await jobs.stop()
     run = await services.store.runs.get(receipt.task_id)
 
-    recorded.assert_nothing_read("reply", "memory", "title")
+    recorded.assert_nothing_read("reply", "memory", "title", "evaluation")
     assert (run.response or {})["text"] == f"Written to {NAME} at {ADDRESS}."
     assert (await services.store.sessions.get("s")).title == f"About {NAME}"
     kept = [each.text for each in await services.store.memories.list_all()]

@@ -14,7 +14,6 @@ from sophon.stores.sql.url import resolve_url
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 from tests import postgres
-from tests.sophon.stores.sql.test_schema_migration import migrate
 
 
 @pytest.fixture
@@ -43,13 +42,17 @@ async def test_messages_in_postgresql_are_indexed_in_parts(tmp_path: Path):
         await store.close()
 
 
-async def test_a_host_indexes_the_messages_of_an_earlier_version(tmp_path: Path):
+async def test_a_host_indexes_the_messages_of_a_store_without_an_index(tmp_path: Path):
     store = store_from_url("sqlite:///s.db", folder=tmp_path)
     await store.open()
     records = [SessionRecord("message", "run", Message("user", f"tea {number}")) for number in range(450)]
     await store.sessions.append("s", records, owner="ada")
     await store.close()
-    migrate(tmp_path / "s.db", "0036", down=True)
+    engine = create_engine(resolve_url("sqlite:///s.db", tmp_path))
+    with engine.begin() as connection:
+        connection.execute(text("DROP TABLE message_words"))
+        connection.execute(text("INSERT INTO message_index VALUES ('indexed_up_to', 0)"))
+    engine.dispose()
 
     await store.open()
     assert not (await store.message_search.search("ada", "tea")).is_complete

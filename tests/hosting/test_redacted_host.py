@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sophon import ModelRequest, Services
 from sophon.security import KNOWN_SECRETS
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
@@ -25,7 +26,10 @@ async def test_titles_and_memories_of_a_host_hold_no_secret(tmp_path: Path) -> N
     KNOWN_SECRETS.add(KEY)
     model = FunctionModel(answer)
     services = Services(
-        models=model, folder=tmp_path, settings={"Planning": {"Mode": "Never"}, "Memory": {"Learn": True}}
+        models=model,
+        folder=tmp_path,
+        settings={"Planning": {"Mode": "Never"}, "Memory": {"Learn": True}},
+        store=SqlStore("memory://"),
     )
     host = Host(services, build_pipelines(services))
     jobs = PostTurnRunner(services, host.event_bus, host.pipelines)

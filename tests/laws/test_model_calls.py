@@ -9,6 +9,7 @@ PACKAGES = ("sophon", "middlewares", "hosting", "channels")
 
 OF_A_TURN = {
     "hosting/sophon_hosting/goals/planning.py": 2,  # plan and its review
+    "hosting/sophon_hosting/post_turn/answer_evaluation.py": 1,
     "hosting/sophon_hosting/post_turn/memory_extraction.py": 1,
     "hosting/sophon_hosting/post_turn/title_generation.py": 1,
     "middlewares/sophon_middlewares/guards/shield_evaluation.py": 1,
@@ -31,7 +32,7 @@ OF_THE_GATEWAY = {"sophon/context/context.py": 1}
 
 OF_A_MODEL = {
     "sophon/models/gateway/attempt.py": 1,  # the gateway itself, inside of the hooks
-    "sophon/models/providers/model_info_overrides.py": 1,  # a model around another one
+    "sophon/models/providers/factory.py": 1,  # a model around another one
     "sophon/models/providers/provider_trial.py": 1,  # a fixed text, when a key is tried
     "sophon/testing/fake_models.py": 1,  # a model around another one
 }

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from sophon import ApprovalRequest, Context, Decision, Next, Pipeline, Risk, Services, Tool, ToolCall, tool
+from sophon._python.task_groups import mend_task_groups
 from sophon.chain.pipeline import Middleware
 from sophon.models.model import Call, ModelRequest, ModelResponse
-from sophon.task_groups import mend_task_groups
 from sophon.testing import FunctionModel, ScriptedModel
 from sophon_middlewares.chains import twelve
 

@@ -1,4 +1,4 @@
-"""A turn lets the loop run whenever something is ready or due, and does not wait for nothing."""
+"""A turn that never waits lets the loop run every 2 ms, and does not wait for nothing."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
-from sophon.loop_turns import MAX_SECONDS_WITHOUT_PASS, count_due_passes
-from sophon.testing import FunctionModel
+from sophon.cancellation import MAX_SECONDS_WITHOUT_PASS
+from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 from tests.loop_time import LoopTime
 
@@ -45,51 +45,43 @@ async def count_yields(work: Awaitable[object]) -> int:
         await asyncio.sleep(0)
 
 
-async def with_nothing_waiting() -> None:
-    """Let everything of the loop run, so that the last pass is now."""
-    while count_due_passes(asyncio.get_running_loop()):
-        await asyncio.sleep(0)
+class SteppedClock(VirtualClock):
+    """Clock that goes forward by `step` seconds with each look at it."""
+
+    def __init__(self, step: float) -> None:
+        super().__init__()
+        self._now, self.step = 0.0, step
+
+    def monotonic(self) -> float:
+        """Return the time after one more step."""
+        self._now += self.step
+        return self._now
+
+
+def stepped(model: FunctionModel, step: float) -> Services:
+    return Services(models=model, tools=[add], clock=SteppedClock(step))
 
 
 @pytest.mark.parametrize("count", [0, 10])
-async def test_a_turn_yields_to_nobody_while_nothing_is_ready_or_due(count: int, frozen_time: "FrozenTime") -> None:
-    services = Services(models=rounds(count), tools=[add])
+async def test_a_turn_of_less_than_two_milliseconds_yields_to_nobody(count: int) -> None:
+    services = stepped(rounds(count), MAX_SECONDS_WITHOUT_PASS / 1e6)
     chain = twelve(services)
     await chain.run(services.turn("warm up"))
-    await with_nothing_waiting()
     assert await count_yields(chain.run(services.turn("go"))) == 0
 
 
-async def test_a_turn_that_never_waits_lets_other_tasks_run_between_its_calls() -> None:
+@pytest.mark.parametrize("step", [MAX_SECONDS_WITHOUT_PASS, 0], ids=["late", "time stands still"])
+async def test_a_turn_that_never_waits_lets_the_loop_run_between_its_calls(step: float) -> None:
+    services = stepped(rounds(10), step)
+    assert await count_yields(twelve(services).run(services.turn("go"))) >= 21  # before 11 model calls, 10 tool calls
+
+
+async def test_turns_that_never_wait_let_other_tasks_run() -> None:
     services = Services(models=rounds(10), tools=[add])
-    ran = 0
-
-    async def other() -> None:
-        nonlocal ran
-        while True:
-            ran += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.ensure_future(other())
-    await twelve(services).run(services.turn("go"))
-    task.cancel()
-    assert ran >= 21  # one before each of 11 model calls and 10 tool calls
-
-
-async def test_a_turn_that_never_waits_lets_the_loop_look_for_input_in_time(frozen_time: "FrozenTime") -> None:
-    services = Services(models=rounds(10), tools=[add])
-    chain = twelve(services)
-    await with_nothing_waiting()
-    frozen_time.step = MAX_SECONDS_WITHOUT_PASS
-    assert await count_yields(chain.run(services.turn("go"))) >= 21
-
-
-async def test_a_loop_that_does_not_tell_what_is_due_gets_its_passes() -> None:
-    class Foreign:
-        def time(self) -> float:
-            return 0.0
-
-    assert [count_due_passes(Foreign()) for _ in range(3)] == [2, 2, 2]  # type: ignore[arg-type]
+    chain, ran = twelve(services), asyncio.Event()
+    asyncio.get_running_loop().call_soon(ran.set)
+    while not ran.is_set():
+        await chain.run(services.turn("go"))
 
 
 async def stop_by_ready_callback(task: asyncio.Task[object], time: LoopTime) -> None:
@@ -119,7 +111,7 @@ async def test_a_cancellation_that_is_ready_or_due_stops_a_turn_before_its_tools
         await stop(task, time)
         return ModelResponse(tool_calls=[ToolCall("c", "effect")])
 
-    services = Services(models=FunctionModel(answer), tools=[effect])
+    services = Services(models=FunctionModel(answer), tools=[effect], clock=SteppedClock(MAX_SECONDS_WITHOUT_PASS))
     with LoopTime() as time:
         task = asyncio.ensure_future(twelve(services).run(services.turn("go")))
         await asyncio.wait([task])
@@ -140,29 +132,8 @@ async def test_a_time_out_around_the_turn_that_is_due_stops_it_before_its_tools(
         time.advance(6)
         return ModelResponse(tool_calls=[ToolCall("c", "effect")])
 
-    services = Services(models=FunctionModel(answer), tools=[effect])
+    services = Services(models=FunctionModel(answer), tools=[effect], clock=SteppedClock(MAX_SECONDS_WITHOUT_PASS))
     with LoopTime() as time, pytest.raises(TimeoutError):
         async with asyncio.timeout(5):
             await twelve(services).run(services.turn("go"))
     assert ran == []
-
-
-class FrozenTime:
-    """Loop time that goes forward by `step` seconds with each look at it, and not otherwise."""
-
-    def __init__(self, start: float) -> None:
-        self.now = start
-        self.step = 0.0
-
-    def __call__(self) -> float:
-        self.now += self.step
-        return self.now
-
-
-@pytest.fixture
-async def frozen_time() -> FrozenTime:
-    """Replace the running loop's time; the loop ends with the test."""
-    loop = asyncio.get_running_loop()
-    frozen = FrozenTime(loop.time())
-    loop.time = frozen  # type: ignore[method-assign]
-    return frozen

@@ -13,11 +13,10 @@ from mcp.shared.exceptions import MCPError
 
 from sophon.errors import InvalidArguments
 from sophon.mcp.bounded_stdio import TOO_LARGE, LineSplitter, open_stdio
-from sophon.mcp.crash_budget import MAX_CRASHES, WINDOW_SECONDS, CrashBudget
-from sophon.mcp.result_text import result_to_text
-from sophon.mcp.tool_definition import MAX_DEFINITION_BYTES, ToolDefinition
-from sophon.mcp.tool_pins import find_changed, hash_definition
-from sophon.mcp.tool_risk import choose_risk
+from sophon.mcp.listed_text import result_to_text
+from sophon.mcp.server_tools import choose_risk
+from sophon.mcp.supervised_server import MAX_CRASHES, WINDOW_SECONDS, CrashBudget
+from sophon.mcp.tool_definition import MAX_DEFINITION_BYTES, ToolDefinition, find_changed, hash_definition
 from sophon.risk import Risk
 
 SERVER = [sys.executable, "-I", str(Path(__file__).with_name("misbehaving_server.py"))]

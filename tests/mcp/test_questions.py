@@ -9,6 +9,7 @@ import pytest
 from sophon import Decision
 from sophon.approvals import RejectingGate
 from sophon.events import ApprovalRequested, ApprovalResolved, McpRequested
+from sophon.mcp import supervisor
 from sophon.mcp.elicitation import choose_action
 from tests.mcp.sites import Site, call, featured, running
 
@@ -45,8 +46,9 @@ async def test_a_person_declines_and_gives_up_after_three_wrong_answers() -> Non
         assert "cancel: " in (await site.call(call("srv.book")))[0]
 
 
-async def test_nobody_answers_and_the_server_is_told_so_within_the_bound() -> None:
-    async with running(featured(), Mcp={"QuestionTimeout": "00:00:00.1", "Servers": [featured()]}, **ASKS) as site:
+async def test_nobody_answers_and_the_server_is_told_so_within_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "QUESTION_SECONDS", 0.1)
+    async with running(featured(), **ASKS) as site:
         result = (await site.call(call("srv.book")))[0]
     assert "cancel: " in result
     resolved = [each for each in site.events.events if isinstance(each, ApprovalResolved)]

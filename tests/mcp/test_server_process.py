@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from sophon.mcp import server_process
-from sophon.mcp.descendants import MARKER, find_marked, kill_marked
-from sophon.mcp.server_process import ServerProcess
+from sophon.mcp.server_process import MARKER, ServerProcess, find_marked, kill_marked
 
 DETACHES = """
 import subprocess, sys, time

@@ -7,11 +7,15 @@ from sophon.messages import ToolCall
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
-from sophon_middlewares.chains import twelve
+from sophon_middlewares.chains import clawdesk, twelve
 
 
 def compute(call_id: str) -> ModelResponse:
     return ModelResponse("", [ToolCall(call_id, "calculator", {"expression": call_id + "+1"})])
+
+
+async def hello(request: ModelRequest) -> str:
+    return "hello"
 
 
 async def test_rounds_of_tool_calls_are_counted() -> None:
@@ -36,6 +40,20 @@ async def test_attempts_beyond_the_first_are_counted_over_models() -> None:
     response = await twelve(services).run(services.turn("hi"))
     assert response.text == "hello"
     assert response.fallback_attempts == 4, "three retries of the first model, then the second"
+
+
+async def test_the_model_that_answered_is_named_also_after_another_failed_and_in_a_resumed_turn() -> None:
+    async def limited(request: ModelRequest) -> str:
+        raise RateLimited("slow down")
+
+    events = EventRecorder()
+    models = [FunctionModel(limited, name="limited"), FunctionModel(hello, name="hello")]
+    services = Services(models=models, clock=VirtualClock(), events=events)
+    ctx = services.turn("hi")
+    response = await clawdesk(services).run(ctx)
+    assert response.model == "hello/hello"
+    assert [end.model for end in events.of(TaskCompleted)] == ["hello/hello"]
+    assert services.restore(ctx.state()).tally.model == "hello/hello"
 
 
 async def test_the_temperature_of_the_message_is_that_of_its_replies() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon_hosting.process_memory.allocator import MALLOPT_OPTIONS
+from sophon_hosting.cli.allocator_limits import MALLOPT_OPTIONS
 from tests.programs import program
 
 __all__ = ["program"]
@@ -43,6 +43,10 @@ def test_it_runs_without_privileges_and_keeps_its_data_in_a_volume() -> None:
     assert last("USER") not in ("root", "0")
     assert names.index("USER") > max(index for index, name in enumerate(names) if name == "RUN")
     assert last("VOLUME") == f"{last('WORKDIR')}/data"
+
+
+def test_it_has_the_sandbox_of_custom_tools() -> None:
+    assert any(name == "RUN" and re.search(r"apt-get install .*\bbubblewrap\b", text) for name, text in FINAL)
 
 
 def test_its_allocator_has_the_limits_that_the_host_sets_itself() -> None:

@@ -5,8 +5,9 @@ from tests.packaging.test_imports import modules_loaded_by
 HOST = """
 from pathlib import Path
 from sophon import Services
+from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer
-server = HostServer(Services(settings={"Goals": {"Enabled": %s}}), {})
+server = HostServer(Services(settings={"Goals": {"Enabled": %s}}, store=SqlStore("memory://")), {})
 assert (server.goals is not None) is %s
 """
 OF_GOALS = ("sophon_hosting.goals", "sophon.builtin_tools.goals", "sophon.goals.planner_prompts")

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sophon_channels.whatsapp.signature import sign_body
+from sophon_channels.whatsapp.webhook import sign_body
 from tests.channels.whatsapp.graph_api import SECRET, TOKEN, WORD, GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
 from tests.hosting.channels.test_platforms import SOON, whatsapp

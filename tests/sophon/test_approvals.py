@@ -109,15 +109,6 @@ def test_the_note_of_a_tool_stands_below_and_no_argument_can_imitate_it() -> Non
     assert [line for line in made.preview.split("\n") if line.startswith("Note:")] == ["Note: take care"]
 
 
-@pytest.mark.parametrize("kind", ["tool", "plan"])
-def test_a_request_that_an_older_version_stored_is_shown_completely(kind: str) -> None:
-    data = {**request(ToolCall("c", "t", {"x": "\u202e" + "y" * 5000})).to_json(), "kind": kind, "preview": "\u202eold"}
-    del data["full_preview"]
-    read = ApprovalRequest.from_json(data)
-    assert "\u202e" not in read.preview + read.whole_preview
-    assert "y" * 5000 in read.whole_preview
-
-
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028", "\x0b"])
 def test_no_line_of_a_value_reads_as_another_argument(line_break: str) -> None:
     lines = render_call_preview(ToolCall("c", "t", {"body": f"hello{line_break}  to: mallory"})).splitlines()

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from sophon.cancellation import Cancellation, run_despite_cancellation
+from sophon.clock import SystemClock
 from sophon.errors import ChainError
 
 
@@ -110,7 +111,7 @@ async def test_a_turn_that_was_cancelled_does_not_begin_again() -> None:
 async def test_a_turn_whose_end_is_recorded_starts_nothing() -> None:
     cancellation = Cancellation()
     await cancellation.begin()
-    await cancellation.checkpoint()
+    await cancellation.checkpoint(SystemClock())
     cancellation.is_end_recorded = True
     with pytest.raises(asyncio.CancelledError):
-        await cancellation.checkpoint()
+        await cancellation.checkpoint(SystemClock())

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sophon.deadline import RECHECK_SECONDS, Deadline, next_check_seconds, sleep_until, timeout_at
+from sophon.deadline import RECHECK_SECONDS, Deadline, next_check_seconds, timeout_at
 from sophon.testing import VirtualClock
 
 HOUR = 3600.0
@@ -43,17 +43,6 @@ def test_a_jump_backward_does_not_move_it_away(clock) -> None:
 @pytest.mark.parametrize(("remaining", "seconds"), [(None, RECHECK_SECONDS), (5.0, 5.0), (-1.0, 0.0), (HOUR, 30.0)])
 def test_the_wall_clock_is_looked_at_often_enough(remaining: float | None, seconds: float) -> None:
     assert next_check_seconds(remaining) == seconds
-
-
-@pytest.mark.parametrize(("jump", "slept"), [(0.0, HOUR), (2 * HOUR, RECHECK_SECONDS), (-24 * HOUR, HOUR)])
-async def test_a_sleep_ends_in_time(clock, jump: float, slept: float) -> None:
-    sleeping = asyncio.create_task(sleep_until(in_an_hour(clock), clock))
-    await clock.advance(0)
-    clock.jump(jump)
-    await clock.advance(slept - 1)
-    assert not sleeping.done()
-    await clock.advance(1)
-    assert sleeping.done()
 
 
 @pytest.mark.parametrize(("jump", "passed"), [(0.0, HOUR), (2 * HOUR, RECHECK_SECONDS), (-24 * HOUR, HOUR)])

@@ -13,7 +13,7 @@ from sophon.events import Event
 from sophon.images import image_from_bytes
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.models.embeddings.failure_guard import FailureGuard
+from sophon.models.embeddings.factory import FailureGuard
 from sophon.models.embeddings.metered_embedder import MeteredEmbedder
 from sophon.models.model import ModelInfo
 from sophon.settings import Settings
@@ -69,6 +69,9 @@ def approve(request: ApprovalRequest) -> bool:
         ({"tools": hello}, r"tools is the tool 'hello'; write a list"),
         ({"tools": "hello"}, r"tools='hello' is not a list of tools"),
         ({"tools": None}, r"tools=None is not a list of tools"),
+        ({"tools": [hello, plain]}, "plain is not a tool: put @tool above the function"),
+        ({"models": "gpt-5-mini"}, "'gpt-5-mini' is not a model: FunctionModel wraps a function"),
+        ({"models": [ScriptedModel([]), plain]}, "is not a model: FunctionModel wraps a function"),
         ({"models": FunctionModel}, r"FunctionModel.* is not a model|models=FunctionModel is a class"),
         ({"settings": "appsettings.json"}, r"settings='appsettings.json' is not a dict"),
         ({"instructions": ["Be brief."]}, r"instructions=\['Be brief.'\] is not a text"),

@@ -169,24 +169,6 @@ async def test_the_store_is_closed_even_if_a_model_cannot_be() -> None:
     assert closed == ["store"]
 
 
-async def undecorated() -> str:
-    """Not a tool."""
-    return ""
-
-
-@pytest.mark.parametrize(
-    ("parts", "says"),
-    [
-        ({"tools": [own, undecorated]}, "undecorated is not a tool: put @tool above the function"),
-        ({"models": "gpt-5-mini"}, "'gpt-5-mini' is not a model: FunctionModel wraps a function"),
-        ({"models": [model("a"), undecorated]}, "is not a model: FunctionModel wraps a function"),
-    ],
-)
-def test_what_is_no_tool_or_no_model_is_refused_in_words(parts: dict[str, Any], says: str) -> None:
-    with pytest.raises(CompositionError, match=says):
-        Services(**parts)
-
-
 def test_a_tool_that_a_host_offers_stands_behind_the_others_and_in_the_place_of_none() -> None:
     services = Services(tools=[own], settings={"Tools": {"Disabled": ["goals.list"]}})
     before = services.turn("hi")

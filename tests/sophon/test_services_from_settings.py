@@ -1,7 +1,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +16,6 @@ from sophon_middlewares.chains import twelve
 
 ROOT = Path(__file__).parents[2]
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A person's own folder; what importing from it changed is undone."""
-    modules, path = set(sys.modules), list(sys.path)
-    yield tmp_path
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 def write_settings(folder: Path, **sections: object) -> None:

@@ -19,8 +19,9 @@ def clock(request: pytest.FixtureRequest) -> Clock:
 
 async def test_a_body_that_is_too_slow_ends_with_a_time_out(clock: Clock) -> None:
     limit = TaskTimeout(clock, 0.01)
-    with pytest.raises(TimeoutError), limit:
-        await asyncio.Event().wait()
+    with pytest.raises(TimeoutError):
+        async with limit:
+            await asyncio.Event().wait()
     assert limit.expired()
     task = asyncio.current_task()
     assert task is not None
@@ -29,24 +30,32 @@ async def test_a_body_that_is_too_slow_ends_with_a_time_out(clock: Clock) -> Non
 
 async def test_a_body_that_ends_in_time_is_left_alone(clock: Clock) -> None:
     limit = TaskTimeout(clock, 30)
-    with limit:
+    async with limit:
         await asyncio.sleep(0)
     assert not limit.expired()
 
 
-async def test_no_time_is_no_limit_until_it_is_ended_by_hand(clock: Clock) -> None:
+async def test_no_time_is_no_limit() -> None:
+    clock = VirtualClock()
     limit = TaskTimeout(clock, None)
-    asyncio.get_running_loop().call_soon(limit.expire)
-    with pytest.raises(TimeoutError), limit:
-        await asyncio.Event().wait()
-    limit.expire()
-    await asyncio.sleep(0)
+    async with limit:
+        await clock.sleep(1e9)
+        limit.pause()
+        limit.resume()
+    assert not limit.expired()
+
+
+async def test_no_time_that_is_left_ends_the_body_at_its_first_await(clock: Clock) -> None:
+    with pytest.raises(TimeoutError):
+        async with TaskTimeout(clock, -1):
+            await asyncio.Event().wait()
 
 
 async def test_a_body_that_swallows_the_time_out_has_expired_all_the_same(clock: Clock) -> None:
     limit = TaskTimeout(clock, 0.01)
-    with limit, contextlib.suppress(asyncio.CancelledError):
-        await asyncio.Event().wait()
+    async with limit:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
     assert limit.expired()
     task = asyncio.current_task()
     assert task is not None
@@ -57,7 +66,7 @@ async def test_an_error_after_the_time_out_stays_that_error(clock: Clock) -> Non
     limit = TaskTimeout(clock, 0.01)
 
     async def body() -> None:
-        with limit:
+        async with limit:
             try:
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
@@ -72,7 +81,7 @@ async def test_a_cancellation_that_arrives_with_the_time_out_is_not_turned_into_
     started = asyncio.Event()
 
     async def body() -> None:
-        with TaskTimeout(SystemClock(), 5):
+        async with TaskTimeout(SystemClock(), 5):
             started.set()
             await asyncio.Event().wait()
 
@@ -88,23 +97,20 @@ async def test_a_cancellation_that_arrives_with_the_time_out_is_not_turned_into_
 async def test_of_two_time_outs_the_outer_one_raises_outside() -> None:
     clock = VirtualClock()
     outer, inner = TaskTimeout(clock, 1), TaskTimeout(clock, 2)
-    with pytest.raises(TimeoutError), outer, inner:
-        await asyncio.Event().wait()
+    with pytest.raises(TimeoutError):
+        async with outer, inner:
+            await asyncio.Event().wait()
     assert [outer.expired(), inner.expired()] == [True, False]
 
 
-async def test_it_needs_a_task() -> None:
-    loop = asyncio.get_running_loop()
-    failed: asyncio.Future[Exception] = loop.create_future()
-
-    def enter() -> None:
-        try:
-            TaskTimeout(SystemClock(), None).__enter__()
-        except RuntimeError as error:
-            failed.set_result(error)
-
-    loop.call_soon(enter)
-    assert "inside a task" in str(await failed)
+async def test_a_pause_in_the_moment_at_which_the_time_passes_holds_the_end_off() -> None:
+    with LoopTime() as time:
+        async with TaskTimeout(SystemClock(), 5) as limit:
+            asyncio.get_running_loop().call_later(5, limit.pause)
+            time.advance(6)
+            for _ in range(4):
+                await asyncio.sleep(0)
+    assert not limit.expired()
 
 
 async def test_time_in_a_pause_does_not_count_and_the_rest_does() -> None:
@@ -112,7 +118,7 @@ async def test_time_in_a_pause_does_not_count_and_the_rest_does() -> None:
     limit = TaskTimeout(clock, 10)
 
     async def work() -> None:
-        with limit:
+        async with limit:
             limit.pause()
             limit.pause()
             await clock.sleep(1000)
@@ -133,7 +139,7 @@ async def test_time_in_a_pause_does_not_count_and_the_rest_does() -> None:
 
 async def test_a_pause_outlives_its_body_without_a_timer() -> None:
     limit = TaskTimeout(VirtualClock(auto=False), 10)
-    with limit:
+    async with limit:
         limit.pause()
     limit.resume()
     assert not limit.expired()

@@ -31,7 +31,7 @@ def test_any_other_ceiling_is_refused_with_the_limit(wanted: object) -> None:
 @pytest.mark.parametrize("wanted", [None, 0, 0.7, 2, 2.0])
 def test_a_temperature_from_0_to_2_is_accepted(wanted: float | None) -> None:
     assert check_temperature(wanted) == wanted
-    assert check_metadata({} if wanted is None else {"temperature": wanted}) == wanted
+    assert check_metadata({} if wanted is None else {"temperature": wanted}) == (wanted, [])
 
 
 @pytest.mark.parametrize("wanted", [-0.1, 2.1, True, "0.5", float("nan"), [1]])

@@ -14,6 +14,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from sophon import Services
 from sophon.models.offline import OfflineModel
+from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.web.driving import SWITCHES, TEA, Brain, Weather, browser_program, pay, write
 from tests.web.views import VIEWS
@@ -116,7 +117,9 @@ async def taken(browser: Browser, name: str) -> None:
     scene, scheme, size = PICTURES[name]
     settings = {"AgentExecution": {"Titles": False}}
     models = OfflineModel() if name == "welcome" else Brain()
-    site = HostServer(Services(models=models, tools=[pay, Weather().tool()], settings=settings), {})
+    site = HostServer(
+        Services(models=models, tools=[pay, Weather().tool()], settings=settings, store=SqlStore("memory://")), {}
+    )
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     context = await browser.new_context(color_scheme=scheme, reduced_motion="reduce", **size)
@@ -133,7 +136,9 @@ async def take_views(folder: Path) -> None:
     """Take the pictures of every view and state, of one host with some data."""
     folder.mkdir(parents=True, exist_ok=True)
     settings = {"AgentExecution": {"Titles": False}, "Planning": {"Mode": "Auto"}}
-    site = HostServer(Services(models=Brain(), tools=[pay, Weather().tool()], settings=settings), {})
+    site = HostServer(
+        Services(models=Brain(), tools=[pay, Weather().tool()], settings=settings, store=SqlStore("memory://")), {}
+    )
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     async with async_playwright() as playwright:

@@ -157,16 +157,6 @@ async def test_a_reload_finds_the_open_question(host, look) -> None:
     await expect(turn(page).get_by_text("paid 5 to Ada").first).to_be_visible()
 
 
-async def test_what_is_decided_in_one_tab_is_decided_in_the_other(host, look) -> None:
-    first = await look((await host()).url)
-    await write(first, "pay Ada")
-    await expect(first.get_by_role("button", name="Approve")).to_be_visible()
-    second = await look(first.url)
-    await second.get_by_role("button", name="Approve").click()
-    await expect(first.get_by_text("pay was approved by local")).to_be_visible()
-    await expect(first.get_by_role("button", name="Approve")).to_have_count(0)
-
-
 @pytest.mark.parametrize("first", ["ada", "olga"])
 async def test_an_operator_finds_the_questions_of_all_and_the_asker_sees_who_decided(host, look, first: str) -> None:
     users = [{"Id": name, "Token": {"$env": name.upper()}, "Operator": name == "olga"} for name in ("ada", "olga")]
@@ -199,16 +189,6 @@ async def test_a_plan_is_approved_and_a_step_that_fails_says_why(host, look) -> 
     await expect(page.locator(".graph li.skipped")).to_contain_text("pour it")
     await expect(page.locator(".graph li.completed")).to_contain_text("find the leaves")
     await expect(page.locator(".reasons")).to_contain_text("kettle")
-
-
-async def test_a_plan_that_is_rejected_is_not_begun(host, look) -> None:
-    page = await look((await host(Planning={"Mode": "Auto"})).url)
-    await write(page, TEA)
-    await page.get_by_role("button", name="Reject…").click()
-    await page.get_by_role("button", name="Reject", exact=True).click()
-    await expect(page.get_by_text("The plan was rejected by local")).to_be_visible()
-    await expect(page.locator(".turn.completed")).to_have_count(1)
-    await expect(page.locator(".graph li.completed")).to_have_count(0)
 
 
 async def test_a_long_call_is_approved_after_everything_was_shown(host, look) -> None:

@@ -46,26 +46,3 @@ async def test_a_running_turn_and_one_that_failed_are_not_rated(host: Any, look:
     await write(page, "fail")
     await expect(turn(page).get_by_text("Something went wrong.")).to_be_visible()
     await expect(button(page, "Good answer")).to_have_count(0)
-
-
-async def test_what_is_said_on_the_page_reaches_the_learner_of_clawft(host: Any, look: Any) -> None:
-    served = await host(Chain={"Name": "clawft"}, Learning={"Enabled": True})
-    page = await look(served.url)
-    await write(page, "hello")
-    good, bad = button(page, "Good answer"), button(page, "Bad answer")
-    store = served.site.services.store
-
-    async def learnt() -> list[tuple[int, float]]:
-        return [(each.rated, each.said) for each in await store.route_averages.list_all() if each.rated]
-
-    await good.click()
-    await expect(good).to_have_attribute("aria-pressed", "true")
-    assert await learnt() == [(1, 1.0)]
-    [turn_kept] = await store.trajectories.list(limit=10)
-    assert turn_kept.feedback == 1
-    await bad.click()
-    await expect(bad).to_have_attribute("aria-pressed", "true")
-    [(rated, said)] = await learnt()
-    assert (rated, said < 1) == (2, True)
-    [turn_kept] = await store.trajectories.list(limit=10)
-    assert turn_kept.feedback == -1

@@ -69,13 +69,3 @@ async def test_copying_a_larger_one_copies_the_whole(host, look) -> None:
     await page.reload()
     await expect(turn(page).get_by_role("button", name="Show all (5.2 MB)")).to_be_visible()
     assert await copied_text(page) == text_of(5_200_000).strip()
-
-
-async def test_a_reply_above_the_limit_ends_as_failed_with_the_setting_named(host, look) -> None:
-    served = await host(brain=LongBrain(), AgentExecution={"Titles": False, "MaxReplyBytes": 50_000})
-    page = await look(served.url)
-    await write(page, "write 200000")
-    await expect(page.locator(".turn.failed")).to_have_count(1)
-    outcome = turn(page).locator("p", has_text="Something went wrong.")
-    await expect(outcome).to_have_count(1)
-    await expect(outcome).to_contain_text("AgentExecution.MaxReplyBytes")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
+from sophon.models.offline import OfflineModel
 from tests.web.driving import TEA, turn, write
 
 AXE = Path(__file__).parents[2] / "hosting" / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -104,6 +105,17 @@ async def test_on_a_phone_nothing_stands_out_at_the_side_and_the_list_comes_when
     await page.get_by_role("button", name="New conversation").click()
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await expect(page.get_by_role("button", name="New conversation")).not_to_be_in_viewport()
+
+
+async def test_on_a_phone_a_new_conversation_is_read_from_its_top(host, look) -> None:
+    served = await host(models=[OfflineModel()])
+    page = await look(served.url, **PHONE)
+    await expect(page.get_by_role("button", name="Talk off the record")).to_be_attached()
+    await expect(page.locator(".welcome .offline")).to_be_attached()
+    heading = page.get_by_role("heading", name="What would you like to do?")
+    await expect(heading).to_be_in_viewport()
+    thread = page.locator(".thread")
+    assert await thread.evaluate("(box) => [box.scrollHeight > box.clientHeight, box.scrollTop]") == [True, 0]
 
 
 async def test_colours_follow_the_system_until_somebody_chooses(host, look) -> None:

@@ -144,6 +144,15 @@ async def test_a_setting_is_changed_found_and_taken_back(folder_host, look) -> N
     await expect(page.get_by_text("No setting fits.")).to_be_visible()
 
 
+async def test_a_constant_of_the_chain_says_so(folder_host, look) -> None:
+    site = await folder_host(Chain={"Name": "clawdesk"})
+    page = await look(site.url)
+    await show(page, site, "settings")
+    row = page.locator(".setting").filter(has_text="AgentExecution.MaxToolIterations").first
+    await expect(row).to_contain_text("10")
+    await expect(row).to_contain_text("default of the chain clawdesk")
+
+
 async def sign_in(page: Page, token: str) -> None:
     await page.get_by_label("Token").fill(token)
     await page.keyboard.press("Enter")

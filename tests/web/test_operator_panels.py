@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from sophon_hosting.channels import lifecycle
+from sophon_hosting.channels import connected_channel
 from tests.channels.telegram.bot_api import TOKEN, Answer, BotApi
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.web.driving import turn, write
@@ -99,7 +99,7 @@ async def test_an_undelivered_message_is_listed_and_sent_with_a_button(api: BotA
 async def test_a_detached_channel_is_attached_again_with_a_button(
     api: BotApi, host: Any, look: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle, "credential_delay", lambda rejections: 0.0 if rejections < 5 else 600.0)
+    monkeypatch.setattr(connected_channel, "credential_delay", lambda rejections: 0.0 if rejections < 5 else 600.0)
     api.script("getMe", *[Answer.error(401, "Unauthorized")] * 5)
     served = await host(Channels={"Telegram": telegram(api)}, environment={"BOT": TOKEN})
     async with asyncio.timeout(30):

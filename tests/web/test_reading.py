@@ -5,6 +5,7 @@ import asyncio
 import httpx
 from playwright.async_api import Page, expect
 
+from sophon_hosting.host import RunRequest
 from tests.web.driving import session_of, turn, write
 
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True}
@@ -113,6 +114,19 @@ async def test_a_screen_reader_hears_who_speaks(host, look) -> None:
     await expect(page.get_by_role("heading", name="You said", level=2)).to_be_attached()
     await expect(page.get_by_role("heading", name="Sophon answered", level=2)).to_be_attached()
     await expect(page.get_by_role("heading", name="Tea", level=3)).to_be_visible()
+
+
+async def test_of_the_request_for_a_goals_report_people_see_what_it_is_about(host, look) -> None:
+    served = await host()
+    text = "[AUTO-DETECTED: goal completed]\nIts goal: tea (all steps are done)\n\nStep 1:\nWater boils.\n\nAnswer."
+    await served.site.host.accept(RunRequest(text, "s", "local"))
+    await served.over("s", 1)
+    page = await look(f"{served.url}/#/session/s")
+    said = turn(page).locator(".said")
+    await expect(said).to_contain_text("Its goal: tea (all steps are done)")
+    await expect(said).not_to_contain_text("Water boils.")
+    await said.get_by_role("button", name="Show all").click()
+    await expect(said).to_contain_text("Water boils.")
 
 
 async def test_the_arrow_keys_bring_back_what_was_sent(host, look) -> None:

@@ -1,6 +1,7 @@
 """Telegram channel: one bot, connected by long polling or by webhook."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +32,7 @@ from sophon_channels.json_fields import JsonObject
 from sophon_channels.outbound_file import find_size_problem
 from sophon_channels.proxy import resolve_proxy
 from sophon_channels.quiet_hours import QuietHours
-from sophon_channels.telegram import credentials, rendering, self_test
+from sophon_channels.telegram import rendering, self_test
 from sophon_channels.telegram.api.albums import group_files
 from sophon_channels.telegram.api.client import TelegramClient
 from sophon_channels.telegram.api.downloads import download_attachment
@@ -40,11 +41,13 @@ from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.api.uploads import find_max_upload_bytes
 from sophon_channels.telegram.runner import TelegramRunner
 from sophon_channels.telegram.sender import TelegramSender
-from sophon_channels.telegram.webhook import TelegramWebhook
+from sophon_channels.telegram.webhook import TelegramWebhook, is_valid_secret
 from sophon_channels.webhook_body import WEBHOOKS
 
 NOT_RUNNING_RETRY_AFTER = timedelta(seconds=1)
 """How long the host waits before it sends again; a host sends only after the start has ended."""
+
+_TOKEN = re.compile(r"(?P<number>[0-9]{1,20}):[A-Za-z0-9_-]{3,100}")
 
 
 class TelegramChannel:
@@ -81,7 +84,7 @@ class TelegramChannel:
 
     @property
     def account(self) -> str:
-        return credentials.resolve_account(self._settings, self._environment)
+        return resolve_account(self._settings, self._environment)
 
     @property
     def supports_press_notes(self) -> bool:
@@ -138,7 +141,7 @@ class TelegramChannel:
         if self._settings.mode != "Webhook":
             return ()
         try:
-            secret = credentials.resolve_webhook_secret(self._settings, self._environment)
+            secret = resolve_webhook_secret(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
         path = f"{WEBHOOKS}{self._name}"
@@ -215,15 +218,15 @@ class TelegramChannel:
             results = list(self_test.check_bot(await client.get_me(), expected))
             return [*results, *self_test.check_webhook(await client.get_webhook_info(), expected)]
         except TelegramApiError as error:
-            return [self_test.result_from_error(error, credentials.describe_token_origin(self._settings))]
+            return [self_test.result_from_error(error, describe_token_origin(self._settings))]
 
     def _webhook_settings(self) -> tuple[str, str] | None:
         if self._settings.mode != "Webhook":
             return None
-        return self._webhook_url or "", credentials.resolve_webhook_secret(self._settings, self._environment)
+        return self._webhook_url or "", resolve_webhook_secret(self._settings, self._environment)
 
     async def _connect(self) -> BotApiTransport:
-        token = credentials.resolve_bot_token(self._settings, self._environment)
+        token = resolve_bot_token(self._settings, self._environment)
         base = self._settings.api_base
         proxy = resolve_proxy(self._settings.proxy, self._environment, "Telegram", socks_package="aiohttp_socks")
         return await self._clock.run_in_thread(
@@ -245,7 +248,7 @@ class TelegramChannel:
                 await self.stop()
                 self._health.state, self._health.detail = "refused", str(error)
                 self._health.is_credential_rejected = True
-                origin = credentials.describe_token_origin(self._settings)
+                origin = describe_token_origin(self._settings)
                 raise ChannelError(
                     f"Telegram rejects the bot token ({error}); copy it from @BotFather again into {origin}"
                 ) from None
@@ -257,3 +260,44 @@ class TelegramChannel:
     async def _handle_updates(self, updates: Sequence[JsonObject]) -> None:
         if self._runner is not None:
             await self._runner.handle_updates(updates)
+
+
+def resolve_bot_token(settings: TelegramSettings, environment: Mapping[str, str]) -> str:
+    """Return the bot token. Raises ChannelError if it is missing or malformed."""
+    token = settings.token.resolve(environment) if settings.token else None
+    origin = describe_token_origin(settings)
+    if not token:
+        raise ChannelError(f"Telegram has no token: {origin} is empty; set it to the token from @BotFather")
+    if not _TOKEN.fullmatch(token):
+        raise ChannelError(
+            f"the value in {origin} is not a Telegram token; one looks like 123456:ABC, copy it from @BotFather again"
+        )
+    return token
+
+
+def describe_token_origin(settings: TelegramSettings) -> str:
+    """Return where the token is configured, for messages."""
+    return settings.token.source_description if settings.token else "Channels.Telegram.Token"
+
+
+def resolve_account(settings: TelegramSettings, environment: Mapping[str, str]) -> str:
+    """Return the bot's numeric id, which is the first part of its token; "" without a valid token."""
+    token = (settings.token.resolve(environment) if settings.token else None) or ""
+    match = _TOKEN.fullmatch(token)
+    return match["number"] if match else ""
+
+
+def resolve_webhook_secret(settings: TelegramSettings, environment: Mapping[str, str]) -> str:
+    """Return the webhook secret. Raises ChannelError if it is missing or Telegram would reject it."""
+    secret = settings.webhook_secret.resolve(environment) if settings.webhook_secret else None
+    if not secret:
+        raise ChannelError(
+            "the Telegram webhook has no secret, and without one anyone could send messages as anyone; "
+            "set Channels.Telegram.WebhookSecret to 1-256 characters of A-Z, a-z, 0-9, _ and -"
+        )
+    if not is_valid_secret(secret):
+        raise ChannelError(
+            "Channels.Telegram.WebhookSecret has characters that Telegram rejects, or more than 256; "
+            "allowed are A-Z, a-z, 0-9, _ and -"
+        )
+    return secret

@@ -1,11 +1,19 @@
 """Mentions: whether a Telegram message addresses the bot, and its text without the mention."""
 
-from collections.abc import Iterator
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.chat_commands import parse_command
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_objects, get_text
-from sophon_channels.telegram.mention_patterns import contains_mention
+
+_UNSPACED = "\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+"""Scripts that are written without spaces, or attach endings to a name: Thai, Chinese, Japanese, Korean."""
+
+_LETTER = rf"[^\W{_UNSPACED}]"
+"""A character that continues a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +92,21 @@ def _entities(message: JsonObject) -> Iterator[tuple[str, str, int | None]]:
         if offset is not None and length is not None and offset >= 0 and length > 0:
             value = units[2 * offset : 2 * (offset + length)].decode("utf-16-le", "replace")
             yield get_text(entity, "type"), value, get_int(get_object(entity, "user"), "id")
+
+
+def contains_mention(text: str, words: Sequence[str]) -> bool:
+    """Return whether the text contains one of the words, as a whole word and in any case. Pure.
+
+    A part of a username, of an address or of a path is no such word.
+    """
+    return bool(words) and _compile(tuple(words)).search(_fold(text)) is not None
+
+
+@lru_cache(maxsize=64)
+def _compile(words: tuple[str, ...]) -> re.Pattern[str]:
+    alternatives = "|".join(re.escape(_fold(word)) for word in words)
+    return re.compile(rf"(?<!{_LETTER})(?<![@/.-])(?:{alternatives})(?!{_LETTER})(?![@/.:-]+{_LETTER})")
+
+
+def _fold(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

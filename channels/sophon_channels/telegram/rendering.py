@@ -1,17 +1,17 @@
 """Rendering of an outbound message as Telegram payloads: HTML, with the plain text beside it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.visible_text import is_blank
 from sophon_channels.contract import Button, OutboundMessage
 from sophon_channels.json_fields import sanitize_text
 from sophon_channels.outbound_file import build_file_fields
 from sophon_channels.telegram.app_urls import break_app_urls, style_app_urls_as_code
-from sophon_channels.telegram.entities import build_entity_budget
-from sophon_channels.telegram.html import html_from_runs
 from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.styled_text import StyledRun, split_runs, to_plain_text
+from sophon_channels.text.styled_text import SpanBudget, StyledRun, TextStyle, WeightedSpan, split_runs, to_plain_text
 from sophon_channels.text.utf16 import utf16_length
 
 TEXT_LIMIT = 4096
@@ -36,9 +36,29 @@ CAPTION_LIMIT = MAX_CAPTION_LENGTH - MAX_PREFIX_LENGTH
 """Maximum length of a caption, in UTF-16 units, without the space for the prefixes."""
 
 MAX_BUTTONS = 100
+
 BUTTONS_PER_ROW = 2
+
 MAX_CALLBACK_DATA_BYTES = 64
 """Bytes (Bot API, InlineKeyboardButton.callback_data)."""
+
+MAX_ENTITIES = 100
+"""Entities of one message."""
+
+MAX_ENTITY_BYTES = 9000
+"""Bytes of all entities of one message, with their URLs."""
+
+_BYTES_PER_WEIGHT = MAX_ENTITY_BYTES // MAX_ENTITIES
+
+_ENTITY_BYTES = 24
+"""Bytes of an entity without its URL, estimated."""
+
+# An address and a domain begin where a word begins: from every character of a long word, the rest would be read again.
+_FOUND_BY_TELEGRAM = re.compile(
+    r"(?:https?://|www\.)\S+|[@#$/]\w+"
+    r"|(?<![\w.+-])[\w.+-]++@[\w.-]+"
+    r"|(?<![\w-])[\w-]++(?:\.[\w-]++)+(?:/\S*)?"
+)
 
 
 def render_payloads(message: OutboundMessage) -> list[dict[str, Any]]:
@@ -97,3 +117,109 @@ def _button(button: Button) -> dict[str, str]:
         raise ValueError(f"the button with the data {button.data!r} has no label")
     fields = {"text": sanitize_text(button.label), "callback_data": button.data}
     return {**fields, "style": "danger"} if button.is_dangerous else fields
+
+
+def build_entity_budget(runs: Sequence[StyledRun]) -> SpanBudget:
+    """Return the entities of the runs, as positions in their text, with the budget of one message. Pure.
+
+    Telegram formats only the first 100 entities of a message and answers ENTITIES_TOO_LONG to more than about 9,500
+    bytes of them, which long URLs reach (tdlib/telegram-bot-api issue 165). What Telegram finds by itself (URLs,
+    mentions, hashtags, commands, addresses) counts too.
+    """
+    return SpanBudget(list(find_entities(runs)), MAX_ENTITIES)
+
+
+def find_entities(runs: Sequence[StyledRun]) -> Iterator[WeightedSpan]:
+    """Yield a span for each tag that the HTML of the runs opens, and for what Telegram finds in the text outside code.
+    Pure.
+    """
+    position = 0
+    is_open: list[tuple[str, int]] = []  # opening tag, position
+    for run in runs:
+        required = html_tags(run.style)
+        shared = 0
+        while shared < min(len(is_open), len(required)) and is_open[shared][0] == required[shared]:
+            shared += 1
+        yield from (_entity(tag, start, position) for tag, start in is_open[shared:])
+        is_open[shared:] = [(tag, position) for tag in required[shared:]]
+        if not run.style.code and run.style.code_block_language is None and run.style.link is None:
+            for found in _FOUND_BY_TELEGRAM.finditer(run.text):
+                yield WeightedSpan(position + found.start(), position + found.end())
+        position += len(run.text)
+    yield from (_entity(tag, start, position) for tag, start in is_open)
+
+
+def _entity(tag: str, start: int, end: int) -> WeightedSpan:
+    size = _ENTITY_BYTES + (len(tag.encode("utf-8", "surrogatepass")) if tag.startswith("<a ") else 0)
+    return WeightedSpan(start, end, -(-size // _BYTES_PER_WEIGHT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    opening: str
+    closing: str
+
+
+_QUOTE = _Tag("<blockquote>", "</blockquote>")
+
+_BOLD = _Tag("<b>", "</b>")
+
+_ITALIC = _Tag("<i>", "</i>")
+
+_STRIKE = _Tag("<s>", "</s>")
+
+_CODE = _Tag("<code>", "</code>")
+
+_PRE = _Tag("<pre>", "</pre>")
+
+
+def html_from_runs(runs: Sequence[StyledRun]) -> str:
+    """Return the runs as HTML; every tag is closed, in order. Pure."""
+    return "".join(_render(runs))
+
+
+def escape_html(text: str) -> str:
+    """Escape `<`, `>` and `&`; no other character has a meaning between tags."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def html_tags(style: TextStyle) -> list[str]:
+    """Return the opening tags of a style, from outermost to innermost; equal tags of adjacent runs are one. Pure."""
+    return [tag.opening for tag in _tags(style)]
+
+
+def _render(runs: Sequence[StyledRun]) -> Iterator[str]:
+    open_tags: list[_Tag] = []
+    for run in runs:
+        required = _tags(run.style)
+        shared = 0
+        while shared < min(len(open_tags), len(required)) and open_tags[shared] == required[shared]:
+            shared += 1
+        yield from (tag.closing for tag in reversed(open_tags[shared:]))
+        yield from (tag.opening for tag in required[shared:])
+        yield escape_html(run.text)
+        open_tags = required
+    yield from (tag.closing for tag in reversed(open_tags))
+
+
+def _tags(style: TextStyle) -> list[_Tag]:
+    """Return the tags from outermost to innermost. The Bot API allows code only alone or in a quotation."""
+    tags = [_QUOTE] if style.quote else []
+    if style.code_block_language is not None:
+        return [*tags, _code_block_tag(style.code_block_language)]
+    if style.code and not style.link:
+        return [*tags, _CODE]
+    if style.link:
+        tags.append(_Tag(f'<a href="{_escape_attribute(style.link)}">', "</a>"))
+    styles = ((style.bold, _BOLD), (style.italic, _ITALIC), (style.strikethrough, _STRIKE))
+    return tags + [tag for is_set, tag in styles if is_set]
+
+
+def _code_block_tag(language: str) -> _Tag:
+    if not language:
+        return _PRE
+    return _Tag(f'<pre><code class="language-{_escape_attribute(language)}">', "</code></pre>")
+
+
+def _escape_attribute(value: str) -> str:
+    return escape_html(value).replace('"', "&quot;")

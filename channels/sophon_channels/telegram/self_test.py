@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Literal
 from urllib.parse import urlsplit
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import SelfTestResult
 from sophon_channels.json_fields import JsonObject, get_int, get_text, get_texts
 from sophon_channels.telegram.api.errors import TelegramApiError

@@ -3,24 +3,41 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, lru_cache, partial
 
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.image import image as parse_image
+from markdown_it.rules_inline.link import link as parse_link
 from markdown_it.token import Token
 
 from sophon_channels.json_fields import sanitize_text
-from sophon_channels.text.markdown_parser import MAX_NESTING, create_parser
-from sophon_channels.text.monospace_tables import render_table
 from sophon_channels.text.styled_text import PLAIN_STYLE, StyledRun, TextStyle
 
 # Nothing else: a link such as tg:// or javascript: acts in an app instead of opening a page.
 _LINKABLE = re.compile(r"https?://[^/]", re.IGNORECASE)
+
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
+
 MAX_URL_LENGTH = 2048
 """In characters; a longer URL is shown as text."""
 
 HORIZONTAL_RULE = "———"
 """Text of a horizontal rule."""
+
 BULLET = "•"
 """Marker of an unordered list item."""
+
+MAX_NESTING = 60
+"""Levels of nesting; the parser drops what is nested more deeply."""
+
+MAX_UNLINKED_BRACKETS = 20
+"""Brackets of a paragraph that open no link; with more of them its links are shown as text, because the parser examines
+all that follows for each one.
+"""
+
+MAX_COLUMN_WIDTH = 40
+"""In characters; a longer cell extends beyond its column."""
 
 
 def runs_from_markdown(markdown: str) -> list[StyledRun]:
@@ -236,3 +253,36 @@ def _table_rows(tokens: Sequence[Token]) -> list[list[str]]:
             ]
             rows[-1].append("".join(texts).replace("\n", " "))
     return rows
+
+
+@cache
+def create_parser() -> MarkdownIt:
+    """Return the parser, created once. It keeps HTML and reference definitions as text."""
+    # Without reference definitions: the parser would drop their lines.
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+    parser.inline.ruler.at("link", partial(_parse_if_bounded, parse_link))
+    parser.inline.ruler.at("image", partial(_parse_if_bounded, parse_image))
+    return parser.enable(["table", "strikethrough"]).disable("reference")
+
+
+def _parse_if_bounded(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
+    return _may_hold_links(state.src) and rule(state, silent)
+
+
+@lru_cache(maxsize=4)
+def _may_hold_links(paragraph: str) -> bool:
+    links = paragraph.count("](") - paragraph.count("\\](")
+    return links > 0 and paragraph.count("[") - links <= MAX_UNLINKED_BRACKETS
+
+
+def render_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return the table as text: one line per row, aligned columns, a line below the first row. Pure."""
+    columns = max((len(row) for row in rows), default=0)
+    widths = [
+        min(max((len(row[column]) for row in rows if column < len(row)), default=0), MAX_COLUMN_WIDTH)
+        for column in range(columns)
+    ]
+    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in rows]
+    if lines:
+        lines.insert(1, "-+-".join("-" * width for width in widths))
+    return "\n".join(lines)

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
-from sophon_channels.text.code_fences import CodeFence, find_code_fences
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.text.cut_points import TextSpan, find_best_cut, find_fitting_end
 from sophon_channels.text.utf16 import utf16_length
 
@@ -19,7 +19,10 @@ _INLINE = re.compile(
     r"|[a-z]{2,8}://[^\s<>()]{1,1000}"
     r"|&#?\w{1,10};"
 )
+
 _LONGEST_INLINE = 1400
+
+_FENCE_LINE = re.compile(r"^ {0,3}(?P<marker>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
 
 
 def split_text(text: str, limit: int, *, measure: Callable[[str], int] = utf16_length) -> list[str]:
@@ -55,6 +58,21 @@ def _split_parts(text: str, limit: int, units: Callable[[str], int]) -> list[str
         parts.append((head + text[position:end]).rstrip("\n" if block else "\n ") + tail)
         position = _skip_white_space(text, end, block)
     return [part for part in parts if part.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFence:
+    """A fenced code block, as positions in the text: `start` of the opening line, `body_start` where the code begins,
+    `body_end` before the newline of the closing line, `end` of the closing line. An unclosed block ends with the text.
+    `info` is the info string behind the marker.
+    """
+
+    marker: str
+    info: str
+    start: int
+    body_start: int
+    body_end: int
+    end: int
 
 
 def _atomic_spans(text: str, begin: int, stop: int, blocks: Sequence[CodeFence]) -> list[TextSpan]:
@@ -105,3 +123,31 @@ def _skip_white_space(text: str, end: int, block: CodeFence | None) -> int:
     while text.startswith("\n", end):
         end += 1
     return end + 1 if text.startswith(" ", end) and not text.startswith("  ", end) else end
+
+
+def find_code_fences(text: str) -> list[CodeFence]:
+    """Return the code blocks, in order. Pure."""
+    blocks: list[CodeFence] = []
+    position = 0
+    while opening := _find_opening_line(text, position):
+        body = min(opening.end() + 1, len(text))
+        closing = _find_closing_line(text, body, opening["marker"])
+        body_end = max(body, closing.start() - 1) if closing else len(text)
+        end = closing.end() if closing else len(text)
+        blocks.append(CodeFence(opening["marker"], opening["info"].strip(), opening.start(), body, body_end, end))
+        position = end
+    return blocks
+
+
+def _find_opening_line(text: str, position: int) -> re.Match[str] | None:
+    for line in _FENCE_LINE.finditer(text, position):
+        if line["marker"][0] == "~" or "`" not in line["info"]:
+            return line
+    return None
+
+
+def _find_closing_line(text: str, position: int, marker: str) -> re.Match[str] | None:
+    for line in _FENCE_LINE.finditer(text, position):
+        if line["marker"].startswith(marker) and not line["info"].strip():
+            return line
+    return None

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_text
 from sophon_channels.outbound_file import OutboundFile
 from sophon_channels.proxy import resolve_proxy
+from sophon_channels.quiet_hours import QuietHours
 from sophon_channels.sent_files import SentFiles
 from sophon_channels.webhook_body import WEBHOOKS
 from sophon_channels.whatsapp import rendering
@@ -80,6 +81,8 @@ class WhatsAppChannel:
         self._name = name
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
+        window = settings.quiet_hours
+        self._quiet_hours = None if window is None else QuietHours.parse(window, settings.quiet_time_zone)
         self._registration: WebhookRegistration | None = None
         self._registering: asyncio.Task[None] | None = None
         self._health = ChannelHealth()
@@ -175,6 +178,9 @@ class WhatsAppChannel:
     def render_reopening(self, beginning: str) -> dict[str, Any] | None:
         template = self._settings.template
         return None if template is None else render_template(template, beginning)
+
+    def find_quiet_end(self, now: datetime) -> datetime | None:
+        return None if self._quiet_hours is None else self._quiet_hours.find_end(now)
 
     def find_file_problem(self, media_type: str, size: int) -> str:
         return find_file_problem(media_type, size)

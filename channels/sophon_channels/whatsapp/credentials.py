@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.settings import Secret, WhatsAppSettings
 from sophon_channels.errors import ChannelError
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import ChannelAttachment, SharedText
 from sophon_channels.json_fields import (
     JsonObject,
@@ -15,8 +15,8 @@ from sophon_channels.json_fields import (
     object_from_json,
     sanitize_text,
 )
+from sophon_channels.message_kinds import UNKNOWN_KIND, MessageKind, build_kinds
 from sophon_channels.text.single_line import to_single_line
-from sophon_channels.whatsapp.message_kinds import find_kind
 
 InboundMediaKind: TypeAlias = Literal["image", "audio", "video", "document", "other"]
 """Kind of an attachment."""
@@ -33,6 +33,32 @@ MEDIA_KINDS: dict[str, InboundMediaKind] = {
 
 WELCOME_COMMAND = "/start"
 """Text of a `request_welcome`."""
+
+MESSAGE_KINDS = build_kinds(
+    ("read", "the text of the message", "text"),
+    ("read", "a file of the message, with its caption", "image audio voice video document sticker"),
+    ("read", "a press of a button", "button interactive/button_reply interactive/list_reply"),
+    ("read", "as `/start`: the person has opened the chat for the first time", "request_welcome"),
+    ("described", "coordinates, name and address", "location"),
+    ("described", "names and phone numbers", "contacts"),
+    ("described", "the answers of the form", "interactive/nfm_reply"),
+    ("described", "products, amounts, prices and the note", "order"),
+    ("described", "beside a message: headline, text and address of the advertisement", "referral"),
+    ("described", "beside a message: the product that it is about", "context/referred_product"),
+    ("described", "a quotation, if the store knows the message", "context/id"),
+    ("described", "the text is marked as forwarded", "context/forwarded context/frequently_forwarded"),
+    ("answered", "messages that disappear", "ephemeral"),
+    ("answered", "polls", "poll poll_creation"),
+    ("answered", "events", "event"),
+    ("answered", "group invitations", "group_invite"),
+    ("answered", UNKNOWN_KIND, "unsupported unknown errors"),
+    ("read", "feedback on an answer, by its emoji", "reaction"),
+    ("ignored", "no message to the bot", "poll_update interactive/call_permission_reply"),
+    ("read", "an edit of a text: replaces it while it waits, else a turn of its own", "edit"),
+    ("ignored", "the removal of a message that was read before", "revoke"),
+    ("ignored", "a new number or user id is recorded", "system"),
+)
+"""Treatment by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +189,11 @@ def _describe_form(reply: JsonObject) -> str:
 
 def _join(data: JsonObject, *keys: str) -> str:
     return "\n".join(text for key in keys if (text := get_text(data, key).strip()))
+
+
+def find_kind(name: str) -> MessageKind:
+    """Return the treatment of a type. Pure.
+
+    Source: "messages webhook reference" of Meta's documentation.
+    """
+    return MESSAGE_KINDS.get(name, MESSAGE_KINDS["unknown"])

@@ -1,8 +1,10 @@
 """Webhook for WhatsApp events: authenticated by a signature, confirmed once the events are stored."""
 
+import hashlib
 import hmac
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
@@ -10,16 +12,22 @@ from aiohttp import web
 from sophon.errors import StoreError
 from sophon.rate_limited_log import RateLimitedLog
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
-from sophon_channels.whatsapp.signature import SIGNATURE_HEADER, is_valid_signature, is_well_formed_signature
 
 log = logging.getLogger("sophon")
 
 WEBHOOK_PATH = "/webhooks/whatsapp"
+
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """Bytes; Meta's largest batch."""
 
 PayloadHandler = Callable[[object], Awaitable[None]]
 """Stores the events of a webhook body; raises StoreError if that fails."""
+
+SIGNATURE_HEADER = "X-Hub-Signature-256"
+
+SIGNATURE_PREFIX = "sha256="
+
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 
 class WhatsAppWebhook:
@@ -79,3 +87,19 @@ class WhatsAppWebhook:
             log.error("WhatsApp events could not be stored; WhatsApp will send them again: %s", error)  # noqa: TRY400
             return web.Response(status=503)
         return web.Response()
+
+
+def is_well_formed_signature(header: str) -> bool:
+    """Return whether the header could be the signature of some body."""
+    return _SIGNATURE.fullmatch(header) is not None
+
+
+def is_valid_signature(body: bytes, header: str, secret: str) -> bool:
+    """Return whether the header is the signature of exactly this body. Never raises; compares in constant time."""
+    expected = SIGNATURE_PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(header.encode("utf-8", "surrogatepass"), expected.encode())
+
+
+def sign_body(body: bytes, secret: str) -> str:
+    """Return the signature header for a body."""
+    return SIGNATURE_PREFIX + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
 from sophon_channels.contract import Channel, ChatLocation
 from sophon_channels.short_codes import generate_code, normalize_code

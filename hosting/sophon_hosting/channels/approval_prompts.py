@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.builtin_tools.questions import MAX_CHOICE_CHARACTERS, choose_answer, list_choices
 from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, SophonError
@@ -38,7 +38,6 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entri
 from sophon_hosting.channels.outbound.entry_delivery import MIGRATED_SUFFIX
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import DecisionRefused
 
 log = logging.getLogger("sophon")
@@ -90,7 +89,7 @@ class ApprovalPrompts:
         """Send the prompt to the chat of its turn, if that is on this channel. Idempotent."""
         try:
             record = await self._store.approvals.get(approval_id)
-            run = await self._store.runs.get(task_id_from_request(record.request))
+            run = await self._store.runs.get(turn_id_from_request(record.request))
         except NotFound:
             return
         chat = self._chat_of_run(run)
@@ -298,7 +297,7 @@ class ApprovalPrompts:
     async def _may_list(self, record: ApprovalRecord, location: ChatLocation, person: Person) -> bool:
         if location.kind != "direct":
             return True
-        run = await self._store.runs.find(task_id_from_request(record.request))
+        run = await self._store.runs.find(turn_id_from_request(record.request))
         return run is not None and run.owner == self._chat_state.user_id(person)
 
     async def format_outcome(self, record: ApprovalRecord) -> str:
@@ -329,7 +328,7 @@ class ApprovalPrompts:
             record = await self._store.approvals.get(approval_id)
         except NotFound:
             return ""
-        run = await self._store.runs.find(task_id_from_request(record.request))
+        run = await self._store.runs.find(turn_id_from_request(record.request))
         return recipient_of_run(run) if run is not None else ""
 
     async def _show_decision_if_any(self, approval_id: str) -> None:

@@ -8,7 +8,7 @@ from sophon.errors import NotFound, SettingsError
 from sophon.later_tools import LATER_TOOLS
 from sophon.principals import MAIN_AGENT
 from sophon.services import Services
-from sophon.settings.sections.chats import ALL_CHATS
+from sophon.settings.sections.channels import ALL_CHATS
 from sophon.settings.validation_errors import suggest_nearest
 from sophon_channels.contract import ChatLocation, Person
 from sophon_hosting.channels.chat_state import ChatState

@@ -6,13 +6,13 @@ what its message shows, whatever was edited afterwards.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sophon.approvals import Decision, format_argument_lines
+from sophon._python.lazy_dataclass import dataclass
+from sophon.approvals import Decision, format_argument_lines, turn_id_from_request
 from sophon.errors import NotFound
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon_channels.callback_data import ApprovalPress, build_field_buttons, build_version_buttons
@@ -41,7 +41,6 @@ from sophon_hosting.channels.edited_arguments import (
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import DecisionRefused, check_decider
 from sophon_middlewares.inner.call_checks import find_argument_error
 
@@ -78,34 +77,13 @@ class EditDialogue:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON."""
-        return {
-            "approval": self.approval_id,
-            "code": self.code,
-            "tool": self.tool,
-            "chat": self.chat,
-            "recipient": self.recipient,
-            "arguments": dict(self.arguments),
-            "until": self.until.isoformat(),
-            "field": self.field,
-            "version": self.version,
-            "last": self.last,
-        }
+        return {**asdict(self), "until": self.until.isoformat()}
 
 
 def dialogue_from_json(data: Mapping[str, Any]) -> EditDialogue:
     """Return the dialogue from what `to_json` returned."""
-    return EditDialogue(
-        data["approval"],
-        data["code"],
-        data["tool"],
-        data["chat"],
-        data["recipient"],
-        data["arguments"],
-        datetime.fromisoformat(data["until"]),
-        data["field"],
-        data["version"],
-        data["last"],
-    )
+    values: dict[str, Any] = {**data, "until": datetime.fromisoformat(data["until"])}
+    return EditDialogue(**values)
 
 
 def dialogue_key(location: ChatLocation, person: Person) -> str:
@@ -342,7 +320,7 @@ class EditDialogues:
             return f"already decided: {await self._prompts.format_outcome(record)}"
         if record.request.kind != "tool" or not record.request.editable:
             return f"the arguments of {record.request.tool} cannot be edited"
-        run = await self._store.runs.find(task_id_from_request(record.request))
+        run = await self._store.runs.find(turn_id_from_request(record.request))
         decision = Decision.edit({}, decided_by=self._chat_state.user_id(person))
         try:
             check_decider(self._host.services.operator_policy, record, decision, asker=run.owner if run else "")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MAX_VALUE_CHARACTERS = 12_000
 """Longest text that is read as a value."""

@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chat_overrides import ChatOverrides
 from sophon.errors import InputError, SettingsError, SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.principals import is_channel_name
 from sophon.services import Services
 from sophon.settings import TelegramSettings, WhatsAppSettings
-from sophon.settings.sections.chats import ChatSettings
+from sophon.settings.sections.channels import ChatSettings
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
 from sophon_channels.errors import ChannelError
 from sophon_channels.webhook_body import WEBHOOKS
-from sophon_hosting.channels.inbound.inbound_options import InboundOptions
+from sophon_hosting.channels.inbound.handler import InboundOptions
 
 ENTRY_POINT_GROUP = "sophon.channels"
 """Entry-point group of channels."""

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.principals import channel_person_principal, is_channel_principal
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from sophon.principals import channel_person_principal
 from sophon.stores.contract import Store
-from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, Person
 from sophon_hosting.channels.chat_state import LINK_KIND
@@ -66,13 +65,6 @@ class RecipientAddresses:
         if key is None or key == location.key:
             return location if key is not None else None
         return replace(location, chat=key, thread=None)
-
-    async def find_recipient(self, entry: OutboundEntry) -> str:
-        """Return the recipient of an entry; of one that an earlier version stored, the owner of its run."""
-        if entry.recipient or entry.run_id is None:
-            return entry.recipient
-        run = await self._store.runs.find(entry.run_id)
-        return recipient_of_run(run) if run is not None else ""
 
     async def _is_held_by(self, channel: Channel, platform_id: str, person: str) -> bool:
         """Return whether an id is the person's; one that an operator has unlinked is its next holder's."""

@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from sophon_hosting.cli.fast_imports import fast_imports
 from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options, to_text
 
 PROGRAM = "sophon"
@@ -40,6 +39,7 @@ COMMANDS = {
     "routing": "Explain which model a message gets, show what was observed, forget it.",
     "decide": "Explain what rules decide about a message before a model is asked.",
     "trace": "Show how turns went, with times and cost; replay one with another model or chain.",
+    "status": "Show what messages are routed by, the cost of each tier, and the limits.",
     "usage": "Show token usage and cost.",
     "audit": "List, verify and export the audit log of tool calls.",
     "trajectories": "List, show and export what is kept of finished turns.",
@@ -53,7 +53,7 @@ COMMANDS = {
     "snapshots": "List, compare, restore and verify the copies of files before tool calls.",
     "store": "Check the store, delete old data, compact it.",
     "worker": "Run tasks without web page, API and Socket.IO.",
-    "migrate": "Bring the schema up to date; give data of earlier versions to the users whose it is.",
+    "migrate": "Show whether the schema of the store is up to date, and migrate it.",
     "init": "Write an initial appsettings.json.",
 }
 """Command name to help text. The module with the name of the command holds a typer application named `app`."""
@@ -85,8 +85,7 @@ class LazyCommandGroup(TyperGroup):
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=2)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"there is no command {cmd_name!r}{hint}")
-        with fast_imports():
-            return get_command(import_module(f"sophon_hosting.cli.commands.{cmd_name}").app)
+        return get_command(import_module(f"sophon_hosting.cli.commands.{cmd_name}").app)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without importing any of them."""

@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 def load_cli_settings(options: GlobalOptions, overrides: Sequence[str] = ()) -> Settings:
-    """Load the effective settings and configure logging. `overrides` (`Section.Key=value`) override everything
-    else.
+    """Load the effective settings, with the defaults of the chain, and configure logging. `overrides`
+    (`Section.Key=value`) override everything else.
 
     Raises SettingsError.
     """
-    return load_cli_settings_with_layers(options, overrides).settings
+    return _complete(load_cli_settings_with_layers(options, overrides).settings)
 
 
 def load_cli_settings_with_layers(options: GlobalOptions, overrides: Sequence[str] = ()) -> LoadedSettings:
@@ -50,13 +50,22 @@ def create_services(
 ) -> Services:
     """Create the services without opening them. Raises SettingsError, CompositionError, StoreError."""
     return Services.from_settings(
-        settings,
+        _complete(settings),
         environment=os.environ,
         folder=options.settings_folder,
         events=events,
         approvals=approvals,
         clock=clock,
     )
+
+
+def _complete(settings: Settings) -> Settings:
+    """Return the settings with the defaults of their chain."""
+    if settings.chain.name == "twelve":
+        return settings
+    from sophon_middlewares.chains.chain_settings import complete_for_chain  # lazy: it imports the stages
+
+    return complete_for_chain(settings)
 
 
 def create_store(options: GlobalOptions, settings: Settings) -> Store:

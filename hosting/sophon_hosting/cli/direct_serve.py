@@ -1,4 +1,4 @@
-"""`sophon serve` with plain options, without typer: it needs pydantic, and a host that runs for weeks needs neither.
+"""`sophon serve` with plain options, without typer, which needs pydantic. It buys 8 of 94 MB of a host that is ready.
 
 Whatever is not plain, as help or a mistake, goes to typer.
 """
@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from sophon_hosting.cli.fast_imports import fast_imports
 from sophon_hosting.cli.global_options import GlobalOptions, hoist_global_options, to_text
 
 COMMAND = "serve"
@@ -29,8 +28,8 @@ def run_serve(arguments: Sequence[str]) -> int | None:
     options = GlobalOptions(Path(settings[-1]) if settings else None, tuple(given.get("--set", ())), debug)
     host, port, log = (given[name][-1] if name in given else None for name in SERVE_OPTIONS)
     try:
-        with fast_imports():
-            from sophon_hosting.cli.serve_host import run_host  # lazy: a whole host
+        from sophon_hosting.cli.serve_host import run_host  # lazy: a whole host
+
         return run_host(options, host, int(port) if port is not None else None, log, runs_turns=NO_WORKER not in given)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

@@ -12,6 +12,7 @@ from sophon.models.providers.model_listing import ModelListing
 from sophon.models.providers.provider_types import OFFLINE
 from sophon.principals import STORE_OPERATOR
 from sophon.services import Services
+from sophon.settings.validation_errors import suggest_nearest
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings_with_layers
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.console.stdin_reader import StdinReader
@@ -24,7 +25,7 @@ MAX_SHOWN_MODELS = 40
 """Models that are listed; the name of any other can be typed."""
 
 MAX_ATTEMPTS = 3
-"""How often a key or a model is asked for again."""
+"""How often a provider, a key or a model is asked for."""
 
 
 class ProviderDialogue:
@@ -56,14 +57,16 @@ class ProviderDialogue:
         types = list_types()
         names = [str(each["type"]) for each in types]
         write_lines(["The offline model answers. Set up another one?", f"  {', '.join(names)}"])
-        answer = self._read("Provider (empty: not now): ").casefold()
-        if not answer:
-            return None
-        if answer not in names:
-            raise InputError(f"{answer!r} is none of {', '.join(names)}")
-        needs_url = types[names.index(answer)]["needs_url"]
-        url = self._read("Address of the server, such as http://localhost:8000/v1: ") if needs_url else ""
-        return ProviderChoice(answer, None, url or None)
+        for _ in range(MAX_ATTEMPTS):
+            answer = self._read("Provider (empty: not now): ").casefold()
+            if not answer:
+                return None
+            if answer in names:
+                needs_url = types[names.index(answer)]["needs_url"]
+                url = self._read("Address of the server, such as http://localhost:8000/v1: ") if needs_url else ""
+                return ProviderChoice(answer, None, url or None)
+            write_lines([f"there is no provider {answer!r}{suggest_nearest(answer, names)}"])
+        raise InputError("no provider was chosen; `sophon init` asks again")
 
     def _ask_key(self, choice: ProviderChoice) -> tuple[ProviderChoice, ModelListing] | None:
         needs_key = next(each["needs_key"] for each in list_types() if each["type"] == choice.type)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from sophon.services import Services
+from sophon_hosting.cli.allocator_limits import limit_allocator
 from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -13,8 +14,6 @@ from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import HostServer, ListenAddress, bind_address, tune_garbage_collector
 from sophon_hosting.leadership.group_lines import describe_group
-from sophon_hosting.process_memory.allocator import configure_allocator
-from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
 
 REAL_MODEL_NOTICE = (
@@ -38,28 +37,22 @@ def run_host(
     pairs = tuple(f"{path}={value}" for path, value in given.items() if value is not None)
     loaded = load_server_settings_with_layers(options, log, pairs)
     settings = loaded.settings
-    configure_allocator(os.environ)
+    limit_allocator(os.environ)
     services = create_services(options, settings)
     warnings = report_startup_warnings(settings, options, os.environ)
     warnings += [f"  {warning}" for warning in protect_process(services)]
     site = HostServer(services, os.environ, runs_turns=runs_turns, loaded=loaded)
-    trimmer = create_memory_trimmer(lambda: site.host.running_turns > 0, services.clock)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
         address = bind_address(settings.hub.host, settings.hub.port)
 
         async def opened() -> None:
             await site.start(address)
             tune_garbage_collector()
-            trimmer.start()
             others = [f"  {line}" for line in await describe_group(site.membership)]
             write_lines(host_startup_lines(services, address, [*others, *warnings]))
 
-        async def close(grace_seconds: float) -> None:
-            await trimmer.stop()
-            await site.shutdown(grace_seconds)
-
         with address.socket:
-            return run_until_stopped(opened, close, site.host, lock)
+            return run_until_stopped(opened, site.shutdown, site.host, lock)
 
 
 def host_startup_lines(services: Services, address: ListenAddress, warnings: Sequence[str] = ()) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import InputError
-from sophon.lazy_pattern import lazy_pattern
 from sophon.settings.loader import SETTINGS_FILE_NAME
 from sophon.settings.sources.json_files import ROOT_KEY, parse_strict_json
 from sophon.settings.types.json_types import is_mapping

@@ -4,10 +4,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sophon.settings import DangerousSetting, Settings, find_dangerous_settings, has_several_users
+from sophon.settings import DangerousSetting, Settings, find_dangerous_settings
 from sophon.vault import CredentialVault
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.migration.principal_migration import has_shared_data
 
 log = logging.getLogger("sophon")
 
@@ -23,17 +22,17 @@ def find_settings_warnings(
 
 
 def report_startup_warnings(settings: Settings, options: GlobalOptions, environment: Mapping[str, str]) -> list[str]:
-    """Return the warnings of a start as lines of the terminal: dangerous settings, and data of an earlier version.
+    """Return the warnings of a start as lines of the terminal: dangerous settings, and what is missing.
 
     Each of them goes to the log, too, because a service has no other reader.
     """
-    warnings, notice = find_settings_warnings(settings, options, environment), find_migration_notice(settings, options)
+    warnings = find_settings_warnings(settings, options, environment)
     missing = find_missing(settings, options, environment)
     for each in warnings:
         log.warning("dangerous setting: %s; %s", each, each.fix)
-    for line in (*missing, *([notice] if notice else [])):
+    for line in missing:
         log.warning("%s", line)
-    return [*warning_lines(warnings), *missing_lines(missing), *([f"  {notice}"] if notice else [])]
+    return [*warning_lines(warnings), *missing_lines(missing)]
 
 
 def find_missing(settings: Settings, options: GlobalOptions, environment: Mapping[str, str]) -> list[str]:
@@ -75,18 +74,6 @@ def warning_lines(warnings: Sequence[DangerousSetting]) -> list[str]:
     """Return the warnings as lines of the terminal, none without a warning."""
     lines = [f"  WARNING {each}" for each in warnings]
     return [*lines, f"  {TRUST_MODEL} explains who is trusted with what."] if lines else []
-
-
-def find_migration_notice(settings: Settings, options: GlobalOptions) -> str:
-    """Return the notice that data of an earlier version belongs to nobody in particular, "" if there is none.
-
-    Without users and channels the only user, the local one, has it anyway.
-    """
-    root = options.settings_folder / settings.tools.files_root
-    shared = (settings.hub.users or has_several_users(settings)) and has_shared_data(
-        root, [user.id for user in settings.hub.users]
-    )
-    return f"{root} or the store holds data that no user sees yet: `sophon migrate` shows whose it is" if shared else ""
 
 
 def _find_home() -> Path | None:

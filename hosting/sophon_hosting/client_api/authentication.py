@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Self
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError, SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.settings import HubSettings
 from sophon_hosting.client_api.jwt_verification import JwtVerifier, load_issuers

@@ -7,23 +7,14 @@ from sophon.stores.runs.contract import InboundKey
 from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.areas.approvals import ApprovalOperations
 from sophon_hosting.client_api.areas.attachments import UserAttachments
-from sophon_hosting.client_api.areas.audit import AuditLog
 from sophon_hosting.client_api.areas.history import HistoryOperations
 from sophon_hosting.client_api.areas.imports import UserImports
-from sophon_hosting.client_api.areas.live_settings import HostSettings, SetupOperations
-from sophon_hosting.client_api.areas.mcp import McpServers
 from sophon_hosting.client_api.areas.messages import MessageOperations
-from sophon_hosting.client_api.areas.policy import UserPolicy
-from sophon_hosting.client_api.areas.preferences import UserPreferences
-from sophon_hosting.client_api.areas.providers import Providers
 from sophon_hosting.client_api.areas.replays import TurnReplays
-from sophon_hosting.client_api.areas.routing import Routing
-from sophon_hosting.client_api.areas.search import UserSearch
 from sophon_hosting.client_api.areas.sub_agents import SubAgentOperations
 from sophon_hosting.client_api.areas.subscriptions import SubscriptionOperations
-from sophon_hosting.client_api.areas.tokens import Tokens
 from sophon_hosting.client_api.areas.tools import UserTools
-from sophon_hosting.client_api.areas.webhooks import Webhooks
+from sophon_hosting.client_api.areas.workspace import UserWorkspace
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_message import ClientMessage
 from sophon_hosting.client_api.rights import HUB_CHANNEL
@@ -44,7 +35,8 @@ class AuthorizedHost(
     the rights of an operator.
 
     The operations on sessions, messages, tasks and approvals are methods here, because `conversation_mode` routes each
-    call to this object or to the same one off the record. All other areas are objects: `authorized.tools.list()`.
+    call to this object or to the same one off the record. Larger areas are objects: `authorized.tools.list()`; what one
+    route does alone is in its handler, with its permission check.
     """
 
     def __init__(self, host: Host, user: User, *, knows_all: bool = False) -> None:
@@ -60,11 +52,6 @@ class AuthorizedHost(
         return self._off_the_record
 
     @property
-    def search(self) -> UserSearch:
-        """Search in the user's messages."""
-        return UserSearch(self)
-
-    @property
     def imports(self) -> UserImports:
         """Import of conversations into the user's sessions."""
         return UserImports(self)
@@ -75,59 +62,14 @@ class AuthorizedHost(
         return UserTools(self)
 
     @property
-    def mcp(self) -> McpServers:
-        """The MCP servers. Operators only."""
-        return McpServers(self)
-
-    @property
-    def providers(self) -> Providers:
-        """The providers of models. Operators only."""
-        return Providers(self)
-
-    @property
-    def routing(self) -> Routing:
-        """Routing of messages to models. Operators only."""
-        return Routing(self)
-
-    @property
-    def audit(self) -> AuditLog:
-        """The audit log. Operators only."""
-        return AuditLog(self)
-
-    @property
-    def tokens(self) -> Tokens:
-        """Users and API tokens. Operators only."""
-        return Tokens(self)
-
-    @property
-    def settings(self) -> HostSettings:
-        """The settings of the host. Operators only."""
-        return HostSettings(self)
-
-    @property
-    def setup(self) -> SetupOperations:
-        """The set-up of a provider. Operators only."""
-        return SetupOperations(self)
-
-    @property
-    def webhooks(self) -> Webhooks:
-        """The webhooks. Operators only."""
-        return Webhooks(self)
-
-    @property
-    def policy(self) -> UserPolicy:
-        """What is allowed to the user."""
-        return UserPolicy(self)
-
-    @property
     def replays(self) -> TurnReplays:
         """Replays of the user's own turns."""
         return TurnReplays(self)
 
     @property
-    def preferences(self) -> UserPreferences:
-        """How the user wants to be answered."""
-        return UserPreferences(self)
+    def workspace(self) -> UserWorkspace:
+        """The workspace files of the user, and for operators those of everybody."""
+        return UserWorkspace(self)
 
 
 class OffTheRecordSessions(AuthorizedHost):

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import (
     InputError,
     NotFound,
@@ -16,7 +17,6 @@ from sophon.errors import (
     TrialFailed,
     TryLater,
 )
-from sophon.lazy_dataclass import dataclass
 from sophon.security import describe_error
 from sophon.settings.sections.permissions import LevelNeeded
 from sophon_hosting.client_api.authentication import Unauthorized
@@ -47,7 +47,7 @@ class BodyTimeout(SophonError, TimeoutError):
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        super().__init__(f"the body did not arrive within {seconds:g} s; see Hub.RequestTimeout")
+        super().__init__(f"the body did not arrive within {seconds:g} s")
 
 
 class TooLarge(InputError):
@@ -79,6 +79,7 @@ HTTP_STATUS_BY_CODE: Mapping[str, int] = {
     "wrong_kind": 409,
     "illegal_transition": 409,
     "busy": 409,
+    "changed_meanwhile": 409,
     "attachment_in_use": 409,
     "too_large": 413,
     "attachments_full": 413,

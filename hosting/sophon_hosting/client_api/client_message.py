@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
-from sophon.slotted_dataclass import new_dict
+from sophon._python.lazy_dataclass import dataclass, new_dict
 
 if TYPE_CHECKING:
     from sophon.images import Image
@@ -24,10 +23,10 @@ class ClientMessage:
 
     `client_message_id` is the client's idempotency key: the same id yields the same task. `trace` is a trace id (32
     hexadecimal digits), `traceparent` the W3C header of the sender. `instructions` apply to this turn only and follow
-    those of the host. `mode` must be that of the session. `metadata` may have `temperature`. `images` belong to the
-    text, and so do `attachments`: ids of the user's uploaded files. With `call` the turn is that tool call, and asks no
-    model. With `replaces`, the id of a task of the session, it takes the place of that task's message: it begins a
-    branch of the session. `authorship` says what of the text others wrote, as `Run.origin` does.
+    those of the host. `mode` must be that of the session. `metadata` may have `temperature` and `tags`. `images` belong
+    to the text, and so do `attachments`: ids of the user's uploaded files. With `call` the turn is that tool call, and
+    asks no model. With `replaces`, the id of a task of the session, it takes the place of that task's message: it
+    begins a branch of the session. `authorship` says what of the text others wrote, as `Run.origin` does.
     """
 
     content: str

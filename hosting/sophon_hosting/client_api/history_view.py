@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.history_redaction import HIDDEN, hide_values, redact_message_for_reader, redact_text_for_reader
-from sophon.lazy_dataclass import dataclass
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError
-from sophon.lazy_dataclass import dataclass
 from sophon.settings import HubIssuerSettings
 
 MAX_TOKEN_CHARACTERS = 16_384

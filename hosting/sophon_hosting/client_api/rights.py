@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import Final, Literal, TypeAlias, get_args
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.security.permission_levels import FULL_HISTORY, Feature, Level
 from sophon.settings.sections.permissions import LevelsSettings, PermissionsSettings
 

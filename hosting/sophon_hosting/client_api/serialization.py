@@ -5,10 +5,12 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from sophon.approvals import turn_id_from_request
 from sophon.memory.workspace_index import FileChunk
 from sophon.messages import Usage
 from sophon.models.gateway.provider import ProviderStatistics
 from sophon.schedules.turn_mark import SCHEDULED_ORIGIN, strip_scheduled_prefix
+from sophon.security.audit_chain import AuditEntry
 from sophon.skills.custom_tools import CustomTool, UnusableCustomTool
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.events.contract import LoggedEvent
@@ -28,7 +30,6 @@ from sophon_hosting.events.wire_event import wire_event_from_log
 from sophon_hosting.queue.contract import DeadLetter, QueueStatistics
 from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.acceptance import TaskReceipt
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 
 if TYPE_CHECKING:
     from sophon.agents.definition import AgentDefinition
@@ -125,6 +126,7 @@ def task_to_json(run: Run) -> dict[str, Any]:
         "usage": response.get("usage") or Usage().to_json(),
         "tool_rounds": response.get("tool_rounds", 0),
         "fallback_attempts": response.get("fallback_attempts", 0),
+        "model": response.get("model", ""),
         "error": {"code": run.error.code, "message": run.error.message, "id": run.error.id} if run.error else None,
     }
 
@@ -194,7 +196,7 @@ def approval_to_json(record: ApprovalRecord) -> dict[str, Any]:
         "approval_id": request.id,
         "kind": request.kind,
         "session_id": request.session_id,
-        "task_id": task_id_from_request(request),
+        "task_id": turn_id_from_request(request),
         "run_id": request.run_id,
         "call_id": request.call_id,
         "tool": request.tool,
@@ -347,6 +349,12 @@ def route_average_to_json(average: RouteAverage) -> dict[str, Any]:
     """Return the averages of a model as JSON data; null for a value that was never observed."""
     updated_at = average.updated_at
     return {**asdict(average), "updated_at": None if updated_at is None else updated_at.isoformat()}
+
+
+def audit_entry_to_json(entry: AuditEntry) -> dict[str, Any]:
+    """Return an entry of the audit log: its fields, its level and its texts, without digests and salts."""
+    texts = {name: entry.texts[name] for name in sorted(entry.texts)}
+    return {"number": entry.number, **entry.fields, "capability_level": entry.capability_level, **texts}
 
 
 def custom_tool_to_json(tool: CustomTool | UnusableCustomTool) -> dict[str, Any]:

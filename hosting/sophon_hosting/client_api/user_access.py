@@ -1,14 +1,43 @@
 """Access of one user to a host: who asks, with which rights, and what of histories they see."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import Protocol
 
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.runs.contract import Run, RunStatus
+from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.client_message import ClientMessage
+from sophon_hosting.client_api.conversation_mode import OffTheRecordLookup
 from sophon_hosting.client_api.history_view import HistoryView
-from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
 from sophon_hosting.client_api.rights import HUB_CHANNEL, OPERATOR_SCOPE, ClientRights
 from sophon_hosting.client_api.user_sessions import UserSessions
-from sophon_hosting.host import Host
+from sophon_hosting.events.wire_event import EventListener
+from sophon_hosting.host import Host, TaskReceipt
+
+
+class OffTheRecordOperations(OffTheRecordLookup, Protocol):
+    """What a user does on the host off the record, as far as no id decides it (see `conversation_mode`)."""
+
+    def new_session_id(self) -> str: ...
+    def unsubscribe(self, session_id: str, listener: EventListener) -> None: ...
+    async def ensure_own_session(self, session_id: str) -> SessionSummary: ...
+    async def accept_message(
+        self, message: ClientMessage, *, before_accept: Callable[[str], Awaitable[None]] | None = None
+    ) -> TaskReceipt: ...
+    async def list_tasks(
+        self,
+        *,
+        session_id: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[Run]: ...
+    async def list_approvals(
+        self, *, session_id: str | None = None, open_only: bool = True, all_users: bool = False
+    ) -> list[ApprovalRecord]: ...
 
 
 class UserAccess:

@@ -10,9 +10,8 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, TypeAlias, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.messages import Message
-from sophon.slotted_dataclass import new_list
 from sophon.stores.sessions.contract import SessionRecord
 
 Source: TypeAlias = Literal["sophon", "chatgpt", "claude"]

@@ -7,9 +7,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.security.taint import Taint
-from sophon.slotted_dataclass import new_list
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.sessions.contract import NewSession, SessionTotals

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from sophon.events import Event, StreamChunk, StreamReset, event_from_wire
 from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
-from sophon_hosting.events.replay import cut_stored_event
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS
 from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON, StreamSnapshots
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
@@ -142,7 +141,7 @@ class EventsElsewhere:
                 if row.seq > seq:  # those before it were dropped by age
                     self.published = seq
                     break
-                self._publish_row(await cut_stored_event(row, self._session_id, None))
+                self._publish_row(row)
         self.is_behind = False
 
     def note_own(self, seq: int) -> None:

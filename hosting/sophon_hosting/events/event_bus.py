@@ -13,16 +13,16 @@ from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
 from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import FinishResult, Run, RunStore
+from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
-from sophon.stores.texts.contract import TextStore
+from sophon.stores.unit_of_work import Write
 from sophon_hosting.completion import complete
 from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.exchange import EventExchange, FindStart
 from sophon_hosting.events.replay import SessionReplay, bound_replay, read_missed_events
 from sophon_hosting.events.reporter import SessionReporter
-from sophon_hosting.events.sequencer import BuildEvents, FirstCommit, R, Reporter, SessionSequencer, Write
-from sophon_hosting.events.staging import OnSettled, StagedPart, StagedWrite
+from sophon_hosting.events.sequencer import BuildEvents, R, Reporter, SessionSequencer, Transaction
+from sophon_hosting.events.staging import OnSettled, StagedPart
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout
 
@@ -37,8 +37,8 @@ MAX_BACKOFF_SECONDS = 8.0
 SNAPSHOT_SECONDS = 3.0
 """How long another process may take to send the text so far of a reply that it streams."""
 
-WriteEvents = Callable[[Callable[[Sequence[Event]], Sequence[LoggedEvent]]], Awaitable[int]]
-"""Stores events, whose rows the given function builds, and returns the seq of the last one."""
+WriteEvents = Callable[[Callable[[Sequence[Event]], Sequence[LoggedEvent]]], Awaitable[int | None]]
+"""Stores events, whose rows the given function builds, and returns the seq of the last one; None if it stores none."""
 
 DeletionCallback = Callable[[str], Awaitable[None]]
 """Called with a session id before that session is deleted; ends what still works for the session."""
@@ -49,8 +49,7 @@ class EventBus:
 
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
-    of the session wait. `global_sink` receives the events of all sessions. `texts` stores the large texts of events
-    that an earlier version has stored whole, when they are replayed; `runs` stores what turns stage.
+    of the session wait. `global_sink` receives the events of all sessions. `runs` stores what turns stage.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
@@ -66,14 +65,13 @@ class EventBus:
         clock: Clock,
         global_sink: EventSink | None = None,
         sessions: SessionStore | None = None,
-        texts: TextStore | None = None,
         runs: RunStore | None = None,
         build_row: RowBuilder = to_logged_event,
         fanout: HostFanout | None = None,
         find_start: FindStart = lambda _: 0,
     ) -> None:
         self._build_row = build_row
-        self._texts, self._runs = texts, runs
+        self._runs = runs
         self._log, self._clock, self._sessions = events, clock, sessions
         self._deletion_callbacks: list[DeletionCallback] = []
         self._global_sink = global_sink or NullEventSink()
@@ -137,7 +135,7 @@ class EventBus:
             position = await self._find_position(session_id)
             if sequencer.elsewhere is not None:
                 self._end_deleted(session_id, sequencer, position)
-            missed = await read_missed_events(self._log, session_id, last_seq, position, self._texts)
+            missed = await read_missed_events(self._log, session_id, last_seq, position)
             if sequencer.elsewhere is not None:
                 sequencer.elsewhere.begin(position, missed.seq)
                 await sequencer.elsewhere.catch_up(missed.seq)
@@ -253,14 +251,14 @@ class EventBus:
             self._discard(session_id, sequencer)
 
     def stage(
-        self, session_id: str, write: StagedWrite, on_settled: OnSettled | None = None, *, run_id: str = ""
+        self, session_id: str, write: Write, on_settled: OnSettled | None = None, *, run_id: str = ""
     ) -> StagedPart:
         """Store a part of a run's turn with the session's next transaction, which follows soon."""
         part = StagedPart(write, on_settled=on_settled, run_id=run_id)
         self._get_or_create_sequencer(session_id).stage(part)
         return part
 
-    async def store(self, session_id: str, write: StagedWrite, *, run_id: str = "") -> None:
+    async def store(self, session_id: str, write: Write, *, run_id: str = "") -> None:
         """Store a part of a run's turn, together with all that is staged and pending in its session.
 
         It is stored even if the caller is cancelled. Raises the errors of the store, StaleRun if the run was continued
@@ -277,7 +275,7 @@ class EventBus:
         self,
         session_id: str,
         build_events: BuildEvents,
-        write: Write[R],
+        write: Transaction[R],
         *,
         is_stored: Callable[[R], bool],
         is_unique: bool = False,
@@ -294,42 +292,12 @@ class EventBus:
 
         return await complete(commit())
 
-    async def commit_first(
-        self, session_id: str, build_events: BuildEvents, write: Write[R], *, is_stored: Callable[[R], bool]
-    ) -> R:
-        """The same for a session that may be a new one: what is pending belongs to an earlier one of that id.
-
-        Calls that wait for their turn together are written together, each in its own unit of work, so that they share
-        commits: that of a cancelled caller completes, too, and does not end the others'.
-        """
-        result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
-        first = FirstCommit(build_events, write, is_stored, result, self._build_row)
-
-        async def commit() -> R:
-            # Without a pause before it is acquired: an idle sequencer is deleted.
-            self._get_or_create_sequencer(session_id).first_commits.append(first)
-            async with self._acquire_sequencer(session_id) as sequencer:
-                if first in sequencer.first_commits:
-                    await sequencer.commit_first()
-            return await result
-
-        return await complete(commit())
-
-    async def commit_outcome(
-        self, session_id: str, build_events: BuildEvents, write: Write[FinishResult]
-    ) -> FinishResult:
-        """Let `write` store a run's outcome with its last events and all that is pending, then publish these.
-
-        `build_events` builds the last events from the seq of the session's last record. The last events are not
-        published if the run already had an outcome. Raises the errors of the store.
-        """
-        return await self.commit(session_id, build_events, write, is_stored=lambda finished: finished.is_first)
-
     async def commit_events(self, session_id: str, write: WriteEvents) -> None:
         """Store pending events, let `write` store further ones together with what they report, then publish these.
 
-        Nothing is published if `write` raises. Completes even if the caller is cancelled. Raises its errors, and those
-        of the store.
+        What is pending in a session that was deleted is dropped: `write` may begin a new one of that id. Nothing is
+        published if `write` raises, or returns None. Completes even if the caller is cancelled. Raises its errors, and
+        those of the store.
         """
         new_events: list[Event] = []
         rows: list[LoggedEvent] = []
@@ -341,9 +309,13 @@ class EventBus:
 
         async def commit() -> None:
             async with self._acquire_sequencer(session_id) as sequencer:
-                await sequencer.flush()
+                try:
+                    await sequencer.flush()
+                except NotFound:
+                    sequencer.clear()
                 last_seq = await write(build_rows)
-                await sequencer.publish_stored(new_events, rows, last_seq)
+                if last_seq is not None:
+                    await sequencer.publish_stored(new_events, rows, last_seq)
 
         await complete(commit())
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, cast
 from urllib.parse import quote
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.texts.contract import text_id
 from sophon_hosting.events.json_encoding import encode_json, json_bytes
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from sophon.lazy_dataclass import dataclass
-from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
-from sophon.stores.texts.contract import TextStore
+from sophon._python.lazy_dataclass import dataclass
+from sophon.stores.events.contract import EventLog, LogPosition
 from sophon_hosting.events.json_encoding import json_bytes
-from sophon_hosting.events.large_fields import cut_payload
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 
 MAX_REPLAY_EVENTS = 1000
@@ -30,7 +28,7 @@ class SessionReplay:
 
 
 async def read_missed_events(
-    log: EventLog, session_id: str, last_seq: int, position: LogPosition | None, texts: TextStore | None = None
+    log: EventLog, session_id: str, last_seq: int, position: LogPosition | None
 ) -> SessionReplay:
     """Return the stored events after `last_seq`; a `last_seq` beyond the log restarts from 0, with `is_partial`.
 
@@ -41,7 +39,7 @@ async def read_missed_events(
     known = last_seq if 0 <= last_seq <= last else 0
     start = max(known, last - MAX_REPLAY_EVENTS)
     rows = await log.list_after(session_id, start, MAX_REPLAY_EVENTS)
-    events = [wire_event_from_log(session_id, await cut_stored_event(row, session_id, texts)) for row in rows]
+    events = [wire_event_from_log(session_id, row) for row in rows]
     seq = rows[-1].seq if rows else last
     first = rows[0].seq if rows else seq + 1
     return SessionReplay(seq, events, is_partial=first != known + 1 or known != last_seq)
@@ -57,19 +55,6 @@ def bound_replay(
     newest = select_newest(missed.events, max_bytes - replay_bytes(snapshot))
     is_partial = missed.is_partial or len(newest) < len(missed.events)
     return SessionReplay(missed.seq, [*newest, *snapshot], is_partial)
-
-
-async def cut_stored_event(logged: LoggedEvent, session_id: str, texts: TextStore | None) -> LoggedEvent:
-    """Return an event with its large fields cut.
-
-    An earlier version has stored them whole: then their texts are stored where the references lead to.
-    """
-    cut = cut_payload(logged.data, session_id)
-    if not cut.texts:
-        return logged
-    if texts is not None:
-        await texts.add(session_id, cut.texts)
-    return LoggedEvent(logged.name, cut.data, logged.task_id, logged.seq, logged.at)
 
 
 def select_newest(events: Sequence[WireEvent], max_bytes: int) -> Sequence[WireEvent]:

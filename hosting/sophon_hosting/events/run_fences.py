@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.run_fence import RunFence
 
 

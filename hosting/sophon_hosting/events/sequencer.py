@@ -7,25 +7,24 @@ together (docs/decisions/0032-transactions-of-a-turn.md).
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import field, replace
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from dataclasses import replace
+from typing import Protocol, TypeAlias, TypeVar
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.context.turn_log import no_events
 from sophon.errors import NotFound, StaleRun
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import EventLog, LoggedEvent
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import EventFactory, RunStore
-from sophon.stores.runs.staged_writes import NOTHING_STAGED, StagedWrites
+from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon_hosting.events.elsewhere import EventsElsewhere
-from sophon_hosting.events.large_chunks import chunk_to_wire_events
 from sophon_hosting.events.pending_events import PendingEvents
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS, EventDeduplicator
 from sophon_hosting.events.run_fences import SessionFences
-from sophon_hosting.events.staging import StagedPart, StagingArea, to_staged_writes
-from sophon_hosting.events.stream_snapshots import StreamSnapshots
+from sophon_hosting.events.staging import StagedPart, StagingArea
+from sophon_hosting.events.stream_snapshots import StreamSnapshots, chunk_to_wire_events
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event, to_wire_event
 
 log = logging.getLogger("sophon")
@@ -57,8 +56,8 @@ class StoredResult(Protocol):
 
 R = TypeVar("R", bound=StoredResult)
 
-Write: TypeAlias = Callable[[EventFactory, StagedWrites], Awaitable[R]]
-"""Stores the given events and staged writes in its transaction."""
+Transaction: TypeAlias = Callable[[EventFactory, UnitOfWork], Awaitable[R]]
+"""Stores the given events and the unit of work in its transaction."""
 
 BuildEvents: TypeAlias = Callable[[int], Sequence[Event]]
 """Builds the events of a transaction from the seq of the last record that it adds to the session."""
@@ -67,34 +66,6 @@ BuildEvents: TypeAlias = Callable[[int], Sequence[Event]]
 @dataclass(frozen=True, slots=True)
 class _Recorded:
     seq: int
-
-
-@dataclass(slots=True, eq=False)
-class FirstCommit(Generic[R]):
-    """A transaction that may be the first of its session, with the events that it stores."""
-
-    build_events: BuildEvents
-    write: Write[R]
-    is_stored: Callable[[R], bool]
-    result: asyncio.Future[R]
-    build_row: RowBuilder
-    events: list[Event] = field(default_factory=lambda: [])
-    rows: list[LoggedEvent] = field(default_factory=lambda: [])
-
-    def build_rows(self, last_record_seq: int) -> Sequence[LoggedEvent]:
-        """Build the events, and return their rows."""
-        self.events = list(self.build_events(last_record_seq))
-        self.rows = [self.build_row(event) for event in self.events]
-        return self.rows
-
-    def settle(self, outcome: R | BaseException) -> None:
-        """Tell who waits."""
-        if self.result.done():
-            return
-        if isinstance(outcome, BaseException):
-            self.result.set_exception(outcome)
-        else:
-            self.result.set_result(outcome)
 
 
 class Reporter(Protocol):
@@ -172,8 +143,6 @@ class SessionSequencer:
         """Events of other host processes; None without any."""
         if make_elsewhere is not None:
             self.elsewhere, self._reporter = make_elsewhere(self)
-        self.first_commits: list[FirstCommit[Any]] = []
-        """Transactions that wait for `lock`, in their order."""
         self.flush_task: asyncio.Task[None] | None = None
         self.store_task: asyncio.Task[None] | None = None
         """Will store the parts that somebody waits for, and those that are staged until it does."""
@@ -250,7 +219,7 @@ class SessionSequencer:
 
     async def commit(
         self,
-        write: Write[R],
+        write: Transaction[R],
         build_events: BuildEvents = no_events,
         *,
         is_stored: Callable[[R], bool] = lambda _: True,
@@ -286,7 +255,7 @@ class SessionSequencer:
         return True
 
     async def _commit(
-        self, write: Write[R], build_events: BuildEvents, *, is_stored: Callable[[R], bool], is_unique: bool
+        self, write: Transaction[R], build_events: BuildEvents, *, is_stored: Callable[[R], bool], is_unique: bool
     ) -> R:
         self._cancel_timers()
         self.is_due = False
@@ -305,7 +274,7 @@ class SessionSequencer:
 
         stored = False
         try:
-            result = await write(build_rows, to_staged_writes(parts, self.fences.list()))
+            result = await write(build_rows, self._build_unit(parts))
             stored = is_stored(result)
         except BaseException as error:
             self._staging.give_back(parts, error)
@@ -332,38 +301,11 @@ class SessionSequencer:
             self.fences.forget_released()
         return result
 
-    async def commit_first(self) -> None:
-        """Store what is pending, then write all `first_commits` concurrently, in their order, and publish their events.
-
-        The caller must hold `lock`. The errors go to who waits.
-        """
-        batch, self.first_commits = self.first_commits, []
-        try:
-            await self._flush_earlier()
-            outcomes = await asyncio.gather(
-                *(first.write(first.build_rows, NOTHING_STAGED) for first in batch), return_exceptions=True
-            )
-        except BaseException as error:
-            for first in batch:
-                first.settle(error)
-            if not isinstance(error, Exception):
-                raise
-            return
-        for first, outcome in zip(batch, outcomes, strict=True):
-            if not isinstance(outcome, BaseException) and first.is_stored(outcome):
-                self._assign_seqs(first.events, outcome.seq)
-                await self._publish_missing(outcome.seq, len(first.events))
-                for event, row in zip(first.events, first.rows, strict=True):
-                    self.deduplicator.register(event)
-                    self.publish(event, row)
-                self._tell_stored(outcome.seq, len(first.events))
-            first.settle(outcome)
-
-    async def _flush_earlier(self) -> None:
-        try:
-            await self.flush()
-        except NotFound:
-            self.clear()
+    def _build_unit(self, parts: Sequence[StagedPart]) -> UnitOfWork:
+        fences = self.fences.list()
+        if not (parts or fences):
+            return NO_WRITES
+        return UnitOfWork([part.write for part in parts if part.write is not None], fences)
 
     async def publish_stored(self, events: Sequence[Event], rows: Sequence[LoggedEvent], last: int) -> None:
         """Publish events that somebody else in this process has stored as `rows`; `last` is the seq of the last one."""
@@ -488,12 +430,12 @@ class SessionSequencer:
         del self._traces[:-MAX_PENDING_TRACES]
         self._store_within(TRACE_SECONDS)
 
-    async def _record(self, build_rows: EventFactory, staged: StagedWrites) -> _Recorded:
+    async def _record(self, build_rows: EventFactory, unit: UnitOfWork) -> _Recorded:
         rows = build_rows(0)
-        if staged is NOTHING_STAGED:
+        if unit is NO_WRITES:
             return _Recorded(await self._log.append(self._session_id, rows) if rows else 0)
         assert self._runs is not None
-        return _Recorded(await self._runs.record(self._session_id, staged, rows))
+        return _Recorded(await self._runs.record(self._session_id, unit, rows))
 
     def _store_within(self, seconds: float) -> None:
         """Require a transaction after this time at the latest, unless one takes what is pending before."""

@@ -2,39 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence, Set
-from typing import TypeAlias
+from collections.abc import Callable, Set
+from typing import TypeAlias, TypeGuard
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import StaleRun, StoreUnavailable
 from sophon.failure_log import log_failure
-from sophon.lazy_dataclass import dataclass
-from sophon.stores.audit.contract import AuditEvent
-from sophon.stores.data_labels.contract import LabelWrite
-from sophon.stores.rate_windows.contract import RateEvent
-from sophon.stores.route_averages.contract import RouteObservation
-from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.staged_writes import NOTHING_STAGED, ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
-from sophon.stores.snapshots.contract import SnapshotEvent
-from sophon.stores.sub_agents.contract import SubAgentRun
-from sophon.stores.trajectories.contract import TrajectoryWrite
-from sophon.stores.vectors.contract import VectorDeletion, VectorRow
+from sophon.stores.unit_of_work import Write, WriteKind
 
 log = logging.getLogger("sophon")
-
-StagedWrite: TypeAlias = (
-    CheckpointWrite
-    | CallWrite
-    | ApprovalWrite
-    | AuditEvent
-    | RateEvent
-    | LabelWrite
-    | SnapshotEvent
-    | TrajectoryWrite
-    | VectorRow
-    | VectorDeletion
-    | RouteObservation
-    | SubAgentRun
-)
 
 OnSettled: TypeAlias = Callable[[BaseException | None], None]
 """Called once a part is stored, with None, or refused for good, with the error."""
@@ -48,7 +24,7 @@ class StagedPart:
     store that is unavailable refuses it.
     """
 
-    write: StagedWrite | None
+    write: Write | None
     waiter: asyncio.Future[None] | None = None
     on_settled: OnSettled | None = None
     error: BaseException | None = None
@@ -96,14 +72,14 @@ class StagingArea:
         waits = isinstance(error, StoreUnavailable | asyncio.CancelledError)
         stays = [part for part in parts if waits and part.waiter is None]
         self._parts[:0] = stays
-        refused = {part.write.run_id for part in parts if part not in stays and isinstance(part.write, CheckpointWrite)}
+        refused = {part.write.run_id for part in parts if part not in stays and _is_checkpoint(part.write)}
         if refused:
             # A later checkpoint builds on the refused one: alone it would refer to entries that no log has.
             parts = [*parts, *self._take_checkpoints(refused)]
         for part in parts:
             if part not in stays:
-                if part.waiter is None:
-                    log_failure(log, error, "the store refused %s of a turn", type(part.write).__name__)
+                if part.waiter is None and part.write is not None:
+                    log_failure(log, error, "the store refused the %s of a turn", part.write.kind.name.lower())
                 part.settle(error)
 
     def refuse_run(self, run_id: str, error: BaseException) -> None:
@@ -114,9 +90,7 @@ class StagingArea:
             part.settle(error)
 
     def _take_checkpoints(self, run_ids: Set[str]) -> list[StagedPart]:
-        taken = [
-            part for part in self._parts if isinstance(part.write, CheckpointWrite) and part.write.run_id in run_ids
-        ]
+        taken = [part for part in self._parts if _is_checkpoint(part.write) and part.write.run_id in run_ids]
         self._parts = [part for part in self._parts if part not in taken]
         return taken
 
@@ -126,22 +100,5 @@ class StagingArea:
             part.settle(error)
 
 
-def to_staged_writes(parts: list[StagedPart], fences: Sequence[RunFence] = ()) -> StagedWrites:
-    """Return what one transaction stores of these parts, under these fences."""
-    if not parts:
-        return StagedWrites(fences=fences) if fences else NOTHING_STAGED
-    writes = [part.write for part in parts]
-    return StagedWrites(
-        [write for write in writes if isinstance(write, CheckpointWrite)],
-        [write for write in writes if isinstance(write, CallWrite)],
-        [write for write in writes if isinstance(write, ApprovalWrite)],
-        [write for write in writes if isinstance(write, AuditEvent)],
-        [write for write in writes if isinstance(write, RateEvent)],
-        [write for write in writes if isinstance(write, LabelWrite)],
-        [write for write in writes if isinstance(write, SnapshotEvent)],
-        [write for write in writes if isinstance(write, TrajectoryWrite)],
-        [write for write in writes if isinstance(write, VectorRow | VectorDeletion)],
-        [write for write in writes if isinstance(write, RouteObservation)],
-        [write for write in writes if isinstance(write, SubAgentRun)],
-        fences=fences,
-    )
+def _is_checkpoint(write: Write | None) -> TypeGuard[Write]:
+    return write is not None and write.kind is WriteKind.CHECKPOINT

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.events import Event
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.events.large_fields import LARGE_FIELD, cut_payload

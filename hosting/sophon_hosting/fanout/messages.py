@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from functools import cache
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, TypeAlias, cast, get_args
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.settings.types.json_types import is_list
 
 FRAME_VERSION = 1
@@ -146,19 +146,7 @@ WireMessage: TypeAlias = (
 )
 """A message that is sent to other hosts."""
 
-MESSAGE_TYPES: Mapping[str, type[HostMessage]] = {
-    each.kind: each
-    for each in (
-        SessionAdvanced,
-        StreamedText,
-        TransientEvent,
-        SnapshotWanted,
-        RunSignalled,
-        SessionRemoved,
-        SessionLabelled,
-        Wake,
-    )
-}
+MESSAGE_TYPES: Mapping[str, type[HostMessage]] = {each.kind: each for each in get_args(WireMessage)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.contract import Leadership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 
@@ -17,6 +18,8 @@ class GoalHost(Protocol):
     event_bus: EventBus
     pipelines: PipelineRegistry
     """The chains of the turns, whose model hooks hold for the planning of goals, too."""
+    unattended_starts: KeyLocks[str]
+    """See `Host.unattended_starts`."""
 
     @property
     def leadership(self) -> Leadership:

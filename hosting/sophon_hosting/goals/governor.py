@@ -1,22 +1,39 @@
-"""Resource governor: what the goals of one user may use per minute and hour, over all of their goals.
+"""Resource governor: what the unattended work of one user may use: steps of goals, schedules and the heartbeat.
 
 The times are in the store (`RateWindowStore`), and each question asks it: so hosts that share a store share the
-limits. What is known before it happens is checked and then recorded; tokens and model calls are recorded after. A store
-that does not answer refuses: its error goes on, and nothing is started (WASP allows on such a failure).
-Source: reference/wasp.md 4.13.
+limits. What is known before it happens is checked and then recorded; tokens and model calls are recorded after. Agents
+are counted where they run: a step without a tool, a run of a schedule from its acceptance on, and the sub-agents of
+both in this process. Who asks holds `Host.unattended_starts` until what is started is stored; of a group, two processes
+with different duties may still pass a limit by one. A store that does not answer refuses: its error goes on, and
+nothing is started (WASP allows on such a failure). Source: reference/wasp.md 4.13.
 """
 
+import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Final, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
+from sophon.errors import StoreError
+from sophon.goals.state_machine import GoalState
+from sophon.goals.task_graph import list_running
+from sophon.schedules.turn_mark import SCHEDULED_ORIGIN
+from sophon.services import Services
 from sophon.settings import ResourceLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
+from sophon.stores.runs.contract import Run, RunStatus
+from sophon.stores.usage.contract import UsageRow
+
+log = logging.getLogger("sophon")
 
 Resource: TypeAlias = Literal["tasks", "llm_calls", "api_calls", "tokens"]
+
+ACTIVE: Final[tuple[GoalState, ...]] = ("active",)
+"""The goals whose steps count against a person's limits."""
+
+MAX_COUNTED: Final = 1000
 
 TOKENS_PER_EVENT: Final = 1000
 """Tokens are counted in thousands: a row for each would be many."""
@@ -40,7 +57,7 @@ class ResourceUse:
 
 
 class ResourceGovernor:
-    """Checks and records what users' goals use."""
+    """Checks and records what the unattended work of users uses."""
 
     def __init__(self, windows: RateWindowStore, clock: Clock, settings: ResourceLimitSettings) -> None:
         self._windows, self._clock = windows, clock
@@ -63,6 +80,11 @@ class ResourceGovernor:
                 return ResourceUse(resource, len(times) * unit, limit * unit, window)
         return None
 
+    async def find_turn_refusal(self, services: Services, user: str) -> str:
+        """Return which limit keeps a turn of the agent from starting unattended; "" if none does. Raises StoreError."""
+        found = await self.find_exhausted(user, ["tasks", "llm_calls", "tokens"])
+        return await find_agent_refusal(services, user) if found is None else str(found)
+
     async def record(self, user: str, **used: int) -> None:
         """Record what was used, by resource. Raises StoreError."""
         now = self._clock.now()
@@ -73,6 +95,51 @@ class ResourceGovernor:
             events += [RateEvent(build_scope(user, resource), now)] * count
         if events:
             await self._windows.add(events)
+
+
+def create_governor(services: Services) -> ResourceGovernor | None:
+    """Return the governor of a host; None with `Goals.Enabled` off: then a person's schedules have their own limits."""
+    settings = services.settings.goals
+    return ResourceGovernor(services.store.rate_windows, services.clock, settings.limits) if settings.enabled else None
+
+
+async def find_agent_refusal(services: Services, user: str) -> str:
+    """Return why no further agent may start for a user; "" if one may. Raises StoreError."""
+    limit, running = services.settings.goals.limits.running_agents, await count_running_agents(services, user)
+    return f"{running}/{limit} running agents" if running >= limit else ""
+
+
+async def count_running_agents(services: Services, user: str) -> int:
+    """Return how many agents work for a user unattended and wait for nobody. Raises StoreError."""
+    live = await services.store.goals.list(owner=user, states=ACTIVE, limit=MAX_COUNTED)
+    steps = [node for goal in live for node in list_running(goal.nodes) if not node.tool and not node.waits]
+    scheduled: list[str] = []
+    statuses: tuple[RunStatus, ...] = ("queued", "running")  # one that was accepted a moment before is queued
+    for status in statuses:
+        runs = await services.store.runs.list(owner=user, status=status, limit=MAX_COUNTED, whole=False)
+        scheduled += [run.id for run in runs if SCHEDULED_ORIGIN in run.origin and run.id not in scheduled]
+    tasks = {*scheduled, *(node.run_id for node in steps)}
+    agents = [] if services.agents is None else services.agents.running.list(principal=user)
+    return len(steps) + len(scheduled) + sum(each.task_id in tasks for each in agents)
+
+
+def count_use_of_schedules(services: Services) -> Callable[[Run, Sequence[UsageRow]], Awaitable[None]]:
+    """Return what records the model calls and tokens of scheduled runs; a step of a goal is counted with its goal.
+
+    A store that does not answer has stored the outcome a moment before, so this is only logged.
+    """
+    governor = ResourceGovernor(services.store.rate_windows, services.clock, services.settings.goals.limits)
+
+    async def record(run: Run, rows: Sequence[UsageRow]) -> None:
+        if SCHEDULED_ORIGIN not in run.origin:
+            return
+        calls, tokens = sum(each.calls for each in rows), sum(each.usage.total_tokens for each in rows)
+        try:
+            await governor.record(run.owner, llm_calls=calls, tokens=tokens)
+        except StoreError as error:
+            log.warning("what run %s used does not count against the limits of %s: %s", run.id, run.owner, error)
+
+    return record
 
 
 def build_scope(user: str, resource: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
@@ -20,7 +21,6 @@ from sophon.goals.planner_prompts import (
     build_review_messages,
 )
 from sophon.goals.task_node import TaskNode
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response
 from sophon.plans import reask_prompt
 from sophon.services import Services

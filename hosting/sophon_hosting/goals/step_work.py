@@ -3,30 +3,31 @@
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError, TryLater
 from sophon.goals.goal import Goal
 from sophon.goals.progress import StepOutcome, apply_outcome
-from sophon.goals.state_machine import GoalState
 from sophon.goals.task_graph import list_running, replace_node
 from sophon.goals.task_node import TaskNode
+from sophon.principals import memory_scope
+from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
-from sophon_hosting.goals.governor import Resource, ResourceGovernor
-from sophon_hosting.goals.step_accounting import count_memory, count_time, count_usage
+from sophon_hosting.goals.governor import Resource, ResourceGovernor, find_agent_refusal
 from sophon_hosting.goals.step_runs import build_step_request, find_cut_off, read_outcome
+from sophon_hosting.run_audience import audience_of_run
 
 log = logging.getLogger("sophon")
 
 STEP_POLL: Final = timedelta(minutes=5)
 """A step that runs is looked at so often, beside the event with which it ends."""
 
-ACTIVE: Final[tuple[GoalState, ...]] = ("active",)
-"""The goals whose steps count against a person's limits."""
+MAX_ENTRIES: Final = 50
+"""Newest memory entries that are looked at after a step."""
 
 
 class StepWork:
@@ -87,6 +88,10 @@ class StepWork:
 
     async def start(self, goal: Goal, nodes: Sequence[TaskNode]) -> Goal:
         """Start steps, unless a limit of the owner holds them back. Raises ChangedMeanwhile, SophonError."""
+        async with self._host.unattended_starts.of(goal.owner):
+            return await self._start(goal, nodes)
+
+    async def _start(self, goal: Goal, nodes: Sequence[TaskNode]) -> Goal:
         for node in nodes:
             refused = await self._find_refusal(goal, node)
             if refused:
@@ -167,19 +172,66 @@ class StepWork:
 
     async def _find_refusal(self, goal: Goal, node: TaskNode) -> str:
         """Return which limit of the owner keeps a step from starting; "" if none does."""
-        limits = self._settings.limits
         resources: tuple[Resource, ...] = ("tasks",)
         if node.tool:
             resources = ("tasks", "api_calls") if self._calls_outside(node) else resources
         else:
             resources = ("tasks", "llm_calls", "tokens")
-            live = await self._store.goals.list(owner=goal.owner, states=ACTIVE, limit=1000)
-            agents = sum(not each.tool and not each.waits for other in live for each in list_running(other.nodes))
-            if agents >= limits.running_agents:
-                return f"{agents}/{limits.running_agents} running agents"
+            if refused := await find_agent_refusal(self._host.services, goal.owner):
+                return refused
         found = await self._governor.find_exhausted(goal.owner, resources)
         return "" if found is None else str(found)
 
     def _calls_outside(self, node: TaskNode) -> bool:
         tool = self._host.services.registry.get(node.tool) if node.tool else None
         return tool is not None and tool.external
+
+
+def count_time(goal: Goal, now: datetime, *, is_first_look: bool) -> Goal:
+    """Return the goal with the time since the last look added, if a step was running and waited for nobody.
+
+    The first look of a process adds nothing: while the host was down, no step ran.
+    """
+    is_running = any(not node.waits for node in list_running(goal.nodes))
+    since = goal.counted_at
+    if is_running and since is not None and not is_first_look:
+        elapsed = max((now - since) / timedelta(seconds=1), 0.0)
+        goal = replace(goal, spent=goal.spent.add(runtime_seconds=elapsed))
+    return replace(goal, counted_at=now)
+
+
+async def count_usage(goal: Goal, store: Store) -> tuple[Goal, int, int]:
+    """Return the goal with what its sessions have used by now, and the model calls and tokens that are new.
+
+    What models wrote while planning is counted apart, so it is no part of the execution.
+    """
+    calls = tokens = written = 0
+    for session_id in goal.list_work_sessions():
+        for total in await store.usage.list_totals(session_id=session_id):
+            calls += total.calls
+            tokens += total.usage.total_tokens
+            written += total.usage.output_tokens
+    spent = goal.spent
+    execution = max(written - spent.planning_tokens, spent.execution_tokens)
+    new_calls, new_tokens = max(calls - spent.model_calls, 0), max(tokens - spent.model_tokens, 0)
+    changed = replace(
+        spent,
+        execution_tokens=execution,
+        model_calls=spent.model_calls + new_calls,
+        model_tokens=spent.model_tokens + new_tokens,
+    )
+    return replace(goal, spent=changed), new_calls, new_tokens
+
+
+async def count_memory(goal: Goal, node: TaskNode, run: Run, store: Store) -> int:
+    """Return the bytes of the step's result and of the memory entries that it has written."""
+    text = str((run.response or {}).get("text") or "")
+    scope = memory_scope(audience_of_run(run).data_owner)
+    newest = await store.memories.search("", scope=scope, limit=MAX_ENTRIES)
+    origin = f"{run.channel}/{run.session_id}"
+    entries = [
+        each.text
+        for each in newest
+        if each.origin == origin and each.created_at and node.started_at and each.created_at >= node.started_at
+    ]
+    return sum(len(each.encode("utf-8", "replace")) for each in (text, *entries))

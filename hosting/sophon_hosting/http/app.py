@@ -5,7 +5,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import Channel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.client_address import TrustedProxies
@@ -43,9 +43,10 @@ from sophon_hosting.http.api.traces import trace_routes
 from sophon_hosting.http.api.trajectories import trajectory_routes
 from sophon_hosting.http.api.usage import usage_routes
 from sophon_hosting.http.api.webhooks import webhook_routes
+from sophon_hosting.http.api.workspace import workspace_routes
+from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
-from sophon_hosting.http.fallback_page import fallback_page_routes
 from sophon_hosting.http.health import RenderMetrics, health_routes
 from sophon_hosting.http.json_io import HOST, MAX_BODY_BYTES
 from sophon_hosting.http.long_poll import CLIENTS
@@ -61,7 +62,7 @@ from sophon_hosting.http.middlewares import (
 )
 from sophon_hosting.http.openai_api.routes import openai_routes
 from sophon_hosting.http.response_headers import add_default_headers
-from sophon_hosting.http.web_page import BUILT_FOLDER, is_page_built, web_page_routes
+from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
 
 API_ROUTES = (
     import_routes,
@@ -79,6 +80,7 @@ API_ROUTES = (
     preference_routes,
     mcp_routes,
     memory_routes,
+    workspace_routes,
     schedule_routes,
     person_routes,
     usage_routes,
@@ -133,7 +135,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
             refuse_foreign_fetches(hub.allowed_origins),
             check_origin(hub.allowed_origins),
             limit_body_time(
-                hub.request_timeout.total_seconds(),
+                REQUEST_SECONDS,
                 max_upload_bytes=host.services.settings.attachments.max_bytes,
                 max_import_bytes=MAX_FILE_BYTES,
             ),

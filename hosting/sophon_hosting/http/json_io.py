@@ -48,6 +48,13 @@ def get_host(request: web.Request) -> Host:
     return request.app[HOST]
 
 
+def get_operator(request: web.Request) -> AuthorizedHost:
+    """Return the `AuthorizedHost` of an operator. Raises Forbidden, ScopeNeeded for anybody else."""
+    authorized_host = get_authorized_host(request)
+    authorized_host.require_operator()
+    return authorized_host
+
+
 def get_authorized_host(request: web.Request) -> AuthorizedHost:
     """Return the `AuthorizedHost` of the authenticated user."""
     return request[AUTHORIZED_HOST]

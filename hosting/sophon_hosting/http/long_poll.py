@@ -7,8 +7,8 @@ from typing import Annotated
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.tools.registry import Toolbox
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.http.json_io import get_authorized_host, get_host

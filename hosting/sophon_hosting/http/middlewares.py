@@ -1,13 +1,15 @@
 """HTTP middlewares before every handler: trace, Host header, Origin (CORS), authentication, JSON content type."""
 
-from collections.abc import Awaitable, Callable, Collection
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from sophon.errors import InputError
-from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, are_allowed_origins
+from sophon_hosting.client_api.allowed_origins import REFUSED_ORIGIN_MESSAGE, are_allowed_origins, is_allowed_origin
 from sophon_hosting.client_api.authentication import Unauthorized
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
@@ -15,8 +17,6 @@ from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.host import Host
 from sophon_hosting.http.connections.request_limits import IMPORT_PATH, UPLOAD_PATH, WEBHOOK_PATH
 from sophon_hosting.http.error_middleware import RequestHandler
-from sophon_hosting.http.fetch_metadata import is_refused_fetch
-from sophon_hosting.http.host_header import UNKNOWN_HOST_MESSAGE, is_known_host
 from sophon_hosting.http.json_io import AUTHORIZED_HOST, TRACE, check_body_length, error_response, is_body_empty
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.observability.trace_id import trace_id_from_traceparent
@@ -42,6 +42,16 @@ PREFLIGHT_HEADERS = {
     hdrs.ACCESS_CONTROL_MAX_AGE: "600",
 }
 """Headers of a CORS preflight response; cached for ten minutes, so that a changed setting takes effect soon."""
+
+FOREIGN_SITES = frozenset({"cross-site", "same-site"})
+"""Values of `Sec-Fetch-Site` for requests of pages of another origin."""
+
+NAVIGATION_EXCLUDED_PATHS = ("/api/", "/v1/", "/socket.io/")
+"""Path prefixes that no link of another page leads to."""
+
+UNKNOWN_HOST_MESSAGE = "the Host header does not name this host; see Hub.AllowedHosts"
+
+LOOPBACK_NAMES = frozenset({"localhost"})
 
 
 def bind_trace() -> Middleware:
@@ -184,3 +194,59 @@ def _may_be_foreign_form(request: web.Request) -> bool:
     """Return whether a form of another page could have sent the request; a malformed content type is taken for one."""
     declared = request.headers.get(hdrs.CONTENT_TYPE, BINARY_CONTENT_TYPE).partition(";")[0].strip().lower()
     return declared != BINARY_CONTENT_TYPE and hdrs.AUTHORIZATION not in request.headers
+
+
+def is_refused_fetch(method: str, path: str, headers: Mapping[str, str], allowed_origins: Collection[str]) -> bool:
+    """Return whether a request was caused by a page of another origin that may not cause it.
+
+    Allowed are: a link (top-level navigation) to a page, an origin of `allowed_origins` that the browser names, and
+    every request without the header, which comes from no browser or an old one.
+
+    Source: W3C Fetch Metadata Request Headers. A browser sends `Sec-Fetch-Site` with every request to this machine or
+    over TLS, also for `<img>` and `<script>`, which carry no `Origin`; a page cannot set it.
+    """
+    if headers.get("Sec-Fetch-Site", "").lower() not in FOREIGN_SITES:
+        return False
+    origin = headers.get(hdrs.ORIGIN)
+    if origin and is_allowed_origin(origin, {"HTTP_HOST": headers.get(hdrs.HOST, "")}, allowed_origins):
+        return False
+    is_navigation = (
+        method in ("GET", "HEAD")
+        and headers.get("Sec-Fetch-Mode", "").lower() == "navigate"
+        and headers.get("Sec-Fetch-Dest", "").lower() == "document"
+    )
+    return not (is_navigation and not path.startswith(NAVIGATION_EXCLUDED_PATHS))
+
+
+def is_known_host(header: str, bind_host: str, allowed_hosts: Collection[str]) -> bool:
+    """Return whether a Host header names this host.
+
+    True for an IP address, `localhost`, the name the host is bound to, and one of `allowed_hosts`, which are names
+    (`Hub.AllowedHosts`) or origins (`Hub.AllowedOrigins`). IP addresses are always allowed: DNS rebinding needs a name.
+    """
+    name = host_name_from_header(header)
+    if name is None:
+        return False
+    if _is_address(name) or name in LOOPBACK_NAMES or name == bind_host.strip("[]").lower():
+        return True
+    return any(name == (urlsplit(each).hostname if "://" in each else each.lower()) for each in allowed_hosts)
+
+
+def host_name_from_header(header: str) -> str | None:
+    """Return the name in a Host header, without its port; None if the header is invalid or empty."""
+    try:
+        parts = urlsplit(f"//{header.strip()}")
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.path or parts.query or parts.fragment or parts.username is not None:
+        return None
+    return parts.hostname
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

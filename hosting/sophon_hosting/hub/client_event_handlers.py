@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
-from sophon.approvals import Decision
+from sophon.approvals import Decision, turn_id_from_request
 from sophon.errors import NotFound, SophonError
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.sessions.contract import SessionPage
@@ -33,7 +33,6 @@ from sophon_hosting.hub.client_event_payloads import (
     parse_payload,
 )
 from sophon_hosting.hub.connected_clients import HubClient
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 
 AckPayload: TypeAlias = dict[str, Any]
 """Payload of a successful acknowledgement, without `ok`."""
@@ -111,7 +110,7 @@ async def _decide_approval(client: HubClient, request: DecideApprovalPayload) ->
     record = await client.authorized_host.decide_approval(request.approval_id, decision, session_id=request.session_id)
     return {
         "approval_id": record.request.id,
-        "task_id": task_id_from_request(record.request),
+        "task_id": turn_id_from_request(record.request),
         "status": STATUS_BY_DECISION[request.decision],
     }
 

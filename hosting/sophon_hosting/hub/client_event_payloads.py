@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.client_message import Mode
 from sophon_hosting.client_api.payload import Payload
 from sophon_hosting.client_api.validation_sentences import describe_error

@@ -3,15 +3,16 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
 from aiohttp import web
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
+from sophon.errors import StoreError
 from sophon.events import SessionChanged
-from sophon.lazy_dataclass import dataclass
 from sophon.settings import HubSettings
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
@@ -23,16 +24,15 @@ from sophon_hosting.client_api.rights import OPERATOR_SCOPE, ScopeNeeded
 from sophon_hosting.events.wire_event import to_wire_event
 from sophon_hosting.host import Host
 from sophon_hosting.hub.connected_clients import CHAT_NAMESPACE, OPERATOR_NAMESPACE, HubClient, HubConnection
-from sophon_hosting.hub.credential_watch import CredentialWatch
 from sophon_hosting.hub.limits import HubLimits
 from sophon_hosting.hub.packet_dispatcher import PacketDispatcher, encode_error_event
 from sophon_hosting.hub.pending_handshakes import PendingHandshakes
+from sophon_hosting.hub.protocol.engineio_transport import TextMessage
 from sophon_hosting.hub.protocol.socketio_server import (
     EngineConnection,
     HubConnectionRefused,
     SocketServer,
 )
-from sophon_hosting.hub.protocol.text_message import TextMessage
 from sophon_hosting.hub.sending.event_encoding import EventEncoder
 from sophon_hosting.hub.sending.packet_queue import TextPacket
 from sophon_hosting.hub.sending.send_budget import SendBudget
@@ -42,6 +42,9 @@ log = logging.getLogger("sophon")
 
 STOPPING = "the host is stopping; try again when it has restarted"
 """Error message for clients that connect while the host stops."""
+
+CHECK_INTERVAL_SECONDS = 1.0
+"""Interval at which the log-ins are checked: a client that only listens hears no more than this after a revocation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Hub:
     """Socket.IO interface of a host: `attach` it to an application, then `start`.
 
     `access` authenticates clients; if no users are configured, every client is the local user. `settings` supply the
-    allowed origins and the trusted proxies. `clock` and `settings` default to those of the host. `throttle` delays
+    allowed origins and the trusted proxies. `settings` default to those of the host. `throttle` delays
     failed log-ins. `on_client` is called when a client was authenticated.
     """
 
@@ -76,13 +79,12 @@ class Hub:
         *,
         settings: HubSettings | None = None,
         limits: HubLimits | None = None,
-        clock: Clock | None = None,
         throttle: LoginThrottle | None = None,
         on_client: Callable[[], None] | None = None,
     ) -> None:
         self._host = host
         self._on_client = on_client
-        self._limits, self._clock = limits or HubLimits(), clock or host.services.clock
+        self._limits, self._clock = limits or HubLimits(), host.services.clock
         self._access = ClientAuthenticator(access, host.services.store, self._clock)
         self._credentials = CredentialWatch(self._access, self._clock, self._close_connection)
         self._throttle = throttle or LoginThrottle(self._clock)
@@ -301,3 +303,56 @@ def _token_of(auth: object) -> str | None:
     """Return the token of a handshake's `auth`; None if it has none."""
     token = cast(Mapping[str, Any], auth).get("token") if isinstance(auth, Mapping) else None
     return token if isinstance(token, str) else None
+
+
+class CredentialWatch:
+    """The connected clients with such a log-in; there is no task while there are none. `close` closes a connection.
+
+    What a client sends is checked at once, by `holds`. A store that is unavailable says nothing about a token: the next
+    check follows, and an expiry, which needs no store, still ends the log-in.
+    """
+
+    def __init__(
+        self, authenticator: ClientAuthenticator, clock: Clock, close: Callable[[HubConnection], Awaitable[None]]
+    ) -> None:
+        self._authenticator, self._clock, self._close = authenticator, clock, close
+        self._clients: set[HubClient] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, client: HubClient) -> None:
+        """Watch a client, if its log-in can end."""
+        if client.authorized_host.user.can_end:
+            self._clients.add(client)
+            if self._task is None or self._task.done():
+                self._task = asyncio.create_task(self._watch())
+
+    def discard(self, client: HubClient) -> None:
+        """Watch a client no longer."""
+        self._clients.discard(client)
+
+    async def holds(self, connection: HubConnection) -> bool:
+        """Return whether the log-ins of all clients of a connection hold; False while the store cannot say so."""
+        for client in list(connection.clients.values()):
+            if client.authorized_host.user.can_end and not await self._is_valid(client, unknown=False):
+                return False
+        return True
+
+    async def aclose(self) -> None:
+        """End the watch."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while self._clients:
+            await self._clock.sleep(CHECK_INTERVAL_SECONDS)
+            for client in list(self._clients):
+                if client in self._clients and not await self._is_valid(client, unknown=True):
+                    self._clients.discard(client)
+                    await self._close(client.connection)
+
+    async def _is_valid(self, client: HubClient, *, unknown: bool) -> bool:
+        try:
+            return await self._authenticator.is_still_valid(client.authorized_host.user)
+        except StoreError:
+            return unknown

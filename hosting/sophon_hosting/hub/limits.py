@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 CONNECTIONS_SHARE = 4
 """One user, and one address that has not authenticated, may have one in so many of all connections."""

@@ -9,10 +9,10 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.leases.contract import HOST_PREFIX, Lease, LeaseStore
 from sophon_hosting.leadership.fingerprint import list_differences
 

@@ -12,7 +12,6 @@ from sophon.errors import SettingsError, StoreError
 from sophon.services import Services
 from sophon.settings import QueueSettings, Settings
 from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon_hosting.leadership.contract import Leadership, SoleLeadership
 from sophon_hosting.leadership.election import LeaderElection
 from sophon_hosting.leadership.fingerprint import compute_fingerprint
@@ -128,7 +127,7 @@ def is_group(store: Store, queue: SharedQueue) -> bool:
 
 def is_of_one_process(store: Store) -> bool:
     """Return whether no other process can use a store: it is in memory or in a file."""
-    return isinstance(store, InMemoryStore) or getattr(store, "file", None) is not None
+    return store.in_memory or getattr(store, "file", None) is not None
 
 
 def check_role(settings: Settings, store: Store, queue: SharedQueue, *, runs_turns: bool) -> None:

@@ -47,7 +47,7 @@ class LiveSettings:
         """Return all settings with their sources; a secret is its reference, or `***`."""
         from sophon.settings.effective_rows import list_effective_settings  # lazy: it needs pydantic
 
-        return await asyncio.to_thread(list_effective_settings, self.loaded)
+        return await asyncio.to_thread(list_effective_settings, self.loaded, _find_in_force(self.loaded))
 
     async def change(self, path: str, value: object, *, by: str) -> "SettingRow":
         """Set a setting and save it. Raises NotFound, InputError, SettingsError, StoreError; then nothing changed."""
@@ -68,9 +68,12 @@ class LiveSettings:
     def apply(self, loaded: LoadedSettings) -> None:
         """Let turns that start from now on use these settings."""
         self.loaded = loaded
+        from sophon_middlewares.chains.chain_settings import complete_for_chain  # lazy: it imports the stages
+
         collect_secrets(loaded.settings, os.environ)
+        completed = complete_for_chain(loaded.settings)  # once: chains know the last settings by identity
         for services in self._services:
-            services.settings = loaded.settings
+            services.settings = completed
         for listener in self.on_applied:
             listener(loaded.settings)
 
@@ -98,7 +101,7 @@ class LiveSettings:
         self, values: Mapping[str, Any], path: str, outcome: str, by: str, shared: Mapping[str, Any]
     ) -> None:
         loaded = self.loaded.with_saved(values)
-        before, after = _read(self.loaded.settings, path), _read(loaded.settings, path)
+        before, after = (_read(_find_in_force(each), path) for each in (self.loaded, loaded))
         services = self._services[0]
         change = partial(record_change, services.store, services.clock, by=by, what="settings", name=path)
         await change(outcome=outcome, details={"from": before, "to": after})
@@ -132,6 +135,12 @@ def find_override(loaded: LoadedSettings, path: tuple[str, ...]) -> str | None:
     source = loaded.find_source(path)
     later = sources[sources.index(loaded.saved_source) + 1 :]
     return source if source in later else None
+
+
+def _find_in_force(loaded: LoadedSettings) -> Settings:
+    from sophon_middlewares.chains.chain_settings import complete_for_chain  # lazy: it imports the stages
+
+    return complete_for_chain(loaded.settings)
 
 
 def _check_changeable(path: str) -> tuple[str, ...]:

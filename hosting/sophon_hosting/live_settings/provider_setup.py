@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.configured_parts import configure_providers
 from sophon.errors import InputError, SettingsError
-from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS

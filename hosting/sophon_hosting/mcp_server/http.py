@@ -12,9 +12,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import SystemClock
 from sophon.errors import InputError, SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import LOCAL_USER
 from sophon_hosting.mcp_server.host_api import HostApi, HostRefused
 from sophon_hosting.mcp_server.server import create_server

@@ -3,7 +3,7 @@
 import json
 import logging
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, cast
 from urllib.parse import quote, unquote
@@ -12,20 +12,12 @@ import mcp_types as types
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon._version import __version__
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon.security import describe_error, redact
 from sophon_hosting.mcp_server.host_api import HostApi, HostRefused, JsonRow
-from sophon_hosting.mcp_server.results import (
-    ASK_AGENT,
-    ASK_AGENT_INPUT,
-    ASK_AGENT_OUTPUT,
-    TURN_TOOLS,
-    CallResult,
-    result_of_call,
-    result_of_turn,
-)
 from sophon_hosting.mcp_server.task_follower import follow_task
 from sophon_hosting.mcp_server.tool_changes import ConnectionToolWatch, serve_subscription
 
@@ -38,11 +30,37 @@ OpenApi = Callable[[Request], AbstractAsyncContextManager[HostApi]]
 """Returns the host's API with the token of who made a request."""
 
 SESSIONS_URI = "sophon://sessions"
+
 INVALID_CODES = frozenset({"not_found", "invalid_arguments", "input", "too_large"})
 """Error codes of the host that mean that the client asked for what there is not."""
 
 MAX_TRANSCRIPT_BYTES = 1_000_000
 """A transcript is cut here, with a line that says so; the host's export has all of it."""
+
+ASK_AGENT = "ask_agent"
+"""Name of the tool that runs a turn of the agent."""
+
+TURN_TOOLS = frozenset({"load_tools", "load_skills"})
+"""Tools that only change what the rest of a turn may use, and so do nothing in a call of their own."""
+
+ASK_AGENT_INPUT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "message": {"type": "string", "minLength": 1, "description": "What to ask or tell the agent."},
+        "session": {"type": "string", "minLength": 1, "description": "Session to continue; a new one without it."},
+    },
+    "required": ["message"],
+    "additionalProperties": False,
+}
+
+ASK_AGENT_OUTPUT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("text", "finish_reason", "session_id", "task_id")},
+    "required": ["text", "finish_reason", "session_id", "task_id"],
+}
+
+ANSWERED = frozenset({"stop", "length", "max_iterations"})
+"""Finish reasons with which a turn has an answer."""
 
 
 def create_server(
@@ -198,6 +216,15 @@ def _to_tool(row: JsonRow) -> types.Tool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """Result of a call; `structured` is None for a tool without an output schema."""
+
+    text: str
+    is_error: bool
+    structured: Mapping[str, Any] | None = None
+
+
 def _to_result(result: CallResult) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
     structured = None if result.structured is None else dict(result.structured)
@@ -229,3 +256,24 @@ async def _read_transcript(api: HostApi, session_id: str) -> list[JsonRow]:
         after = int(rows[-1]["seq"]) if rows else after
         more = more and bool(rows)
     return found
+
+
+def result_of_call(task: Mapping[str, Any]) -> CallResult:
+    """Return the result of a tool call from its finished task: an error unless the call completed."""
+    return CallResult(_text_of(task), task.get("tool_outcome") != "completed")
+
+
+def result_of_turn(task: Mapping[str, Any]) -> CallResult:
+    """Return the result of `ask_agent` from its finished task: an error unless the turn has an answer."""
+    reason = str(task.get("finish_reason") or task["status"])
+    text = _text_of(task)
+    structured = {"text": text, "finish_reason": reason, "session_id": task["session_id"], "task_id": task["task_id"]}
+    return CallResult(text, reason not in ANSWERED, structured)
+
+
+def _text_of(task: Mapping[str, Any]) -> str:
+    if task.get("error"):
+        return str(task["error"]["message"])
+    if task["status"] == "cancelled":
+        return str(task.get("answer") or "the task was cancelled")
+    return str(task.get("answer") or "")

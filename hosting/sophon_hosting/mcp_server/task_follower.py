@@ -2,15 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
 
 import anyio
 
 from sophon.clock import Clock
 from sophon.errors import SophonError
 from sophon_hosting.mcp_server.host_api import HostApi, HostUnreachable, JsonRow
-from sophon_hosting.mcp_server.progress_text import describe_progress
 
 log = logging.getLogger("sophon.mcp")
 
@@ -28,6 +27,8 @@ LOST_SECONDS = 20.0
 """How long a host may not answer before the call ends with an error; a host that restarts is waited for that long."""
 
 CANCEL_SECONDS = 5.0
+
+MAX_TEXT_CHARACTERS = 300
 
 
 async def follow_task(api: HostApi, accepted: JsonRow, report: Report, clock: Clock) -> JsonRow:
@@ -68,3 +69,34 @@ async def _follow(api: HostApi, task_id: str, session_id: str, report: Report, c
             if clock.monotonic() - answered_at >= LOST_SECONDS:
                 raise
             await clock.sleep(RETRY_SECONDS)
+
+
+def describe_progress(event: str, data: Mapping[str, Any]) -> str | None:
+    """Return what an event of a task says about its progress in one line; None if it says nothing."""
+    text = _describe(event, data)
+    return None if text is None else " ".join(text.split())[:MAX_TEXT_CHARACTERS]
+
+
+def _describe(event: str, data: Mapping[str, Any]) -> str | None:
+    match event:
+        case "task_queued":
+            return "queued"
+        case "task_started":
+            return "started"
+        case "tool_call_started":
+            return f"{data.get('tool')} runs"
+        case "tool_call_completed":
+            return f"{data.get('tool')}: {data.get('outcome')}"
+        case "approval_requested":
+            who = "an operator" if data.get("needs_operator") else "a person"
+            number = data.get("approval_id")
+            how = f"decide it on the page, or with `sophon approvals approve {number}`"
+            return f"{data.get('tool')} waits for {who}: {how}"
+        case "approval_resolved":
+            return f"decided: {data.get('decision')}"
+        case "plan_step_changed":
+            return f"step {data.get('step_id')}: {data.get('status')}"
+        case "message" if data.get("role") == "assistant":
+            return str(data.get("content") or "") or None
+        case _:
+            return None

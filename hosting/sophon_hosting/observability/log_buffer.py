@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.observability.formatters import TextFormatter
 from sophon_hosting.observability.jsonable import safe_str, sanitize_text
 from sophon_hosting.observability.log_context import LogContextFilter

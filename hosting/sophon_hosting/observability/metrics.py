@@ -5,8 +5,8 @@ Labels are bounded: names that clients or models choose freely become `other`, a
 
 import math
 from collections import Counter as Counted
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar, get_args
 
 from prometheus_client import (
     CollectorRegistry,
@@ -19,29 +19,43 @@ from prometheus_client import (
     generate_latest,
 )
 
+from sophon import attachment_inspection as attachment_inspection
 from sophon import events
 from sophon._version import __version__
+from sophon.errors import SophonError
 from sophon.messages import FinishReason, ToolCallOutcome
 from sophon.models.model import Purpose
+from sophon.settings.sections.permissions import LevelNeeded as LevelNeeded
+from sophon.stores.attachments.contract import TooManyBytes as TooManyBytes
 from sophon.stores.health import REASONS, StoreHealth
 from sophon.stores.maintenance.contract import StoreSpace
-from sophon_hosting.observability.bounded_metrics import LabeledMetric, restrict_label, sanitize_number
-from sophon_hosting.observability.error_codes import list_error_codes
+from sophon.tools.http import ssrf_guard as ssrf_guard
+from sophon_channels import errors as errors
 from sophon_hosting.queue.contract import QueueStatistics
 
 TURN_BUCKETS_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
+
 TOOL_BUCKETS_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120)
-ERROR_CODES = list_error_codes()
-"""Label values for failed tasks and attempts at import time; `Metrics` reads them again, the rest is `other`."""
+
+CODES_WITHOUT_CLASS = frozenset({"cancelled", "gave_up", "internal", "interrupted", "ok", "timeout"})
+"""Codes of runs that a worker terminates, of foreign exceptions, and of successful attempts."""
 
 DECISIONS = frozenset({"approve", "edit", "reject"})
+
 FINISH_REASONS = frozenset[str](get_args(FinishReason))
+
 OUTCOMES = frozenset[str](get_args(ToolCallOutcome))
+
 PURPOSES = frozenset[str](get_args(Purpose))
+
 LOOP_WARNING_LEVELS = frozenset({"warning", "critical", "breaker"})
+
 UNDELIVERED_REASONS = frozenset({"expired", "ambiguous", "chat_gone", "window_closed", "recipient_changed", "rejected"})
+
 COMPACTION_METHODS = frozenset({"summary", "truncation", "results"})
+
 REFUSAL_REASONS = frozenset({"total", "address", "replaced", "files"})
+
 QUEUE_GAUGE_TEXTS: Mapping[str, str] = {
     "waiting": "Waiting tasks.",
     "in_flight": "Running tasks.",
@@ -51,6 +65,32 @@ QUEUE_GAUGE_TEXTS: Mapping[str, str] = {
     "paused": "1 while the queue is paused.",
     "oldest_waiting_seconds": "Waiting time of the oldest waiting task.",
 }
+
+OTHER_LABEL = "other"
+"""Label value for all names that are not allowed."""
+
+MAX_VALUE = 10**15
+"""Maximum of a plausible number (ms, tokens, micro-USD), below the precision limit of a float counter (2**53)."""
+
+MetricT = TypeVar("MetricT", Counter, Histogram)
+
+
+def list_error_codes() -> frozenset[str]:
+    """Return all error codes of the classes loaded so far, including those of user tools and middlewares.
+
+    Codes that are set only on instances are not included, so the number is bounded by the number of classes.
+    """
+    return CODES_WITHOUT_CLASS | {error_class.code for error_class in _subclass_tree(SophonError)}
+
+
+def _subclass_tree(root: type[SophonError]) -> Iterator[type[SophonError]]:
+    yield root
+    for subclass in root.__subclasses__():
+        yield from _subclass_tree(subclass)
+
+
+ERROR_CODES = list_error_codes()
+"""Label values for failed tasks and attempts at import time; `Metrics` reads them again, the rest is `other`."""
 
 
 class Metrics:
@@ -254,3 +294,36 @@ class Metrics:
     def _count_decision(self, event: events.ApprovalResolved) -> None:
         is_expired = event.decided_by == "expiry"
         self.approvals_resolved.labels("expired" if is_expired else restrict_label(event.decision, DECISIONS)).inc()
+
+
+def restrict_label(name: object, allowed: Collection[str]) -> str:
+    """Return the name if it is allowed, else `other`."""
+    return name if isinstance(name, str) and name in allowed else OTHER_LABEL
+
+
+def sanitize_number(number: object) -> float:
+    """Return the number, or 0 for a negative, implausibly large or non-numeric value.
+
+    Models may report anything, and a wrong value would stay in a counter forever.
+    """
+    return number if isinstance(number, int | float) and 0 <= number <= MAX_VALUE else 0
+
+
+class LabeledMetric(Generic[MetricT]):
+    """Metric with cached children by label values; looking one up costs more than counting.
+
+    Only bounded labels may be used, because children are never removed.
+    """
+
+    __slots__ = ("_children", "_metric")
+
+    def __init__(self, metric: MetricT) -> None:
+        self._metric: MetricT = metric
+        self._children: dict[tuple[str, ...], MetricT] = {}
+
+    def labels(self, *labels: str) -> MetricT:
+        """Return the child with these label values, in the order of the metric's label names."""
+        child = self._children.get(labels)
+        if child is None:
+            child = self._children[labels] = self._metric.labels(*labels)
+        return child

@@ -12,6 +12,7 @@ from sophon.errors import NotFound, SophonError, TryLater
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
+from sophon.system_prompt import OFF_THE_RECORD_NOTICE
 from sophon.tools.declared_action_types import acts_despite_name
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
@@ -19,15 +20,10 @@ from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.store import build_off_the_record_store
+from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS
 from sophon_middlewares.guards.insertion import add_off_the_record
-
-INSTRUCTIONS: Final = (
-    "This conversation is off the record: nothing of it is stored, and it is gone when it ends. You can read with "
-    "tools, and not write, send, remember or run anything; do not promise to do so later, or to remember."
-)
-"""System prompt of the turns, after the host's own."""
 
 MAX_SESSIONS = 64
 """Conversations off the record at the same time."""
@@ -70,16 +66,17 @@ class OffTheRecordHost(Host):
         approvers: Collection[str] = (),
         several_users: bool = False,
         events: EventSink | None = None,
+        build_outbound: OutboundBuilder = build_answer_entries,
     ) -> None:
         view = copy(services)
         view.store = build_off_the_record_store(services.store, services.clock)
         reading = ToolRegistry(tool for tool in services.registry if _is_offered(tool))
         view.toolbox = Toolbox(reading, accepts=_is_offered)
         view.learns = False
-        view.instructions = "\n".join(part for part in (services.instructions, INSTRUCTIONS) if part)
+        view.instructions = "\n".join(part for part in (services.instructions, OFF_THE_RECORD_NOTICE) if part)
         view.set_event_sink(events if events is not None else NullEventSink())
         chains = build_pipelines(view).map(add_off_the_record)
-        super().__init__(view, chains, approvers=approvers, several_users=several_users)
+        super().__init__(view, chains, approvers=approvers, several_users=several_users, build_outbound=build_outbound)
         self._sweep: asyncio.Task[None] | None = None
 
     def new_session_id(self) -> str:

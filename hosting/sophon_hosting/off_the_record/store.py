@@ -10,8 +10,8 @@ from sophon.errors import InputError, StoreError
 from sophon.failure_log import log_failure
 from sophon.messages import Usage
 from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.stores.usage.contract import (
     PayerLimits,
     PayerSpending,
@@ -31,9 +31,10 @@ NO_SESSION = "off the record"
 """Session and run of the usage that is stored: it counts in budgets and totals, and names no conversation."""
 
 
-def build_off_the_record_store(durable: Store, clock: Clock) -> InMemoryStore:
-    """Return an in-memory store that shares the usage and, to read, the memories of the host's store."""
-    return InMemoryStore(
+def build_off_the_record_store(durable: Store, clock: Clock) -> SqlStore:
+    """Return a store in memory that shares the usage and, to read, the memories of the host's store."""
+    return SqlStore(
+        "memory://",
         clock=clock,
         usage=NamelessUsage(durable.usage),
         memories=ReadOnlyMemories(durable.memories),

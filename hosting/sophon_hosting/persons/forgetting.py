@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError, NotFound
-from sophon.lazy_dataclass import dataclass
 from sophon.memory.search import forget_words
 from sophon.memory.workspace import forget_workspace_texts
 from sophon.memory.workspace_index import forget_workspace_indexes

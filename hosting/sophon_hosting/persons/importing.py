@@ -1,27 +1,36 @@
 """Import of an export of a person: sessions with their files, memory, goals, schedules and preferences come back."""
 
+import base64
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any, cast
+from datetime import datetime, timedelta
+from typing import Any, Final, cast, get_args
 
-from sophon.errors import InputError
+from sophon._python.lazy_dataclass import dataclass
+from sophon.attachments import Attachment, clean_name
+from sophon.errors import InputError, NotFound
 from sophon.goals.budget import GoalBudget
 from sophon.goals.goal import Goal
-from sophon.lazy_dataclass import dataclass
+from sophon.media_types import detect_media_type
 from sophon.preferences import Preferences
+from sophon.schedules.occurrences import Recurrence
+from sophon.schedules.quiet_hours import check_quiet_hours
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.memories.library import LongTermMemory
-from sophon.stores.schedules.contract import Schedule
+from sophon.stores.schedules.contract import Misfire, QuietAction, Schedule, ScheduleKind
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.conversation_import.exported_session import parse_exported_record
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN
 from sophon_hosting.persons.export import FORMAT_VERSION
 from sophon_hosting.persons.forgetting import check_person
-from sophon_hosting.persons.imported_attachments import ImportedAttachment, import_attachments, parse_attachment
-from sophon_hosting.persons.imported_schedules import import_schedule, parse_schedule
+
+CLIENTS: Final = "hub"
+"""Channel of imported schedules: a chat that an export names may be another person's by now."""
+
+IMPORTED: Final = "imported; resume it if it is still wanted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,15 @@ class _Session:
     forked_at: int | None = None
     pinned: bool = False
     archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedAttachment:
+    """A file of an export, and the ids of the sessions that used it."""
+
+    attachment: Attachment
+    content: bytes
+    sessions: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,3 +209,54 @@ def _parse_session(item: Mapping[str, Any]) -> _Session:
         raise ValueError("family and forked_from are ids, forked_at is a number")  # noqa: TRY004 - reported like the others
     pinned, archived = (summary.get(name) is True for name in ("pinned", "archived"))
     return _Session(session_id, title, model, records, planning, family, source, forked_at, pinned, archived)
+
+
+def parse_attachment(item: Mapping[str, Any]) -> ImportedAttachment:
+    """Return the file of an export; its media type and size are those of its content. Raises ValueError, KeyError."""
+    facts, content = Attachment.from_json(item["attachment"]), base64.b64decode(item["content"] or "", validate=True)
+    if not isinstance(facts.id, str) or not facts.id or not isinstance(facts.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
+        raise ValueError("a file needs an id and a name, both texts")
+    name = clean_name(facts.name)
+    media_type = detect_media_type(content, name)
+    attachment = Attachment(facts.id, name, media_type, len(content), max(facts.tokens, 0))
+    return ImportedAttachment(attachment, content, frozenset(map(str, item["sessions"])))
+
+
+async def import_attachments(store: Store, person: str, session_id: str, files: Sequence[ImportedAttachment]) -> None:
+    """Store the files of one imported session. A file whose id belongs to somebody else is left out."""
+    for file in files:
+        if session_id in file.sessions and file.content:
+            with suppress(NotFound):
+                await store.attachments.add(file.attachment, file.content, owner=person, session_id=session_id)
+
+
+def parse_schedule(item: Mapping[str, Any]) -> Schedule:
+    """Return the schedule of an export, paused. Raises KeyError, TypeError, ValueError, InputError."""
+    kind, misfire, action = item["kind"], item["misfire"], item["quiet_action"]
+    if kind not in get_args(ScheduleKind) or misfire not in get_args(Misfire) or action not in get_args(QuietAction):
+        raise ValueError(f"a schedule of kind {kind!r}, {misfire!r}, {action!r} is not known")
+    created_at = datetime.fromisoformat(item["created_at"])
+    texts = {name: item[name] for name in ("id", "session_id", "text", "expression", "time_zone", "title")}
+    if created_at.tzinfo is None or not all(isinstance(each, str) for each in texts.values()):
+        raise ValueError("a schedule needs texts and a time with a zone")
+    Recurrence(kind, texts["expression"], texts["time_zone"], created_at).find_next(created_at)
+    return Schedule(
+        **texts,
+        kind=kind,
+        misfire=misfire,
+        quiet_hours=check_quiet_hours(str(item["quiet_hours"])),
+        quiet_action=action,
+        owner="",
+        channel=CLIENTS,
+        created_at=created_at,
+        created_by="",
+        state="paused",
+        reason=IMPORTED,
+    )
+
+
+async def import_schedule(store: Store, person: str, schedule: Schedule) -> None:
+    """Store a schedule as the person's, if its session is theirs; one that exists stays as it is."""
+    session = await store.sessions.find(schedule.session_id)
+    if session is not None and session.owner == person:
+        await store.schedules.add(replace(schedule, owner=person, created_by=person))

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from sophon.lazy_dataclass import dataclass
-from sophon.memory.workspace import list_workspace_files
+from sophon._python.lazy_dataclass import dataclass
+from sophon.memory.workspace import list_workspace_files, open_workspace_file
 from sophon.principals import files_folder, owns_files_root
 from sophon.settings import Settings
 from sophon.snapshots.archive import SnapshotArchive
+from sophon.stores.memories.workspace_files import ARRIVING, DIGESTS_FILE
 from sophon.stores.snapshots.contract import StoredSnapshot
 
 
@@ -37,7 +38,11 @@ class PersonFiles:
 
     def read_workspace(self) -> dict[str, str]:
         """Return the person's workspace files: name and text."""
-        return {path.name: path.read_text("utf-8", "replace") for path in self._workspace_files()}
+        found: dict[str, str] = {}
+        for path in self._workspace_files():
+            with open_workspace_file(path) as file:
+                found[path.name] = file.read().decode("utf-8", "replace")
+        return found
 
     def read_copies(self, snapshot: StoredSnapshot) -> list[bytes | None]:
         """Return the contents of a snapshot's files; None for one without a copy, or whose copy was changed."""
@@ -55,6 +60,10 @@ class PersonFiles:
         for path in self._workspace_files():
             path.unlink(missing_ok=True)
             removed += 1
+        if self._folders.memory is not None:
+            own = self._folders.memory / files_folder(self._person)
+            for path in (own / DIGESTS_FILE, *own.glob(f".*{ARRIVING}")):
+                path.unlink(missing_ok=True)
         if not owns_files_root(self._person):
             roots = [each for each in (self._folders.files, self._folders.memory) if each is not None]
             removed += sum(_remove_folder(root / files_folder(self._person)) for root in roots)

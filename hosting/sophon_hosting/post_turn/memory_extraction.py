@@ -1,15 +1,17 @@
 """Memory extraction: store lasting facts and preferences that the user stated about themselves."""
 
 import logging
+from functools import partial
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.errors import SophonError
+from sophon.errors import InputError, SophonError
 from sophon.events import MemoryLearned
-from sophon.memory.statements import parse_statements
+from sophon.memory.statements import normalize_statement, parse_statements
 from sophon.messages import Message, Response
-from sophon.principals import memory_scope
+from sophon.principals import files_folder, memory_scope
 from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said, read_version
 
 log = logging.getLogger("sophon")
 
@@ -40,6 +42,8 @@ class MemoryExtraction:
         try:
             request = ctx.request(messages, purpose="memory", max_tokens=MAX_OUTPUT_TOKENS, temperature=0)
             statements = parse_statements((await ctx.complete(request)).text)
+            said = await self._read_said(ctx)
+            statements = [each for each in statements if normalize_statement(each.text) not in said]
             scope, origin = memory_scope(ctx.data_owner), f"learned/{ctx.session_id}"
             stored = await ctx.services.memory.learn(statements, scope=scope, origin=origin)
         except SophonError as error:
@@ -47,3 +51,14 @@ class MemoryExtraction:
         if stored:
             ctx.emit(MemoryLearned(entry_ids=[each.id for each in stored], texts=[each.text for each in stored]))
         ctx.response = Response(f"remembered {len(stored)}")
+
+    async def _read_said(self, ctx: Context) -> frozenset[str]:
+        """Return what MEMORY.md of the person says already."""
+        folder = ctx.services.memory_folder
+        if folder is None:
+            return frozenset()
+        path = folder / files_folder(ctx.data_owner) / MEMORY_FILE
+        try:
+            return find_said((await ctx.services.clock.run_in_thread(partial(read_version, path))).text)
+        except (InputError, OSError):  # a file that no prompt has either
+            return frozenset()

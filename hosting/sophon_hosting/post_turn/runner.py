@@ -1,23 +1,36 @@
-"""Runner of the post-turn jobs: after an answer, extract memories, generate a title and summarise the session."""
+"""Runner of the post-turn jobs: after an answer, extract memories, title and summarise the session, judge it.
+
+A greeting, "ok" and what no model answered give no title: the first message with a subject does. Nor is what no model
+answered read for facts by default: it was a command, and answered at no cost.
+"""
 
 import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
+from copy import copy
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
+from sophon.context import Context
+from sophon.decisions.internal_texts import is_internal
+from sophon.decisions.low_intent import is_small_talk
 from sophon.errors import NotFound, StoreUnavailable
-from sophon.events import SessionTitled
+from sophon.events import AgentStatus, Event, EventSink, RouteChosen, SessionTitled
 from sophon.failure_log import log_failure
-from sophon.lazy_dataclass import dataclass
+from sophon.learning.trajectories import scores_to_json
 from sophon.memory.statements import may_state_facts
 from sophon.messages import Response
+from sophon.schedules.turn_mark import strip_scheduled_prefix
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionSummary
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
+from sophon_hosting.late_judgements import learn_later
 from sophon_hosting.model_hooks import add_model_hooks
+from sophon_hosting.post_turn.answer_evaluation import EVALUATION, AnswerEvaluation, wants_evaluation
 from sophon_hosting.post_turn.memory_extraction import MemoryExtraction
 from sophon_hosting.post_turn.session_summary import summarize_session
 from sophon_hosting.post_turn.title_generation import TitleGeneration, fallback_title
@@ -25,7 +38,7 @@ from sophon_hosting.run_audience import audience_of_run, overrides_of_run
 from sophon_hosting.run_authorship import is_direct_call, is_goal_step, own_text_of_run
 from sophon_middlewares.chains.chain_settings import complete_for_chain
 from sophon_middlewares.outer.budget import Budget
-from sophon_middlewares.outer.capability_routing import CapabilityRouting
+from sophon_middlewares.outer.capability_routing import PRIORITY, CapabilityRouting
 
 log = logging.getLogger("sophon")
 
@@ -33,7 +46,10 @@ MAX_PENDING = 100
 """Bound of the queue of answers; when it is full, the oldest is dropped."""
 
 TIMEOUT_SECONDS = 30.0
-"""Time limit for both jobs of one answer together."""
+"""Time limit for the jobs of one answer together."""
+
+MESSAGES_OF_AN_EXCHANGE = 2
+"""A message of the person and the answer."""
 
 ANSWER_FINISH_REASONS = frozenset({"stop", "length", "max_iterations"})
 """Finish reasons after which the jobs run."""
@@ -131,6 +147,7 @@ class PostTurnRunner:
                 await self._generate_title(run)
                 if not is_direct_call(run):
                     await self._summarize(run)
+                    await self._evaluate(run)
             self._done += 1
         except NotFound:
             log.debug("task %s was deleted", task_id)
@@ -144,7 +161,7 @@ class PostTurnRunner:
     async def _extract_memories(self, run: Run) -> None:
         memory = self._services.settings.memory
         text = own_text_of_run(run)
-        wants = may_state_facts(text) if memory.learn is None else memory.learn
+        wants = asked_a_model(run) and may_state_facts(text) if memory.learn is None else memory.learn
         if memory.enabled and wants and text.strip() and overrides_of_run(run).remembers_for_all:
             await self._run_chain(self._memory_chain, run, text)
 
@@ -154,11 +171,16 @@ class PostTurnRunner:
         if not settings.titles:
             return
         session = await sessions.get(run.session_id)
-        if session.title or session.message_count < settings.title_from_messages:
+        if session.title or not await self._has_messages(session, settings.title_from_messages):
             return
-        title = fallback_title(run.text)
+        text = strip_scheduled_prefix(run.text)
+        if is_internal(text):
+            return  # the report of a goal: its first words are the program's
+        title = fallback_title(text)
         if not is_direct_call(run):
-            response = await self._run_chain(self._title_chain, run, run.text)
+            if is_small_talk(own_text_of_run(run) or text) or not asked_a_model(run):
+                return  # the first message with a subject gives the title
+            response = await self._run_chain(self._title_chain, run, text)
             # A refusal, which Budget gives before any call, is no title.
             title = response.text if response.finish_reason == "stop" else title
         await self._services.store.runs.get(run.id)  # deleted with its session: that id may be another session's by now
@@ -166,15 +188,48 @@ class PostTurnRunner:
             await sessions.rename(run.session_id, title)
             self._event_bus.emit(SessionTitled(session_id=run.session_id, task_id=run.id, run_id=run.id, title=title))
 
+    async def _has_messages(self, session: SessionSummary, number: int) -> bool:
+        """Return whether the session has so many messages, two for each exchange: texts before tool calls are none."""
+        if session.message_count < number or number <= MESSAGES_OF_AN_EXCHANGE:
+            return session.message_count >= number
+        history = await self._services.history(session.id)
+        return MESSAGES_OF_AN_EXCHANGE * sum(each.role == "user" and not each.origin for each in history) >= number
+
     async def _summarize(self, run: Run) -> None:
         memory = self._services.settings.memory
         if memory.enabled and memory.learn is not False and overrides_of_run(run).remembers_for_all:
             title = (await self._services.store.sessions.get(run.session_id)).title
             await summarize_session(self._services, run, title)
 
+    async def _evaluate(self, run: Run) -> None:
+        """Let a model judge the answer, if it is one of the sample; what it says is kept and learnt from."""
+        services = self._services
+        if services.settings.learning.scorer != "Evaluator" or not services.learns:
+            return
+        kept = await services.store.trajectories.find(run.id)
+        if kept is None or not wants_evaluation(kept, services.settings.learning):
+            return
+        chain = Pipeline.compose(Budget(), CapabilityRouting(strategy=PRIORITY), AnswerEvaluation(kept.reply))
+        ctx = self._create_turn(run, kept.request)
+        await self._add_hooks(chain).run(ctx)
+        found = ctx.get(EVALUATION)
+        scored = None
+        if found is not None:
+            scored = await services.store.trajectories.score(run.id, scores_to_json(found), "evaluator")
+        if found is not None and scored is not None:
+            await learn_later(services, scored, quality=found.overall)
+
     async def _run_chain(self, chain: Pipeline, run: Run, text: str) -> Response:
+        return await self._add_hooks(chain).run(self._create_turn(run, text))
+
+    def _add_hooks(self, chain: Pipeline) -> Pipeline:
+        return chain if self._pipelines is None else add_model_hooks(chain, self._pipelines)
+
+    def _create_turn(self, run: Run, text: str) -> Context:
         audience = audience_of_run(run)
-        ctx = self._services.turn(
+        services = copy(self._services)
+        services.set_event_sink(_EventsOfJobs(services.events))
+        return services.turn(
             text,
             session_id=run.session_id,
             principal=run.owner,
@@ -182,4 +237,23 @@ class PostTurnRunner:
             data_owner=audience.data_owner,
             run_id=run.id,
         )
-        return await (chain if self._pipelines is None else add_model_hooks(chain, self._pipelines)).run(ctx)
+
+
+class _EventsOfJobs:
+    """Event sink for jobs behind a task's final event: no status says that it is at work, no route is one of its own.
+
+    Which model a job asks is in its `model_attempt`.
+    """
+
+    def __init__(self, events: EventSink) -> None:
+        self._events = events
+
+    def emit(self, event: Event, /) -> None:
+        if not isinstance(event, AgentStatus | RouteChosen):
+            self._events.emit(event)
+
+
+def asked_a_model(run: Run) -> bool:
+    """Return whether a model took part in an answer; a rule or a tool alone may have given it."""
+    usage = (run.response or {}).get("usage")
+    return not usage or any(usage.values())

@@ -8,9 +8,6 @@ default, one owner may hold 75 of 100 slots; two owners who send all they can ho
 
 from bisect import bisect_left
 
-DEFAULT_OWNER_SHARE = 0.75
-"""Default part of the capacity that one owner may hold while nobody else waits."""
-
 
 class OwnerCounts:
     """Occupied slots of a bounded queue, in total and by owner, and the decision about a further one."""

@@ -27,7 +27,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Literal, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 EntryKind: TypeAlias = Literal["run", "resume"]
 """`run`: a turn that has not started. `resume`: a started turn; it goes to the front of its lane, never refused."""

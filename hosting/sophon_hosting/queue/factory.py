@@ -5,8 +5,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SettingsError
-from sophon.lazy_dataclass import dataclass
 from sophon.plugins.entry_points import find_entry_points, load_entry_point
 from sophon.services import Services
 from sophon.settings import has_several_users

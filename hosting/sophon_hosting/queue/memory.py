@@ -1,5 +1,6 @@
 """In-memory task queue for a single-process host; after a restart it is refilled from the store."""
 
+import asyncio
 import itertools
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -9,7 +10,6 @@ from functools import partial
 from sophon.clock import Clock, SystemClock, Timer
 from sophon.errors import QueueFull
 from sophon_hosting.queue.admission import OwnerCounts
-from sophon_hosting.queue.consumers import WaitingConsumers
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
 from sophon_hosting.queue.dead_letters import DeadLetters
 from sophon_hosting.queue.drain_rate import DrainRate
@@ -293,3 +293,32 @@ class MemoryQueue:
     def _wake(self) -> None:
         if self._scheduler.has_ready_lane and not self._paused:
             self._consumers.wake_one()
+
+
+class WaitingConsumers:
+    """FIFO of waiting consumers. A woken consumer fetches its item itself, so cancellation cannot lose one."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[asyncio.Future[None], None] = OrderedDict()
+
+    async def wait(self) -> None:
+        """Wait until woken, possibly spuriously. A consumer cancelled after its wake-up wakes the next one."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[woken] = None
+        try:
+            await woken
+        except BaseException:
+            self._waiting.pop(woken, None)
+            if woken.done() and not woken.cancelled():
+                self.wake_one()
+            raise
+
+    def wake_one(self) -> None:
+        """Wake the consumer that has waited longest, if any."""
+        while self._waiting:
+            woken, _ = self._waiting.popitem(last=False)
+            if not woken.done():
+                woken.set_result(None)
+                return

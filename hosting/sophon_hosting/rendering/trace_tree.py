@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sophon.messages import Usage
+from sophon.traces.published_stages import PUBLISHED_ZONE
 from sophon_hosting.rendering.control_characters import escape_control_characters
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 
@@ -54,6 +55,9 @@ def _format_stages(stages: Sequence[Data]) -> Iterator[str]:
     fast = [each for each in stages if each["own_ms"] < FASTEST_SHOWN_MS and each["outcome"] in ("passed", "ended")]
     for each in stages:
         if each in fast:
+            continue
+        if each["zone"] == PUBLISHED_ZONE:
+            yield f"{each['name']:<24}{format_ms(each['own_ms']):>10}, {each['outcome']}"
             continue
         step = "  " * each["depth"]
         calls = f", {each['calls']} calls" if each["calls"] > 1 else ""

@@ -7,9 +7,9 @@ from typing import Any, Final, cast
 from sophon.clock import Clock
 from sophon.preferences import Preferences
 from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.route_averages.contract import RouteAverage, RouteAverageStore, RouteObservation
+from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import VectorRow, VectorStore
 from sophon_hosting.off_the_record.store import NamelessUsage, ReadOnlyMemories
 from sophon_hosting.replay.recorded_turn import RecordedTurn
@@ -22,7 +22,8 @@ class ReplayStore:
     """Store of one replay. What it writes is in memory and gone with it, except for usage."""
 
     def __init__(self, durable: Store, clock: Clock) -> None:
-        self._memory = InMemoryStore(
+        self._memory = SqlStore(
+            "memory://",
             clock=clock,
             usage=NamelessUsage(durable.usage, REPLAY_USAGE),
             memories=ReadOnlyMemories(durable.memories),

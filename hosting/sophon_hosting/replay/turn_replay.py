@@ -2,26 +2,30 @@
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.errors import NotFound, SophonError
-from sophon.lazy_dataclass import dataclass
-from sophon.messages import Message, Response
+from sophon.messages import Message, Response, ToolCall, to_canonical_json
 from sophon.principals import STORE_OPERATOR
 from sophon.security import describe_error
 from sophon.services import Services
-from sophon.task_timeout import TaskTimeout
+from sophon.tools.argument_schema import ArgumentSchema, Check
+from sophon.tools.registry import Toolbox, ToolRegistry
+from sophon.tools.tool import Tool
+from sophon.tools.untrusted_text import ExternalText, find_fence_sources, unfence_text
 from sophon.trace_context import TraceContext, derive_span_id, new_trace_id
 from sophon.traces.recorder import TracedTurn, TraceRecorder
 from sophon.traces.trace import Trace
 from sophon_hosting.chain_factory import build_named_chain, build_pipelines
 from sophon_hosting.model_hooks import add_model_hooks
-from sophon_hosting.replay.inert_tools import InertToolbox, RecordedResults
 from sophon_hosting.replay.recorded_turn import RecordedTurn
 from sophon_hosting.replay.store import create_replay_store
 from sophon_middlewares.chains import CHAINS
@@ -36,6 +40,12 @@ NOT_ASKED: Final = "nobody is asked in a replay"
 
 LEFT_OUT: Final = frozenset({"Audit", "RateLimit", "Snapshot"})
 """Guards that only matter to calls that run: they write files, count calls and keep the log of what was done."""
+
+NOT_RUN: Final = "[not run in a replay: the turn has no recorded result of this tool with these arguments]"
+"""Result of a call that the recorded turn did not make."""
+
+ARGUMENTS = "arguments"
+"""The one parameter of the function of an inert tool: the arguments as the model sent them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +127,12 @@ async def replay_turn(services: Services, turn: RecordedTurn, request: ReplayReq
 
 async def _run(chains: PipelineRegistry, ctx: Context, view: Services) -> tuple[Response, Exception | None]:
     seconds = min(MAX_REPLAY_SECONDS, view.settings.agent_execution.max_execution_time.total_seconds())
-    limit = TaskTimeout(view.clock, seconds)
+    limit = None
     try:
-        with limit:
+        async with view.clock.timeout(seconds) as limit:
             return await chains.run(ctx), None
     except TimeoutError as error:
-        failure = ReplayTimeout(seconds) if limit.expired() else error
+        failure = ReplayTimeout(seconds) if limit is not None and limit.expired() else error
         return Response(finish_reason="error"), failure
     except asyncio.CancelledError:
         raise
@@ -166,6 +176,7 @@ def _build_context(view: Services, turn: RecordedTurn, request: ReplayRequest) -
         planning=options.get("planning"),
         max_iterations=options.get("max_iterations"),
         temperature=options.get("temperature"),
+        tags=options.get("tags", ()),
         principal=turn.owner,
         group=turn.audience.group,
         data_owner=turn.audience.data_owner,
@@ -175,6 +186,85 @@ def _build_context(view: Services, turn: RecordedTurn, request: ReplayRequest) -
         ctx.messages.insert(len(ctx.messages) - 1, Message("system", options["instructions"]))
     span = TraceContext(new_trace_id(), derive_span_id(ctx.run_id))
     traced = TracedTurn(ctx.run_id, turn.session_id, turn.owner, turn.channel, context=span)
-    ctx.recorder = TraceRecorder(traced, view.clock, max_entries=view.settings.traces.max_entries)
+    ctx.recorder = TraceRecorder(traced, view.clock)
     ctx.has_listeners = True
     return ctx
+
+
+class RecordedResults:
+    """Results of the calls of a recorded turn by tool and arguments; of equal calls the results in their order.
+
+    `reused` and `missing` count what was asked for, over all tools.
+
+    The functions of the real tools are not reachable from the registry of a replay, so there is no path on which one
+    runs.
+    """
+
+    def __init__(self, calls: Sequence[tuple[ToolCall, str]]) -> None:
+        self._results: dict[tuple[str, bytes], list[str]] = {}
+        for call, text in calls:
+            self._results.setdefault((call.name, call.canonical_arguments()), []).append(text)
+        self.reused = self.missing = 0
+
+    def take(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Return the recorded result of a call, the last one again when all were taken; NOT_RUN without any."""
+        known = self._results.get((tool, to_canonical_json(arguments)))
+        if not known:
+            self.missing += 1
+            return NOT_RUN
+        self.reused += 1
+        text = known.pop(0) if len(known) > 1 else known[0]
+        # The tool execution puts external text into a fence with a nonce of its own.
+        return ExternalText(unfence_text(text)) if find_fence_sources(text) else text  # an ExternalText stays one
+
+
+class InertToolbox(Toolbox):
+    """Toolbox whose tools are all inert, also those that a middleware adds while a turn runs."""
+
+    def __init__(self, tools: Iterable[Tool], results: RecordedResults) -> None:
+        self._make_inert: Callable[[Tool], Tool] = lambda tool: make_inert(tool, results)
+        super().__init__(ToolRegistry(map(self._make_inert, tools)))
+
+    def add(self, tool: Tool) -> None:
+        """See `Toolbox.add`."""
+        super().add(self._make_inert(tool))
+
+    def replace(self, source: str, tools: Iterable[Tool]) -> None:
+        """See `Toolbox.replace`."""
+        super().replace(source, map(self._make_inert, tools))
+
+
+def make_inert(tool: Tool, results: RecordedResults) -> Tool:
+    """Return a tool with the same name, schema and traits, whose function returns a recorded result."""
+
+    async def replay(arguments: Mapping[str, Any]) -> str:
+        return results.take(tool.name, arguments)
+
+    # `answer` and the other functions of a tool are the user's code, too.
+    return replace(
+        tool,
+        function=replay,
+        schema=_passing_schema(tool),
+        approval_note="",
+        describe=None,
+        answer=None,
+        find_problem=None,
+        normalize_result=None,
+        nested=False,
+        timeout_seconds=None,
+    )
+
+
+def _passing_schema(tool: Tool) -> ArgumentSchema:
+    """Return the tool's schema, which checks arguments as the tool does, and passes them on as they are."""
+
+    def build() -> tuple[Mapping[str, Any], Check]:
+        json_schema, check = tool.schema.build()
+
+        def pass_on(arguments: Mapping[str, Any]) -> dict[str, Any]:
+            check(arguments)
+            return {ARGUMENTS: dict(arguments)}
+
+        return json_schema, pass_on
+
+    return ArgumentSchema(build, names=tool.schema.names)

@@ -209,6 +209,7 @@ def _completed_event(response: Response) -> TaskCompleted:
         duration_ms=0,
         tool_rounds=response.tool_rounds,
         fallback_attempts=response.fallback_attempts,
+        model=response.model,
     )
 
 

@@ -1,22 +1,32 @@
 """Acceptance of messages: once per idempotency key, into a queue with room, stored before the sender is answered."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, QueueFull, QueueUnavailable, SophonError
-from sophon.lazy_dataclass import dataclass
+from sophon.events import Event
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
-from sophon.stores.runs.contract import AcceptResult, EventFactory, InboundKey, Precondition, Run
-from sophon.stores.runs.staged_writes import StagedWrites
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.rate_windows.sql import add_rate_events
+from sophon.stores.runs.contract import AcceptResult, InboundKey, Precondition, Run
+from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon.trace_context import parse_traceparent
-from sophon.turn_options import check_image_count, check_max_iterations, check_temperature, parse_planning_mode
+from sophon.turn_options import (
+    check_image_count,
+    check_max_iterations,
+    check_tags,
+    check_temperature,
+    parse_planning_mode,
+)
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.run_authorship import GOAL
@@ -67,6 +77,7 @@ class RunRequest:
     planning: str | None = None
     max_iterations: int | None = None
     temperature: float | None = None
+    tags: Sequence[str] = ()
     trace: str | None = None
     traceparent: str | None = None
     instructions: str | None = None
@@ -120,7 +131,7 @@ class MessageAcceptance:
         self._accepted_runs, self._health = accepted_runs, health
         self._services, self._queue, self._event_bus, self._gate = services, queue, event_bus, gate
         self._rate = MessageRateLimiter(services)
-        self._key_locks: dict[InboundKey, _KeyLock] = {}
+        self._key_locks = KeyLocks[InboundKey]()
         self._writes: dict[asyncio.Future[None], str] = {}
         """Messages that are being stored, with their owners, in their order."""
 
@@ -129,7 +140,7 @@ class MessageAcceptance:
         key = message.inbound_key
         if key is None:
             return await self._accept_new(message, None)
-        async with self._lock_key(key):
+        async with self._key_locks.of(key):
             try:
                 return await self._accept_new(message, key)
             except SophonError:
@@ -199,24 +210,27 @@ class MessageAcceptance:
         queued = build_task_queued_event(run, position)
         rates = self._rate.build_events(counted) if counted is not None else []
 
-        async def accept(rows: EventFactory, _: StagedWrites) -> AcceptResult:
+        accepted: AcceptResult | None = None
+
+        async def accept(build_rows: Callable[[Sequence[Event]], Sequence[LoggedEvent]]) -> int | None:
+            nonlocal accepted
             accepted = await self._services.store.runs.accept(
                 run,
                 key,
                 session_owner=session_owner,
-                events=rows,
-                staged=StagedWrites(rates=rates),
+                events=lambda _: build_rows([queued]),
+                unit=UnitOfWork([Write(WriteKind.RATE, partial(add_rate_events, events=rates))] if rates else []),
                 branch=branch,
                 precondition=precondition,
             )
             if accepted.created and session_owner is not None:
                 self._event_bus.drop_listeners_of_others(run.session_id, session_owner)
-            return accepted
+            return accepted.seq if accepted.created else None
 
         with self._storing(run.owner):
-            return await self._event_bus.commit_first(
-                run.session_id, lambda _: [queued], accept, is_stored=lambda accepted: accepted.created
-            )
+            await self._event_bus.commit_events(run.session_id, accept)
+        assert accepted is not None
+        return accepted
 
     async def _estimate_position(self, run: Run) -> int:
         """Return how many tasks are ahead of a run that is about to be stored, as far as this process knows."""
@@ -269,18 +283,6 @@ class MessageAcceptance:
             position = await self._queue.position(run.id)
         return TaskReceipt(run.id, run.session_id, position or 0, created=False)
 
-    @asynccontextmanager
-    async def _lock_key(self, key: InboundKey) -> AsyncGenerator[None]:
-        key_lock = self._key_locks.setdefault(key, _KeyLock())
-        key_lock.users += 1
-        try:
-            async with key_lock.lock:
-                yield
-        finally:
-            key_lock.users -= 1
-            if not key_lock.users:
-                del self._key_locks[key]
-
     def _run_of(self, message: RunRequest) -> Run:
         if not message.text.strip() and not message.attachments:
             raise InputError("the message is empty")
@@ -295,6 +297,7 @@ class MessageAcceptance:
             "trace": message.trace,
             **({TRACEPARENT_OPTION: message.traceparent} if parse_traceparent(message.traceparent) else {}),
             **({} if message.temperature is None else {"temperature": check_temperature(message.temperature)}),
+            **({"tags": check_tags(message.tags)} if message.tags else {}),
             **({"instructions": message.instructions} if message.instructions else {}),
             **({"images": [image.to_json() for image in message.images]} if message.images else {}),
             **({"attachments": [each.to_json() for each in message.attachments]} if message.attachments else {}),
@@ -319,11 +322,3 @@ def count_ahead(owner: str, stored_owners: Iterable[str]) -> int:
     """
     owners = list(stored_owners)
     return owners.count(owner) + len(set(owners) - {owner})
-
-
-@dataclass(slots=True)
-class _KeyLock:
-    """Lock of one idempotency key; `users` holds it or waits for it."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0

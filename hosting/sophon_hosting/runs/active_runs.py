@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.usage.contract import UsageRow
+from sophon.task_timeout import TaskTimeout
 from sophon_hosting.events.staging import StagedPart
 
 
@@ -37,17 +38,17 @@ class ActiveRun:
     True once the chain has returned or raised. `checkpoint` is the newest one of this start. The run `must_begin` until
     the store has begun it, together with the first records of its turn. `usage` is what the turn has handed over and is
     written with the outcome, `stored_usage` the part of it that the stored checkpoint has. `released` is set when the
-    worker has released the run. While running calls ask people (`pauses`), the time limit is off, with `paused_seconds`
-    left of it. `fence` is in whose name the run writes, from its begin on. It ends without an outcome here once it
-    `is_stale`, continued elsewhere, if it `waits_for` an earlier run of its session, and once it `has_lost_lease`:
-    another worker has its task then. With `unless_running` another process gets no outcome from here while it runs it.
+    worker has released the run. `timeout` is its time limit while its chain runs. `fence` is in whose name the run
+    writes, from its begin on. It ends without an outcome here once it `is_stale`, continued elsewhere, if it
+    `waits_for` an earlier run of its session, and once it `has_lost_lease`: another worker has its task then. With
+    `unless_running` another process gets no outcome from here while it runs it.
     """
 
     task_id: str
     run: Run | None = None
     ctx: Context | None = None
     worker_task: asyncio.Task[None] | None = None
-    timeout: asyncio.Timeout | None = None
+    timeout: TaskTimeout | None = None
     pending_approval_ids: list[str] = field(default_factory=lambda: [])
     may_have_asked: bool = False
     is_cancel_requested: bool = False
@@ -67,8 +68,6 @@ class ActiveRun:
     usage: list[UsageRow] = field(default_factory=lambda: [])
     stored_usage: list[UsageRow] = field(default_factory=lambda: [])
     released: asyncio.Event = field(default_factory=asyncio.Event)
-    pauses: int = 0
-    paused_seconds: float = 0.0
     fence: RunFence | None = None
     is_stale: bool = False
     waits_for: str = ""
@@ -136,24 +135,8 @@ class ActiveRun:
     def begin_finalizing(self) -> None:
         """Disable the time limit and interruption before the outcome is written."""
         self.is_finalizing = True
-        if self.timeout is not None and not self.timeout.expired():
-            self.timeout.reschedule(None)
-
-    def pause_timeout(self) -> None:
-        """Stop the time limit; each call needs a matching `resume_timeout`."""
-        self.pauses += 1
-        when = self.timeout.when() if self.timeout is not None and not self.timeout.expired() else None
-        if self.pauses == 1 and self.timeout is not None and when is not None:
-            self.paused_seconds = when - asyncio.get_running_loop().time()
-            self.timeout.reschedule(None)
-
-    def resume_timeout(self) -> None:
-        """End one `pause_timeout`; after the last one the rest of the time runs."""
-        self.pauses -= 1
-        if self.pauses or self.timeout is None or self.timeout.expired() or self.is_finalizing:
-            return
-        if self.timeout.when() is None and self.paused_seconds > 0:
-            self.timeout.reschedule(asyncio.get_running_loop().time() + self.paused_seconds)
+        if self.timeout is not None:
+            self.timeout.pause()
 
     def _cancel_task(self) -> None:
         if self.worker_task is not None and not self.is_finalizing:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeAlias
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.context.approval_events import build_request_event
 from sophon.context.held_questions import CANCELLED, NOBODY_ANSWERED
@@ -20,7 +20,6 @@ from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_hosting.completion import complete
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.held_questions import HeldQuestions
 
 log = logging.getLogger("sophon")
@@ -37,8 +36,8 @@ class StoreApprovalGate:
     """Approval gate of a host: return the stored decision, or suspend the turn; only `hold` waits.
 
     The first request sets the expiry; repeating the same request returns the same record. An approval whose author may
-    not give it under the policy of this moment (users, channels or operators changed since, or an earlier version let
-    them) runs nothing: the question is asked again, as a new one.
+    not give it under the policy of this moment (users, channels or operators changed since)
+    runs nothing: the question is asked again, as a new one.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class StoreApprovalGate:
 
     async def request(self, request: ApprovalRequest, /) -> Decision:
         """Return the stored decision if it counts, or `suspend`."""
-        active_run = self._active_runs.get(task_id_from_request(request))
+        active_run = self._active_runs.get(turn_id_from_request(request))
         store = self._store if active_run is None or active_run.store is None else active_run.store
         if active_run is not None:
             active_run.may_have_asked = True  # before the write: it may be stored although the turn is cancelled
@@ -76,7 +75,7 @@ class StoreApprovalGate:
         while record.decision is not None:
             if await self._counts(store, request, record.decision):
                 await self._load_announcement(active_run)
-                # What was not offered as it is now, as by an earlier version, is not approved in advance.
+                # What was not offered as it is now is not approved in advance.
                 shown = record.request.grant_offer == request.grant_offer
                 return record.decision if shown else replace(record.decision, grant=None)
             record = await self._ask_again(store, request, record, record.decision)
@@ -92,11 +91,12 @@ class StoreApprovalGate:
         A decision of another process is noticed at its signal, or within `HELD_CHECK_SECONDS`. The time limit of the
         run stands still.
         """
-        active_run = self._active_runs.get(task_id_from_request(request))
-        if active_run is None or active_run.store is None:
+        active_run = self._active_runs.get(turn_id_from_request(request))
+        limit = active_run.timeout if active_run is not None else None
+        if active_run is None or active_run.store is None or limit is None:
             return Decision.reject("the turn is not running on this host")
         active_run.may_have_asked = True
-        active_run.pause_timeout()
+        limit.pause()
         try:
             with self._held.hold(request.id, active_run.task_id) as may_be_decided:
                 await active_run.store.approvals.get_or_create(request, self._clock.now())
@@ -105,7 +105,7 @@ class StoreApprovalGate:
             await complete(self._withdraw(active_run, request, CANCELLED))
             raise
         finally:
-            active_run.resume_timeout()
+            limit.resume()
         return await self._withdraw(active_run, request, NOBODY_ANSWERED)
 
     async def _load_announcement(self, active_run: ActiveRun | None) -> None:
@@ -145,7 +145,7 @@ class StoreApprovalGate:
         if decision.verdict == "reject":
             return True
         try:
-            asker = (await store.runs.get(task_id_from_request(request))).owner
+            asker = (await store.runs.get(turn_id_from_request(request))).owner
         except NotFound:
             return False
         decider = decision.decided_by
@@ -161,7 +161,7 @@ class StoreApprovalGate:
         except NotFound:
             pass
         event = build_request_event(again)
-        event.session_id, event.run_id, event.task_id = again.session_id, again.run_id, task_id_from_request(again)
+        event.session_id, event.run_id, event.task_id = again.session_id, again.run_id, turn_id_from_request(again)
         self._events.emit(event)  # before the request, which is stored together with what is pending
         record = await store.approvals.get_or_create(again, self._clock.now())
         log.warning(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TypeAlias
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.deadline import Deadline, next_check_seconds
 from sophon.errors import NotFound, QueueUnavailable, SophonError
@@ -19,11 +19,10 @@ from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.decision_writer import DecisionWriter
 from sophon_hosting.runs.held_questions import HeldQuestions
 from sophon_hosting.runs.queue_entries import build_queue_entry
-from sophon_middlewares.inner.approval import timeout_decision
+from sophon_middlewares.inner.approval import DECIDED_BY_TIMEOUT, timeout_decision
 from sophon_middlewares.inner.call_checks import find_argument_error
 
 log = logging.getLogger("sophon")
@@ -97,7 +96,7 @@ class ApprovalService:
         Raises NotFound, DecisionRefused.
         """
         record = await self._store.approvals.get(approval_id)
-        owner = (await self._store.runs.get(task_id_from_request(record.request))).owner
+        owner = (await self._store.runs.get(turn_id_from_request(record.request))).owner
         attributed = replace(decision, decided_by=decided_by)
         check_decider(self._policy, record, attributed, asker=owner)
         self._check(record, decision, self._clock.now())
@@ -200,7 +199,7 @@ class ApprovalService:
         """Enqueue the resume of the run that waits for a decision, or let the call that is held go on."""
         if self._held.notify(request.id):  # a running call waits for it: there is no turn to resume
             return
-        run = await self._store.runs.find(task_id_from_request(request))
+        run = await self._store.runs.find(turn_id_from_request(request))
         if run is None:  # its session was deleted meanwhile
             return
         if self._queue.is_shared and run.status == "running":
@@ -254,4 +253,6 @@ def check_grant(request: ApprovalRequest, decision: Decision) -> None:
 def _already_decided(record: ApprovalRecord) -> DecisionRefused:
     assert record.decision is not None
     by = record.decision.decided_by
+    if by == DECIDED_BY_TIMEOUT:
+        return DecisionRefused("already_decided", f"{record.decision.reason}: it counts as rejected", by)
     return DecisionRefused("already_decided", f"{by or 'somebody'} decided this before: {record.decision.verdict}", by)

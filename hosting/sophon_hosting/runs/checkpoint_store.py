@@ -2,12 +2,13 @@
 
 from sophon.context import Context
 from sophon.context.checkpoint_builder import CheckpointBuilder
-from sophon.context.checkpoint_reader import LoadedCheckpoint, Logs, has_logs, read_checkpoint, refers_to_history
+from sophon.context.checkpoint_reader import LoadedCheckpoint, read_checkpoint, refers_to_history
 from sophon.context.turn_log import TurnEnd
 from sophon.context.usage_rows import usage_rows
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run, RunStore
-from sophon.stores.runs.staged_writes import CheckpointWrite, StagedWrites
+from sophon.stores.runs.sql_transactions import checkpoint_write
+from sophon.stores.unit_of_work import UnitOfWork
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs.active_runs import ActiveRun
 from sophon_hosting.runs.traces import build_outcome_trace, to_writes
@@ -29,7 +30,7 @@ def stage_checkpoint(event_bus: EventBus, active_run: ActiveRun, ctx: Context) -
         else:
             builder.revert(built)
 
-    write = CheckpointWrite(active_run.task_id, built.state, built.logs)
+    write = checkpoint_write(active_run.task_id, built.state, built.logs)
     active_run.checkpoint = event_bus.stage(ctx.session_id, write, settle, run_id=active_run.task_id)
 
 
@@ -44,7 +45,7 @@ async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun
             built.state,
             active_run.pending_approval_ids,
             built.logs,
-            staged=StagedWrites(traces=to_writes(build_outcome_trace(ctx, TurnEnd("suspended", ctx.response)))),
+            unit=UnitOfWork(to_writes(build_outcome_trace(ctx, TurnEnd("suspended", ctx.response)))),
             start=active_run.start,
         )
     except BaseException:
@@ -55,7 +56,7 @@ async def suspend_run(event_bus: EventBus, runs: RunStore, active_run: ActiveRun
 async def load_checkpoint(store: Store, run: Run) -> LoadedCheckpoint:
     """Return the state of a run that has a checkpoint. Raises StateError, StoreError."""
     assert run.checkpoint is not None
-    logs: Logs = await store.runs.load_logs(run.id) if has_logs(run.checkpoint) else {}
+    logs = await store.runs.load_logs(run.id)
     history = (await store.sessions.load_history(run.session_id)).messages if refers_to_history(logs) else []
     return read_checkpoint(run.checkpoint, logs, history)
 

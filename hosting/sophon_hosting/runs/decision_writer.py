@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.events import ApprovalResolved, Event
 from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 
 
 class DecisionWriter:
@@ -42,7 +41,7 @@ def build_resolution_event(request: ApprovalRequest, decision: Decision) -> Appr
     """Return the `ApprovalResolved` event of a decision."""
     return ApprovalResolved(
         session_id=request.session_id,
-        task_id=task_id_from_request(request),
+        task_id=turn_id_from_request(request),
         run_id=request.run_id,
         approval_id=request.id,
         decision=decision.verdict,

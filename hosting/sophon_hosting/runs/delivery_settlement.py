@@ -1,21 +1,34 @@
 """Settlement of deliveries: what a worker tells the queue when a turn has ended, was suspended or is tried again."""
 
+import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
-from sophon.errors import QueueUnavailable
+from sophon.errors import QueueUnavailable, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
+from sophon.stores.runs.contract import RunStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import Delivery, TaskQueue
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.lease_renewal import LeaseRenewal
-from sophon_hosting.runs.runs_elsewhere import give_back
-from sophon_hosting.runs.store_retry import INITIAL_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, write_until_stored
 
 log = logging.getLogger("sophon")
+
+RETRY_SECONDS = 1.0
+"""Time after which an entry is delivered again whose run waited, or was continued elsewhere; for the latter at least a
+lease."""
+
+T = TypeVar("T")
+
+INITIAL_BACKOFF_SECONDS = 0.25
+
+MAX_BACKOFF_SECONDS = 8.0
+"""Back-off before a write, or a run without an outcome, is tried again; as for providers (reference/sophon.md)."""
 
 
 class DeliverySettlement:
@@ -90,3 +103,44 @@ class DeliverySettlement:
                 await write_until_stored(self._services, active_run, record)
         except Exception as error:  # noqa: BLE001 - logged; the delivery must be settled whatever happens here
             log_failure(log, error, "the usage of run %s could not be recorded", active_run.task_id)
+
+
+async def give_back(active_run: ActiveRun, delivery: Delivery, queue: TaskQueue, runs: RunStore) -> None:
+    """Give the entry back uncounted, to be delivered again later: then its run is over, or can begin.
+
+    The delivery of a stale start has mostly ended already, and nothing changes. Raises StoreError, QueueUnavailable.
+    """
+    entry, delay_seconds = delivery.entry, RETRY_SECONDS
+    if active_run.is_stale:
+        log.info("run %s was continued elsewhere", entry.task_id)
+        delay_seconds = max(delay_seconds, queue.lease_seconds or 0.0)
+    else:
+        log.info("run %s waits for run %s of its session", entry.task_id, active_run.waits_for)
+        await queue.hold_lane(entry.session_id, active_run.waits_for)
+        # Whoever ends the earlier run releases its lane afterwards: one that is over already does so no more.
+        earlier = await runs.find(active_run.waits_for)
+        if earlier is None or earlier.is_finished:
+            await queue.release_lane(entry.session_id, active_run.waits_for)
+    await queue.nack(delivery, is_counted=False, delay_seconds=delay_seconds)
+
+
+async def write_until_stored(services: Services, active_run: ActiveRun, write: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a write until the store takes it; a shutdown interrupts the wait between two attempts."""
+    backoff_seconds = INITIAL_BACKOFF_SECONDS
+    while True:
+        try:
+            return await write()
+        except StoreUnavailable:
+            await _wait(active_run, services.store.health.wait_until_writable)
+            await _wait(active_run, partial(services.clock.sleep, backoff_seconds))
+        backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
+
+
+async def _wait(active_run: ActiveRun, wait: Callable[[], Awaitable[None]]) -> None:
+    if active_run.is_interrupted:  # during the write: nobody cancels the wait
+        raise asyncio.CancelledError
+    active_run.is_waiting_for_store = True
+    try:
+        await wait()
+    finally:
+        active_run.is_waiting_for_store = False

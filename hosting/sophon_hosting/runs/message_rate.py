@@ -7,7 +7,7 @@ from datetime import datetime
 from sophon.errors import TooManyMessages
 from sophon.security.sliding_windows import RateExceeded, RateLimit, Reservation, round_up_seconds
 from sophon.services import Services
-from sophon.settings.sections.guards.rate_limit import RateLimitSettings
+from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
 
 CLIENT_CHANNELS = frozenset({"cli", "hub", "local"})

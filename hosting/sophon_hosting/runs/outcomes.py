@@ -20,8 +20,8 @@ from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import BeginResult, EventFactory, FinishResult, Run, RunError, RunOutcome, Withdrawal
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.traces.trace import Trace
 from sophon_hosting.events.event_bus import EventBus
@@ -55,6 +55,8 @@ class OutcomeWriter:
         self._unrecorded_usage = unrecorded_usage
         self.export_trace: Callable[[Trace, Run, Response | None], None] | None = None
         """Receives the trace of each run whose outcome is stored; must not block or raise."""
+        self.record_use: Callable[[Run, Sequence[UsageRow]], Awaitable[None]] | None = None
+        """Receives what a run has used once its outcome is stored; must not raise."""
 
     async def write(
         self, active_run: ActiveRun, run: Run, records: Sequence[SessionRecord], turn_end: TurnEnd
@@ -81,7 +83,7 @@ class OutcomeWriter:
             resolutions = [build_resolution_event(request, WITHDRAWN) for request in withdrawn]
             return [*resolutions, *address_events(run, turn_end.events(last_record_seq))]
 
-        def finish(rows: EventFactory, staged: StagedWrites) -> Awaitable[FinishResult]:
+        def finish(rows: EventFactory, unit: UnitOfWork) -> Awaitable[FinishResult]:
             return self._store.runs.finish(
                 run.id,
                 outcome,
@@ -89,17 +91,15 @@ class OutcomeWriter:
                 outbound=outbound,
                 usage=active_run.usage,
                 events=rows,
-                staged=replace(without_checkpoints(staged, run.id), traces=to_writes(trace)),
+                unit=replace(unit, writes=[*without_checkpoints(unit.writes, run.id), *to_writes(trace)]),
                 start=active_run.start,
                 unless_running=active_run.unless_running,
                 withdrawal=withdrawal,
             )
 
         try:
-            finished = await self._event_bus.commit_outcome(
-                run.session_id,
-                build_events,
-                finish,
+            finished = await self._event_bus.commit(
+                run.session_id, build_events, finish, is_stored=lambda finished: finished.is_first
             )
         except StoreUnavailable:
             active_run.held_outcome = HeldOutcome(records, turn_end)
@@ -109,7 +109,10 @@ class OutcomeWriter:
             raise
         if finished.is_running:
             return finished
+        used = active_run.usage
         active_run.has_outcome, active_run.held_outcome, active_run.usage = True, None, []
+        if finished.is_first and self.record_use is not None:
+            await self.record_use(run, used)
         if finished.is_first and trace is not None and self.export_trace is not None:
             self.export_trace(trace, run, turn_end.response)
         return finished
@@ -180,9 +183,9 @@ class RunTurnLog:
         seen = run.starts - 1  # the worker has counted this start already
 
         # Within the transaction, which completes also if the turn is cancelled meanwhile.
-        async def begin_run(rows: EventFactory, staged: StagedWrites) -> BeginResult:
+        async def begin_run(rows: EventFactory, unit: UnitOfWork) -> BeginResult:
             begun = await self._store.runs.begin(
-                run.id, now, records=records, events=rows, staged=staged, seen_starts=seen, seen_text=run.text
+                run.id, now, records=records, events=rows, unit=unit, seen_starts=seen, seen_text=run.text
             )
             if begun.verdict == "begun":
                 active_run.run = begun.run
@@ -288,12 +291,12 @@ def _usage_key(row: UsageRow) -> tuple[object, ...]:
     return (row.period, row.provider, row.model, row.purpose)
 
 
-def without_checkpoints(staged: StagedWrites, run_id: str) -> StagedWrites:
-    """Return the staged writes without the checkpoints of a run, which its outcome makes useless.
+def without_checkpoints(writes: Sequence[Write], run_id: str) -> Sequence[Write]:
+    """Return the writes without the checkpoints of a run, which its outcome makes useless.
 
     One that the store refuses for good must not keep it from storing the outcome.
     """
-    return replace(staged, checkpoints=[each for each in staged.checkpoints if each.run_id != run_id])
+    return [each for each in writes if each.kind is not WriteKind.CHECKPOINT or each.run_id != run_id]
 
 
 def address_events(run: Run, events: Sequence[Event]) -> Sequence[Event]:
@@ -324,6 +327,7 @@ def response_to_json(response: Response) -> dict[str, Any]:
         "detail": dict(response.detail),
         "tool_rounds": response.tool_rounds,
         "fallback_attempts": response.fallback_attempts,
+        "model": response.model,
     }
 
 

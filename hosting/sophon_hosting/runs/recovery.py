@@ -23,7 +23,7 @@ class RunRecovery:
     nothing is recovered at a start; see `RunReconciler`.
 
     A run with a cancellation request is cancelled. A queued run is enqueued again, beyond the capacity if necessary. A
-    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.RunRecovery`. A
+    running one resumes from its checkpoint or restarts, or fails, depending on `AgentExecution.Recovery`. A
     suspended one holds its lane and resumes if one of its approvals was decided. One whose processes died
     `Queue.MaxDeliveries` times is given up.
     """

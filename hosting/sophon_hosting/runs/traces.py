@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink
 from sophon.stores.runs.contract import Run
 from sophon.stores.traces.contract import TraceStore, TraceWrite
+from sophon.stores.traces.sql import add_traces
+from sophon.stores.unit_of_work import Write, WriteKind
 from sophon.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon.traces.recorder import TraceEnd
 from sophon.traces.trace import Trace
@@ -79,9 +82,9 @@ async def find_outcome_trace(
     return replace(changed, finish_reason=end.status if end.response is None else end.response.finish_reason)
 
 
-def to_writes(trace: Trace | None) -> Sequence[TraceWrite]:
-    """Return what is stored."""
-    return () if trace is None else (TraceWrite(trace),)
+def to_writes(trace: Trace | None) -> Sequence[Write]:
+    """Return what is stored of a trace, in the transaction of the outcome."""
+    return () if trace is None else [Write(WriteKind.TRACE, partial(add_traces, writes=[TraceWrite(trace)]))]
 
 
 class ApprovalTaps:

@@ -24,7 +24,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
     audience = audience_of_run(run)
     if run.checkpoint is not None:
         loaded = await load_checkpoint(services.store, run)
-        ctx = services.restore({**loaded.state, "data_owner": audience.data_owner, "group": audience.group})
+        ctx = services.restore(loaded.state)
         ctx.checkpoint_builder, ctx.history = loaded.builder, loaded.history
         return ctx
     options = run.options
@@ -38,6 +38,7 @@ async def build_turn(services: Services, run: Run, *, is_first_start: bool = Fal
         planning=options.get("planning"),
         max_iterations=options.get("max_iterations"),
         temperature=options.get("temperature"),
+        tags=options.get("tags", ()),
         principal=run.owner,
         group=audience.group,
         data_owner=audience.data_owner,

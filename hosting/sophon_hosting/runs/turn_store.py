@@ -1,35 +1,30 @@
 """Parts of the store as a turn on a host sees it: writes that share the transactions of the turn's session."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from sophon.approvals import ApprovalRequest
 from sophon.messages import ToolResult
-from sophon.security.taint import Taint
 from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
 from sophon.stores.audit.contract import AuditEvent, AuditStore
 from sophon.stores.contract import Store
-from sophon.stores.data_labels.contract import DataLabelStore, LabelWrite
-from sophon.stores.rate_windows.contract import RateEvent, RateWindowStore
-from sophon.stores.route_averages.contract import RouteAverageStore, RouteObservation
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite
 from sophon.stores.sessions.contract import SessionRecord, SessionStore
-from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotStore
-from sophon.stores.sub_agents.contract import SubAgentRun, SubAgentStore
+from sophon.stores.sql.approval_requests import insert_request
+from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.tool_call_journal.contract import Journal, JournalEntry
-from sophon.stores.trajectories.contract import TrajectoryStore, TrajectoryWrite
-from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorStore
+from sophon.stores.tool_call_journal.sql import put_entry
+from sophon.stores.unit_of_work import Write, WriteKind
 from sophon_hosting.events.event_bus import EventBus
-from sophon_hosting.events.staging import StagedPart, StagedWrite
+from sophon_hosting.events.staging import StagedPart
 from sophon_hosting.runs.active_runs import ActiveRun
 
 
 class TurnStore:
-    """The store of one turn: what it writes about its calls and itself is staged."""
+    """The store of one turn: what repositories collect of its writes is stored with its next transaction."""
 
     def __init__(self, active_run: ActiveRun, session_id: str, event_bus: EventBus, store: Store) -> None:
         self._active_run, self._session_id, self._event_bus, self._store = active_run, session_id, event_bus, store
@@ -42,42 +37,7 @@ class TurnStore:
     @cached_property
     def audit(self) -> "TurnAudit":
         """The audit log."""
-        return TurnAudit(self._active_run, self._writes, self._store.audit)
-
-    @cached_property
-    def rate_windows(self) -> "TurnRateWindows":
-        """The rate windows."""
-        return TurnRateWindows(self._writes, self._store.rate_windows)
-
-    @cached_property
-    def data_labels(self) -> "TurnDataLabels":
-        """The data labels."""
-        return TurnDataLabels(self._writes, self._store.data_labels)
-
-    @cached_property
-    def snapshots(self) -> "TurnSnapshots":
-        """The snapshots."""
-        return TurnSnapshots(self._writes, self._store.snapshots)
-
-    @cached_property
-    def trajectories(self) -> "TurnTrajectories":
-        """The trajectories."""
-        return TurnTrajectories(self._writes, self._store.trajectories)
-
-    @cached_property
-    def vectors(self) -> "TurnVectors":
-        """The vectors."""
-        return TurnVectors(self._writes, self._store.vectors)
-
-    @cached_property
-    def route_averages(self) -> "TurnRouteAverages":
-        """The averages of routing."""
-        return TurnRouteAverages(self._writes, self._store.route_averages)
-
-    @cached_property
-    def sub_agents(self) -> "TurnSubAgents":
-        """The ledger of sub-agents."""
-        return TurnSubAgents(self._writes, self._store.sub_agents)
+        return TurnAudit(self._active_run, self._collecting(self._store.audit))
 
     @cached_property
     def journal(self) -> "TurnJournal":
@@ -95,7 +55,11 @@ class TurnStore:
         return TurnApprovals(self._active_run, self._session_id, self._event_bus, self._store.approvals)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        part = self.__dict__[name] = self._collecting(getattr(self._store, name))
+        return part
+
+    def _collecting(self, part: Any) -> Any:
+        return part.collecting(self._writes.stage) if isinstance(part, TurnRepository) else part
 
 
 class StagedCallWrites:
@@ -108,10 +72,10 @@ class StagedCallWrites:
         self._run_id, self._session_id, self._event_bus = active_run.task_id, session_id, event_bus
         self._parts: list[StagedPart] = []
 
-    def stage(self, writes: Iterable[StagedWrite]) -> None:
-        """Stage writes. Raises the error for which the store has refused an earlier one."""
+    def stage(self, write: Write) -> None:
+        """Stage a write. Raises the error for which the store has refused an earlier one."""
         self.check()
-        self._parts += [self._event_bus.stage(self._session_id, write, run_id=self._run_id) for write in writes]
+        self._parts.append(self._event_bus.stage(self._session_id, write, run_id=self._run_id))
 
     def check(self) -> None:
         """Raise the error for which the store has refused a write for good."""
@@ -160,7 +124,8 @@ class TurnJournal:
         return await self._journal.expire(before)
 
     async def _store(self, run_id: str, entry: JournalEntry) -> None:
-        await self._event_bus.store(self._session_id, CallWrite(run_id, entry), run_id=self._active_run.task_id)
+        write = Write(WriteKind.CALL, partial(put_entry, run_id=run_id, entry=entry))
+        await self._event_bus.store(self._session_id, write, run_id=self._active_run.task_id)
 
 
 class TurnSessions:
@@ -180,122 +145,19 @@ class TurnSessions:
 
 
 class TurnAudit:
-    """Audit log of a turn, whose entries are staged. Their chat is that of the run."""
+    """Audit log of a turn: the chat of its entries is that of the run."""
 
-    def __init__(self, active_run: ActiveRun, writes: StagedCallWrites, audit: AuditStore) -> None:
-        self._active_run, self._writes, self._audit = active_run, writes, audit
+    def __init__(self, active_run: ActiveRun, audit: AuditStore) -> None:
+        self._active_run, self._audit = active_run, audit
 
     async def append(self, events: Sequence[AuditEvent]) -> None:
         """See `AuditStore.append`. Raises the error for which the store has refused an earlier entry."""
         run = self._active_run.run
         chat = str(run.origin.get("chat") or "") if run is not None else ""
-        self._writes.stage(replace(event, chat=chat) for event in events)
+        await self._audit.append([replace(event, chat=chat) for event in events])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._audit, name)
-
-
-class TurnRateWindows:
-    """Rate windows of a turn, whose events are staged."""
-
-    def __init__(self, writes: StagedCallWrites, rate_windows: RateWindowStore) -> None:
-        self._writes, self._rate_windows = writes, rate_windows
-
-    async def add(self, events: Sequence[RateEvent]) -> None:
-        """See `RateWindowStore.add`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(events)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._rate_windows, name)
-
-
-class TurnDataLabels:
-    """Data labels of a turn, whose writes are staged."""
-
-    def __init__(self, writes: StagedCallWrites, data_labels: DataLabelStore) -> None:
-        self._writes, self._data_labels = writes, data_labels
-
-    async def write(self, writes: Sequence[LabelWrite]) -> None:
-        """See `DataLabelStore.write`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(writes)
-
-    async def find(self, keys: Sequence[str]) -> dict[str, Taint]:
-        """See `DataLabelStore.find`."""
-        return await self._data_labels.find(keys)
-
-
-class TurnSnapshots:
-    """Snapshots of a turn, whose metadata is staged."""
-
-    def __init__(self, writes: StagedCallWrites, snapshots: SnapshotStore) -> None:
-        self._writes, self._snapshots = writes, snapshots
-
-    async def add(self, events: Sequence[SnapshotEvent]) -> None:
-        """See `SnapshotStore.add`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(events)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._snapshots, name)
-
-
-class TurnTrajectories:
-    """Trajectories of a turn, which are staged: stored with its outcome."""
-
-    def __init__(self, writes: StagedCallWrites, trajectories: TrajectoryStore) -> None:
-        self._writes, self._trajectories = writes, trajectories
-
-    async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
-        """See `TrajectoryStore.add`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(writes)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._trajectories, name)
-
-
-class TurnVectors:
-    """Vectors of a turn, which are staged."""
-
-    def __init__(self, writes: StagedCallWrites, vectors: VectorStore) -> None:
-        self._writes, self._vectors = writes, vectors
-
-    async def put(self, rows: Sequence[VectorRow]) -> None:
-        """See `VectorStore.put`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(rows)
-
-    async def delete(self, namespace: str, keys: Sequence[str]) -> None:
-        """See `VectorStore.delete`; of a turn by key alone. Raises as `put`."""
-        self._writes.stage([VectorDeletion(namespace, key) for key in keys])
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._vectors, name)
-
-
-class TurnRouteAverages:
-    """Moving averages of routing of a turn, whose observations are staged."""
-
-    def __init__(self, writes: StagedCallWrites, route_averages: RouteAverageStore) -> None:
-        self._writes, self._route_averages = writes, route_averages
-
-    async def add(self, observations: Sequence[RouteObservation]) -> None:
-        """See `RouteAverageStore.add`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(observations)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._route_averages, name)
-
-
-class TurnSubAgents:
-    """Ledger of the sub-agents of a turn, whose rows are staged."""
-
-    def __init__(self, writes: StagedCallWrites, sub_agents: SubAgentStore) -> None:
-        self._writes, self._sub_agents = writes, sub_agents
-
-    async def put(self, rows: Sequence[SubAgentRun]) -> None:
-        """See `SubAgentStore.put`. Raises the error for which the store has refused an earlier write."""
-        self._writes.stage(rows)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._sub_agents, name)
 
 
 class TurnApprovals:
@@ -313,7 +175,8 @@ class TurnApprovals:
         check_checkpoint(self._active_run.checkpoint)
         # Before anything is awaited, and without a waiter, so that the request stays staged as long as its event is
         # pending: whichever transaction stores the event stores the request too. A known request is not changed.
-        part = self._event_bus.stage(self._session_id, ApprovalWrite(request, at), run_id=self._active_run.task_id)
+        write = Write(WriteKind.APPROVAL, partial(insert_request, request=request, at=at))
+        part = self._event_bus.stage(self._session_id, write, run_id=self._active_run.task_id)
         await self._event_bus.flush(self._session_id)
         check_checkpoint(part)
         check_checkpoint(self._active_run.checkpoint)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable, TryLater
 from sophon.events import ScheduleChanged, ScheduleFired
@@ -13,11 +13,15 @@ from sophon.schedules.misfires import choose_firings
 from sophon.schedules.occurrences import Recurrence
 from sophon.schedules.quiet_hours import find_quiet_end
 from sophon.schedules.turn_mark import SCHEDULE_KEYS, SCHEDULED_ORIGIN, build_scheduled_text
+from sophon.services import Services
 from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.runs.contract import InboundKey, Precondition
 from sophon.stores.schedules.contract import FiringOutcome, QuietAction, Schedule
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_hosting.run_authorship import OWN_TEXT
+
+if TYPE_CHECKING:
+    from sophon_hosting.goals.governor import ResourceGovernor
 
 log = logging.getLogger("sophon")
 
@@ -44,6 +48,7 @@ class ScheduleFiring:
         self._host, self._check_owner = host, check_owner
         self._store, self._clock = host.services.store.schedules, host.services.clock
         self._settings = host.services.settings.schedules
+        self._governor = find_governor(host.services)
 
     async def fire(self, schedule: Schedule) -> None:
         """Decide about the times of a schedule that have come, and run those that are due. Raises StoreUnavailable."""
@@ -57,8 +62,15 @@ class ScheduleFiring:
             if reason := await self._check_owner(schedule) or await self._find_session_problem(schedule):
                 await self._refuse(schedule, due_at, reason)
                 return
-            times = Recurrence.of(schedule).list_newest(due_at, now, MAX_COUNTED)
-            await self._run(schedule, times or [due_at], now)
+            async with self._host.unattended_starts.of(schedule.owner):
+                governor = self._governor
+                if governor is not None and (
+                    waits := await governor.find_turn_refusal(self._host.services, schedule.owner)
+                ):
+                    await self._delay(schedule, due_at, now, f"waits: {waits}")
+                    return
+                times = Recurrence.of(schedule).list_newest(due_at, now, MAX_COUNTED)
+                await self._run(schedule, times or [due_at], now)
         except StoreUnavailable:
             raise
         except ChangedMeanwhile:
@@ -76,6 +88,8 @@ class ScheduleFiring:
             receipt = await self._accept(schedule, at)
             if receipt.created:
                 self._announce(schedule, at, "fired", task_id=receipt.task_id)
+                if self._governor is not None:
+                    await self._governor.record(schedule.owner, tasks=1)
         moved = advance(schedule, now)
         if receipt is not None:
             moved = note_outcome(moved, chosen.fired[-1], "fired", task_id=receipt.task_id)
@@ -159,6 +173,15 @@ class ScheduleFiring:
         )
         event.session_id = schedule.session_id
         self._host.event_bus.emit(event)
+
+
+def find_governor(services: Services) -> "ResourceGovernor | None":
+    """Return what limits the unattended work of users; None with `Goals.Enabled` off."""
+    if not services.settings.goals.enabled:
+        return None
+    from sophon_hosting.goals.governor import create_governor  # lazy: goals are off by default
+
+    return create_governor(services)
 
 
 def advance(schedule: Schedule, now: datetime) -> Schedule:

@@ -19,6 +19,7 @@ from sophon.memory.heartbeat import (
     is_no_op_reply,
     parse_heartbeat,
 )
+from sophon.memory.workspace import open_workspace_file
 from sophon.principals import LOCAL_USER, files_folder, hub_user_principal
 from sophon.schedules.library import ScheduleLibrary
 from sophon.schedules.occurrences import Recurrence, check_cron
@@ -27,6 +28,7 @@ from sophon.settings import Settings
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.run_authorship import OWN_TEXT
+from sophon_hosting.schedules.firing import find_governor
 from sophon_hosting.schedules.owner_rights import find_level_problem
 
 log = logging.getLogger("sophon")
@@ -100,39 +102,62 @@ class Heartbeat:
         digest = hashlib.sha256(f"{owner}\n{entry.cron}\n{entry.task}".encode()).hexdigest()[:12]
         key = InboundKey(HEARTBEAT_CHANNEL, owner, f"{digest}:{minute.astimezone(UTC).isoformat()}")
         text = build_heartbeat_text(entry, instructions)
-        channel, origin = await self._find_chat()
+        channel, origin = await self._find_chat(owner)
         if problem := find_level_problem(self._services, owner, channel):
             if (owner, problem) not in self._problems:
                 self._problems.add((owner, problem))
                 log.warning("%s of %s does not run: %s", HEARTBEAT_FILE, owner, problem)
             return
+        request = RunRequest(
+            text=build_scheduled_text("heartbeat", text),
+            session_id=f"{SESSION_PREFIX}{minute:%Y%m%dT%H%M}-{digest}",
+            session_owner=owner,
+            owner=owner,
+            channel=channel,
+            account=str(origin.get("account", "")),
+            origin={**origin, SCHEDULED_ORIGIN: HEARTBEAT_CHANNEL, OWN_TEXT: text},
+            model=self._settings.heartbeat.model,
+            key=key,
+        )
         try:
-            await self._host.accept(
-                RunRequest(
-                    text=build_scheduled_text("heartbeat", text),
-                    session_id=f"{SESSION_PREFIX}{minute:%Y%m%dT%H%M}-{digest}",
-                    session_owner=owner,
-                    owner=owner,
-                    channel=channel,
-                    account=str(origin.get("account", "")),
-                    origin={**origin, SCHEDULED_ORIGIN: HEARTBEAT_CHANNEL, OWN_TEXT: text},
-                    model=self._settings.heartbeat.model,
-                    key=key,
-                )
-            )
+            async with self._host.unattended_starts.of(owner):
+                waits = await self._start(request)
         except SophonError as error:
             log.warning("the heartbeat %r of %s did not run: %s", entry.task[:60], owner, error)
+        else:
+            if waits:
+                log.warning("the heartbeat %r of %s does not run now: %s", entry.task[:60], owner, waits)
 
-    async def _find_chat(self) -> tuple[str, Mapping[str, Any]]:
-        """Return channel and origin of the chat that gets what is said; without its place it sees nobody typing."""
+    async def _start(self, request: RunRequest) -> str:
+        """Accept a run; return which limit of its owner keeps it from starting, "" if none does. Raises SophonError."""
+        governor = find_governor(self._services)
+        if governor is not None and (waits := await governor.find_turn_refusal(self._services, request.owner)):
+            return waits
+        receipt = await self._host.accept(request)
+        if governor is not None and receipt.created:
+            await governor.record(request.owner, tasks=1)
+        return ""
+
+    async def _find_chat(self, owner: str) -> tuple[str, Mapping[str, Any]]:
+        """Return channel and origin of the chat that gets what is said; without its place it sees nobody typing.
+
+        Each user writes a file of their own: only those of operators, and of whose chat it is, speak there.
+        """
         session = self._settings.heartbeat.session
-        if session is None:
+        if session is None or not await self._may_write_to(session, owner):
             return HEARTBEAT_CHANNEL, {}
         library = ScheduleLibrary(self._services.store, self._clock, self._settings)
         found = await library.find_destination(session)
         if found is None:
             return HEARTBEAT_CHANNEL, {}
         return found.channel, {name: value for name, value in found.origin.items() if name != "place"}
+
+    async def _may_write_to(self, session_id: str, owner: str) -> bool:
+        users = self._services.settings.hub.users
+        if owner in ([hub_user_principal(user.id) for user in users if user.operator] if users else [LOCAL_USER]):
+            return True
+        session = await self._services.store.sessions.find(session_id)
+        return session is not None and session.owner == owner
 
     async def _delete_silent_sessions(self, owner: str, minute: datetime) -> None:
         for session in await self._services.store.sessions.list(owner):
@@ -165,9 +190,7 @@ def list_heartbeat_files(settings: Settings, folder: Path) -> list[tuple[str, Pa
 def read_heartbeat(path: Path) -> HeartbeatFile:
     """Return the entries of a file as it is now; none if there is no such file. Blocks."""
     try:
-        if not path.is_file():  # reading a pipe would wait for whoever writes to it
-            return HeartbeatFile()
-        with path.open("rb") as stream:
+        with open_workspace_file(path) as stream:
             return parse_heartbeat(stream.read(MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError:
         return HeartbeatFile()

@@ -14,6 +14,8 @@ log = logging.getLogger("sophon")
 MAX_BATCH: Final = 100
 """Schedules that are read at once."""
 
+POLL_SECONDS: Final = 30.0
+"""How often schedules are looked for that other processes have made: one query."""
 RETRY_SECONDS: Final = 5.0
 MIN_WAIT_SECONDS: Final = 0.01
 """Shortest wait: the system's time, which decides what is due, and the timer's may differ a little."""
@@ -22,7 +24,7 @@ MIN_WAIT_SECONDS: Final = 0.01
 class Scheduler:
     """Fires the schedules of a host's store. No timer per schedule: the store knows which one is next.
 
-    Changes by this process wake it; those of others are found every `Schedules.Poll`. Of several processes the leader
+    Changes by this process wake it; those of others are found every `POLL_SECONDS`. Of several processes the leader
     of `schedules` fires; two that fire at the same time start one run, too: see `ScheduleFiring`.
     """
 
@@ -30,7 +32,6 @@ class Scheduler:
         self._leadership = host.leadership
         self._clock, self._health = host.services.clock, host.services.store.health
         self._store, self._firing = host.services.store.schedules, ScheduleFiring(host, check_owner)
-        self._poll_seconds = host.services.settings.schedules.poll.total_seconds()
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._store.watch(self._changed.set)
@@ -66,9 +67,9 @@ class Scheduler:
                 await self._fire(schedule)
         next_at = await self._store.find_next_wake()
         if next_at is None:
-            return self._poll_seconds
+            return POLL_SECONDS
         remaining = (next_at - self._clock.now()).total_seconds()
-        return min(max(remaining, MIN_WAIT_SECONDS), self._poll_seconds)
+        return min(max(remaining, MIN_WAIT_SECONDS), POLL_SECONDS)
 
     async def _fire(self, schedule: Schedule) -> None:
         await self._firing.fire(schedule)

@@ -33,6 +33,8 @@ BATCH_SPANS: Final = 512
 BATCH_SECONDS: Final = 2.0
 MAX_CONTENT_CHARACTERS: Final = 8000
 SHUTDOWN_SECONDS: Final = 5.0
+EXPORT_SECONDS: Final = 10.0
+"""Time of one export, its retries included; the default of OpenTelemetry."""
 """Time for the last export when the host stops; what does not get through by then is lost."""
 
 
@@ -49,15 +51,14 @@ class TelemetryExporter:
         base, self._content = str(settings.endpoint).rstrip("/"), settings.content
         resource = Resource.create({"service.name": settings.service_name, "service.version": __version__})
         state = ExportState(base)
-        seconds = settings.timeout.total_seconds()
-        spans = OTLPSpanExporter(f"{base}/v1/traces", headers=dict(headers), timeout=seconds)
+        spans = OTLPSpanExporter(f"{base}/v1/traces", headers=dict(headers), timeout=EXPORT_SECONDS)
         self._processor = BatchSpanProcessor(
             LoggedSpanExporter(spans, state),
             max_queue_size=MAX_QUEUED_SPANS,
             schedule_delay_millis=BATCH_SECONDS * 1000,
             max_export_batch_size=BATCH_SPANS,
         )
-        metrics = LoggedMetricExporter(f"{base}/v1/metrics", headers=dict(headers), timeout=seconds)
+        metrics = LoggedMetricExporter(f"{base}/v1/metrics", headers=dict(headers), timeout=EXPORT_SECONDS)
         metrics.state = state
         self._metrics = TurnMetrics(metrics, resource, providers)
         self._builder = SpanBuilder(resource, providers)

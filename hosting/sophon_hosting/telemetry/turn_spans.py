@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.trace_context import derive_span_id
 from sophon.traces.trace import Trace
 from sophon_hosting.telemetry.attributes import (

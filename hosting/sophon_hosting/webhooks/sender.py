@@ -7,9 +7,9 @@ from email.utils import parsedate_to_datetime
 
 import aiohttp
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 from sophon.settings.sections.webhooks import OutgoingWebhookSettings, WebhooksSettings
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.backoff import backoff_delay
@@ -28,6 +28,8 @@ from sophon_hosting.webhooks.signatures import sign_event
 
 MAX_RETRY_AFTER = timedelta(hours=1)
 """Maximum delay that a receiver may ask for."""
+SEND_SECONDS = 10.0
+"""Time of one request: a receiver has only to keep what it gets."""
 GONE = 410
 REFUSALS = frozenset({400, 413, 415, 422})
 """Answers that say that the same request would be refused again."""
@@ -90,12 +92,12 @@ class WebhookSender:
         again = backoff_delay(entry.refusals + 1)
         try:
             async with (
-                asyncio.timeout(target.webhook.timeout.total_seconds()),
+                asyncio.timeout(SEND_SECONDS),
                 self._session.post(target.webhook.url, data=body, headers=headers, allow_redirects=False) as response,
             ):
                 return self._read_status(response.status, response.headers.get("Retry-After"), again)
         except TimeoutError:
-            return SendDeferred(f"no answer within {target.webhook.timeout.total_seconds():g} s", again)
+            return SendDeferred(f"no answer within {SEND_SECONDS:g} s", again)
         except (aiohttp.ClientError, OSError) as error:
             return SendDeferred(f"{type(error).__name__}: {error}"[:300], again)
 

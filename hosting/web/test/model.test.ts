@@ -107,6 +107,11 @@ test("the guards of a chain are one part of the strip", () => {
   assert.deepEqual(stripParts(chain).map((each) => [each.label, each.names.length]), [["Parallel", 1], ["Guards", 2], ["Approval", 1]]);
 });
 
+test("a mark of a published stage is no part of the strip", () => {
+  const chain = ["PublishedStage", "ToolSplit", "PublishedStage", "StageMark"].map((name) => ({ name, zone: "outer" }));
+  assert.deepEqual(stripParts(chain).map((each) => each.label), ["Tools"]);
+});
+
 test("the arguments of a trial are a JSON object, or a sentence says what is wrong", () => {
   assert.deepEqual(parseTrialArguments('{"path": "a"}'), { path: "a" });
   assert.deepEqual(parseTrialArguments(" "), {});

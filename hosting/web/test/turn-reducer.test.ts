@@ -293,11 +293,11 @@ test("a reply that is written after a retry or a plan is what the turn does now"
 
 test("the stages of clawft mark their middleware and say what was found", () => {
   const turn = after(
-    event("stage_completed", { stage: "classifier", model_call: 1, data: { task_type: "research", complexity: 0.3, tier: 3 } }),
+    event("stage_completed", { stage: "classifier", model_call: 1, data: { task_type: "research", complexity: 0.3, confidence: 0.75 } }),
     event("stage_completed", { stage: "transport", model_call: 1, data: {} }),
     event("stage_completed", { stage: "scorer", model_call: 1, data: {} }),
     event("stage_completed", { stage: "scorer", model_call: 2, data: { overall: 0.914 } }),
   );
   assert.deepEqual(Object.keys(turn.activeMiddlewares), ["Classification", "Transport", "Scoring"]);
-  assert.deepEqual(turn.items.map((item) => item.kind === "note" && item.text), ["Classified as research, complexity 0.30, tier 3", "Answer scored 0.91"]);
+  assert.deepEqual(turn.items.map((item) => item.kind === "note" && item.text), ["Classified as research, complexity 0.30, confidence 0.75", "Answer scored 0.91"]);
 });

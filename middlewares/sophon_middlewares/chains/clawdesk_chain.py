@@ -1,11 +1,15 @@
 """The chain `clawdesk`: the six stages of that pipeline. Source: reference/clawdesk.md 1.1."""
 
+from typing import Final
+
 from sophon.chain.pipeline import Pipeline
 from sophon_middlewares.chains.constants import CLAWDESK
 from sophon_middlewares.chains.stage_names import as_stage
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.guards.authorization import Authorization
+from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.approval import Approval
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.loop_detector import LoopLimits
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.budget import Budget
@@ -14,10 +18,23 @@ from sophon_middlewares.outer.chain_defaults import ChainDefaults
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.preferences import Preferences
 from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
+from sophon_middlewares.outer.published_stage import PublishedStage
 from sophon_middlewares.outer.session_events import SessionEvents
-from sophon_middlewares.outer.stage_mark import StageMark
 from sophon_middlewares.outer.tool_split import ToolSplit
 from sophon_middlewares.outer.trace import Trace
+
+LOOP_LIMITS: Final = LoopLimits(
+    window=16,
+    repeat_warning=3,
+    repeat_critical=5,
+    repeat_breaker=8,
+    criticals=4,  # else the third refusal, of the seventh call, ends the turn before the breaker does
+    poll_warning=3,
+    poll_critical=5,
+    ping_pong_window=8,
+    ping_pong_critical=8,
+)
+"""Published thresholds of the loop detector."""
 
 
 def compose_clawdesk(*, traced: bool = True) -> Pipeline:
@@ -26,21 +43,22 @@ def compose_clawdesk(*, traced: bool = True) -> Pipeline:
         as_stage("1 AuthResolve, 2 HistorySanitize", SessionEvents()),
         *([as_stage("each request", Trace())] if traced else []),
         ChainDefaults(CLAWDESK),
+        PublishedStage("auth_resolve"),
         as_stage("1 AuthResolve", Preferences()),
-        StageMark("auth_resolve"),
         Budget(),
-        StageMark("history_sanitize"),
+        PublishedStage("history_sanitize"),
+        PublishedStage("context_guard"),
         as_stage("3 ContextGuard", CapabilityRouting()),
         as_stage("2 HistorySanitize, 3 ContextGuard", ContextWindow()),
-        StageMark("context_guard"),
+        PublishedStage("tool_split"),
         as_stage("4 ToolSplit", ToolSplit()),
-        StageMark("tool_split"),
         PromptToolBridge(),
         # on the way out: the sixth stage judges what the fifth did
-        as_stage("6 FailoverDecide", StageMark("failover_decide", leaves=True)),
-        StageMark("execute", leaves=True),
-        as_stage("5 Execute", AgenticLoop()),
+        as_stage("6 FailoverDecide", PublishedStage("failover_decide", leaves=True)),
+        PublishedStage("execute"),
+        as_stage("5 Execute", AgenticLoop(options=LoopOptions(limits=LOOP_LIMITS))),
         ParallelExecution(),
+        as_stage("4 ToolSplit", Authorization()),  # the policy again, when a call is proposed and before it runs
         Approval(),
         ToolExecution(),
         as_stage("5 Execute, 6 FailoverDecide", LlmInvoker()),

@@ -34,7 +34,7 @@ def compose_clawft() -> Pipeline:
         Learning(),
         Scoring(),
         Classification(),
-        CapabilityRouting(traces_priority=True),
+        CapabilityRouting(is_stage=True),
         Assembler(),
         PromptToolBridge(),
         Transport(),

@@ -8,25 +8,30 @@ from typing import Final
 from sophon_middlewares.outer.chain_defaults import Defaults
 
 CLAWDESK: Final[Defaults] = {
-    "agent_execution": {
-        "max_tool_iterations": 10,
-        "loop_detection": {
-            "window": 16,
-            "repeat_warning": 3,
-            "repeat_critical": 5,
-            "repeat_breaker": 8,
-            "poll_warning": 3,
-            "poll_critical": 5,
-            "ping_pong_window": 8,
-            "ping_pong_critical": 8,
-        },
-    },
+    "agent_execution": {"max_tool_iterations": 10},
     "context_window": {"history_messages": 50, "history_tokens": 8000, "reserve": 8192, "trigger": 0.8},
     "failover": {"rate_limit_waits": 1},
+    # eight entries of the greatest length; the rest of the window limits it, too
+    "memory": {"embedder": "Embeddings", "prompt_tokens": 8000},
+    "skills": {"instructions": "Selected"},
 }
 OPENPARALLAX: Final[Defaults] = {
     "agent_execution": {"max_tool_iterations": 25, "title_from_messages": 6},
-    "context_window": {"trigger": 0.7, "oldest": 0.3, "fallback": 0.7, "stale_result_turns": 4, "reserve": 4096},
+    "approval": {"questions_per_hour": 10},
+    "guards": {
+        "information_flow": {"mode": "Enforce"},
+        "rate_limit": {"person_calls_per_minute": 30},
+        "shield": {"tier": 2},
+    },
+    "context_window": {
+        "trigger": 0.7,
+        "oldest": 0.3,
+        "fallback": 0.7,
+        "stale_result_turns": 4,
+        "stale_result_step": 2,
+        "reserve": 4096,
+    },
+    "memory": {"embedder": "Embeddings", "flush_to": "File"},
 }
 CLAWFT: Final[Defaults] = {
     "agent_execution": {"max_tool_iterations": 20},
@@ -34,7 +39,11 @@ CLAWFT: Final[Defaults] = {
 }
 WASP: Final[Defaults] = {
     "agent_execution": {"max_tool_iterations": 12},
+    "agents": {"worker": True},
+    "decisions": {"enabled": True},
+    "goals": {"enabled": True},
     "guards": {"intent_gate": {"on_doubt": "Refuse"}},
+    "routing": {"strategy": "Capability"},
 }
 DEFAULTS: Final[dict[str, Defaults]] = {
     "clawdesk": CLAWDESK,

@@ -7,13 +7,15 @@ from sophon_middlewares.guards.audit import Audit
 from sophon_middlewares.guards.information_flow import InformationFlow
 from sophon_middlewares.guards.integrity import Integrity
 from sophon_middlewares.guards.protection import Protection
+from sophon_middlewares.guards.rate_limit import RateLimit
 from sophon_middlewares.guards.redaction import Redaction
 from sophon_middlewares.guards.reply_redaction import ReplyRedaction
 from sophon_middlewares.guards.shield import Shield
 from sophon_middlewares.guards.snapshot import Snapshot
-from sophon_middlewares.inner.agentic_loop import AgenticLoop
+from sophon_middlewares.inner.agentic_loop import AgenticLoop, LoopOptions
 from sophon_middlewares.inner.approval import Approval
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.inner.sequential_execution import SequentialExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.budget import Budget
 from sophon_middlewares.outer.capability_routing import CapabilityRouting
@@ -21,6 +23,7 @@ from sophon_middlewares.outer.chain_defaults import ChainDefaults
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.prompt_tool_bridge import PromptToolBridge
 from sophon_middlewares.outer.session_events import SessionEvents
+from sophon_middlewares.outer.system_prompt import SystemPrompt
 from sophon_middlewares.outer.tools_on_demand import ToolsOnDemand
 
 
@@ -31,18 +34,21 @@ def compose_openparallax() -> Pipeline:
         ChainDefaults(OPENPARALLAX),
         Budget(),
         CapabilityRouting(),
-        as_stage("2b SystemPrompt, 2c StaleResults, 2d Compaction", ContextWindow()),
+        as_stage("2b SystemPrompt", SystemPrompt()),
+        as_stage("2c StaleResults, 2d Compaction", ContextWindow()),
         as_stage("2e LoadTools", ToolsOnDemand()),
         ReplyRedaction(),
         PromptToolBridge(),
-        as_stage("3 ReasoningLoop", AgenticLoop()),
+        as_stage("3 ReasoningLoop", AgenticLoop(options=LoopOptions(announces_rounds=False))),
+        as_stage("3 ReasoningLoop", SequentialExecution()),
         # 4: what becomes of a proposed call, in the engine
         as_stage("4 Audit", Audit()),
         as_stage("4 StreamingRedactor", Redaction()),
+        as_stage("4 Shield, rate limit", RateLimit()),
         as_stage("4 ActionHash", Integrity()),
         as_stage("4 InformationFlow", InformationFlow()),
-        as_stage("4 Protection", Protection()),
-        as_stage("4 Shield, tiers 0 to 2", Shield(announces_passes=True)),
+        as_stage("4 Protection", Protection(demands_tiers=True)),
+        as_stage("4 Shield, tiers 0 to 2", Shield(announces_calls=True)),
         as_stage("4 Chronicle", Snapshot()),
         as_stage("4 Shield, tier 3", Approval()),
         as_stage("4 Execute", ToolExecution()),

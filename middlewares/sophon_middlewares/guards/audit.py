@@ -58,16 +58,12 @@ class Audit:
         collect_verdicts(ctx)
         calls = tuple(ctx.pending)
         recorder = _OutcomeRecorder(await _propose(ctx, calls))
-        # As `with ctx.tool_check(...), ctx.result_hook(...)`, at less cost.
-        checks, hooks = ctx.tool_checks, ctx.result_hooks
-        ctx.tool_checks, ctx.result_hooks = (*checks, _append_evaluations), (*hooks, recorder.record)
         try:
-            await next(ctx)
+            with ctx.tool_check(_append_evaluations), ctx.result_hook(recorder.record):
+                await next(ctx)
         except BaseException:
-            ctx.tool_checks, ctx.result_hooks = checks, hooks
             await _try_to_append(ctx, calls, recorder)
             raise
-        ctx.tool_checks, ctx.result_hooks = checks, hooks
         await recorder.record_rest(ctx, calls)
 
 

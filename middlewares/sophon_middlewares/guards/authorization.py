@@ -8,6 +8,7 @@ from sophon.security import describe_error
 from sophon.turn_permissions import ToolPermissions, find_tool_permissions
 from sophon_middlewares.guards.judgement import GUARD_FAILED, Judgement, format_block, judge_round
 from sophon_middlewares.guards.verdicts import Verdict, note_verdict
+from sophon_middlewares.inner.call_checks import offer_permitted
 
 NAME = "Authorization"
 
@@ -20,7 +21,8 @@ class Authorization:
 
     The permission comes from the principal's level (`Permissions`) and the access control list
     (`Guards.Authorization.Rules`): a deny wins, and what nothing allows is denied. It is checked when the call is
-    proposed and again immediately before it runs, since time, cost and settings may have changed meanwhile.
+    proposed and again immediately before it runs, since time, cost and settings may have changed meanwhile. Where
+    `Guards.Authorization.Enabled` is false, or nothing is denied to anybody, calls pass unjudged.
     """
 
     zone = "inner"
@@ -35,8 +37,11 @@ class Authorization:
     }
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
+        if not ctx.settings.guards.authorization.enabled:
+            await next(ctx)
+            return
         if not ctx.settling:
-            _offer_permitted(ctx)
+            offer_permitted(ctx)
             await next(ctx)
             return
         await judge_round(ctx, next, NAME, _judge, _check)
@@ -51,13 +56,6 @@ def judge_tool(permissions: ToolPermissions, tool: str) -> Judgement | None:
     if decision.rule is not None:
         return Judgement("block", f"rule_{decision.rule}", f"a rule denies {tool} to {who}")
     return Judgement("block", NOT_PERMITTED, f"{who} has no permission for {tool}")
-
-
-def _offer_permitted(ctx: Context) -> None:
-    permitted = find_tool_permissions(ctx).filter(ctx.tools)
-    if len(permitted) < len(ctx.tools):
-        # A list would be a selection, which `load_tools` extends; see `sophon_middlewares.outer.tool_filter`.
-        ctx.tools = permitted if isinstance(ctx.tools, list) else tuple(permitted)
 
 
 def _judge(ctx: Context, call: ToolCall) -> Judgement | None:

@@ -6,11 +6,12 @@ A guard says more about its rules with a method `describe(services)`, which retu
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+from sophon._python.lazy_dataclass import dataclass
+from sophon.chain.explanation import format_rows
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.chain.pipeline import Pipeline
-from sophon.lazy_dataclass import dataclass
 from sophon.services import Services
-from sophon.settings import GuardsSettings
+from sophon.settings import GuardsSettings, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,15 @@ class DescribesRules(Protocol):
         ...
 
 
+@runtime_checkable
+class CompletesSettings(Protocol):
+    """Protocol of a middleware that gives turns other settings than those of the host, as ChainDefaults does."""
+
+    def apply_to(self, settings: Settings, /) -> Settings:
+        """Return the settings as the turns of the chain have them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class GuardDescription:
     """Description of one guard. `setting` enables it; `position` is its place in the chain, counted from 1, and None if
@@ -51,29 +61,41 @@ class GuardDescription:
     tables: Sequence[RuleTable] = ()
 
 
+def find_turn_settings(chain: Pipeline, settings: Settings) -> Settings:
+    """Return the settings as the turns of a chain have them."""
+    for each in chain:
+        if isinstance(each, CompletesSettings):
+            settings = each.apply_to(settings)
+    return settings
+
+
 def describe_guards(chain: Pipeline, services: Services) -> list[GuardDescription]:
     """Return the guards that the settings know: first those that stand in the chain, in its order, then the others."""
     standing = {get_middleware_name(each): (number, each) for number, each in enumerate(chain, start=1)}
-    found = [_describe(name, services, standing) for name in GuardsSettings.model_fields]
+    settings = find_turn_settings(chain, services.settings)
+    found = [_describe(name, services, settings.guards, standing) for name in GuardsSettings.model_fields]
     return sorted(found, key=lambda each: (each.position is None, each.position or 0))
 
 
 def format_guards(guards: Sequence[GuardDescription]) -> list[str]:
     """Return the guards as lines of a table: name, whether it stands, the setting that decides, what it does."""
-    rows = [(each.name, describe_state(each), each.setting, each.does) for each in guards]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    return ["  ".join([*(row[column].ljust(widths[column]) for column in range(3)), row[3]]).rstrip() for row in rows]
+    return format_rows([(each.name, describe_state(each), each.setting, each.does) for each in guards])
 
 
 def describe_state(guard: GuardDescription) -> str:
-    """Return whether a guard stands, and if not, why."""
+    """Return whether a guard stands, and if not, why: `off` is one that the settings switch off, `optional` one that
+    they may switch on.
+    """
     if guard.position is not None:
         return "on"
-    return "not in this chain" if guard.enabled else "off"
+    if guard.enabled:
+        return "not in this chain"
+    return "off" if guard.enabled_by_default else "optional"
 
 
-def _describe(field: str, services: Services, standing: Mapping[str, tuple[int, object]]) -> GuardDescription:
-    settings = services.settings.guards
+def _describe(
+    field: str, services: Services, settings: GuardsSettings, standing: Mapping[str, tuple[int, object]]
+) -> GuardDescription:
     info = GuardsSettings.model_fields[field]
     name, section = info.alias or field, getattr(settings, field)
     options: dict[str, Any] = section.model_dump(mode="json", by_alias=True)

@@ -26,10 +26,12 @@ from sophon.security.flow_sources import (
     read_own_sources,
     reads_private_file,
 )
+from sophon.security.information_flow import Label
 from sophon.security.taint import UNTAINTED, Taint
-from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, session_key
+from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, name_file, session_key
 from sophon.tools.declared_action_types import is_built_in, list_action_types
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
+from sophon_middlewares.inner.result_redaction import had_key
 
 MAX_PARENTS = 24
 """Folders above a file that are looked up and labelled with it."""
@@ -122,15 +124,19 @@ async def find_call_taint(ctx: Context, call: ToolCall) -> Taint:
 def find_result_taint(ctx: Context, call: ToolCall, result: ToolResult, reads: Taint) -> Taint:
     """Return the taint of a result; `reads` is that of the files that the call has read.
 
-    The errors of the built-in file tool contain nothing of a file.
+    A result of this host that holds a key is restricted, whatever the file is called. The errors of the built-in file
+    tool contain nothing of a file.
     """
     action_type = find_action_type(call.name)
     tool = ctx.services.registry.get(call.name)
     if call.name == "files.read" and result.outcome != "completed" and tool is not None and is_built_in(tool):
         return UNTAINTED
     is_outside = bool((tool is not None and tool.external) or find_fence_sources(result.text))
-    own = Taint(0, action_type in PRIVATE_ACTIONS, is_outside and not is_local(ctx, call))
-    return reads.merge(own)
+    is_outside = is_outside and not is_local(ctx, call)
+    is_private = action_type in PRIVATE_ACTIONS
+    # What a page shows to everybody is no secret of this host, whatever its form.
+    has_key = (is_private or not is_outside) and had_key(ctx, call, result)
+    return reads.merge(Taint(Label.RESTRICTED if has_key else 0, is_private or has_key, is_outside))
 
 
 async def find_memory_taint(ctx: Context, call: ToolCall, result: ToolResult) -> Taint:
@@ -205,6 +211,4 @@ def _find_root(ctx: Context) -> str:
 
 
 def _name(ctx: Context, path: str) -> str:
-    """Return the name of a file in the store: relative to the host's folder, which may be moved."""
-    root = os.path.realpath(ctx.services.folder)
-    return os.path.relpath(path, root) if path == root or path.startswith(f"{root}{os.sep}") else path
+    return name_file(path, ctx.services.folder)

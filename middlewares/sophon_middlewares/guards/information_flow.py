@@ -1,29 +1,40 @@
 """Information flow: which data a session has read, and where it may go."""
 
-from collections.abc import Awaitable, Sequence
+import json
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import Final
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.context.provenance import list_person_texts
 from sophon.extensions import Key
 from sophon.messages import ToolCall, ToolResult
+from sophon.risk import Risk
 from sophon.security.action_types import find_action_type
+from sophon.security.assessed_arguments import find_objects, has_command
 from sophon.security.file_access import may_access_files
-from sophon.security.information_flow import FlowVerdict, judge_flow
+from sophon.security.flow_sinks import LINK_ACTIONS, find_sinks
+from sophon.security.information_flow import FlowVerdict, Sink, judge_flow
+from sophon.security.named_values import PersonTexts, find_unnamed_arguments
+from sophon.security.seen_links import is_seen_link
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite
-from sophon_middlewares.guards.flow_provenance import judge_provenance
+from sophon.tools.declared_action_types import find_trusted_action_type, is_built_in
+from sophon.tools.tool import Tool
+from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_middlewares.guards.flow_taint import (
     build_file_labels,
     find_call_taint,
     find_memory_taint,
     find_result_taint,
     is_loaded,
+    is_local,
     list_result_labels,
     load_session_taint,
     raise_session_taint,
 )
-from sophon_middlewares.guards.flow_targets import find_open_sinks
 from sophon_middlewares.guards.judgement import Judgement, announce_judgement, format_block, judge_round
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
@@ -32,6 +43,23 @@ _RULES: Key[dict[str, str]] = Key("information_flow.rules", dump=dict, load=dict
 
 _READS: Key[dict[str, Taint]] = Key("information_flow.reads")
 """Call id -> taint of what a call reads, found before it runs: it may move the files."""
+
+NOT_ASKED_FOR = "not_asked_for"
+
+MAX_NAMES = 3
+
+MAX_NAME_CHARACTERS = 40
+
+_SINKS: Final[dict[str, tuple[Sink, ...]]] = {
+    "External": ("external",),
+    "Exec": ("exec",),
+    "Memory": ("memory",),
+    "WorkspaceWrite": ("workspace_write",),
+    "WorkspaceRead": ("workspace_read",),
+    "None": (),
+}
+
+_PAGE_ARGUMENTS: Final = frozenset({"url", "headers"})
 
 
 class InformationFlow:
@@ -160,3 +188,83 @@ async def _raise_taint(
 ) -> None:
     taint = taint.merge(await find_memory_taint(ctx, call, result))
     await raise_session_taint(ctx, taint, labels)
+
+
+def judge_provenance(ctx: Context, call: ToolCall) -> FlowVerdict | None:
+    """Return an escalation if the call acts, the session has read untrusted content, and nobody named its values.
+
+    The taint is that of the moment in which the call was proposed: what is read afterwards cannot have asked for it.
+    """
+    tool = ctx.services.registry.get(call.name)
+    if tool is None or not ctx.tally.taint.is_untrusted:
+        return None
+    if tool.risk < Risk.MEDIUM and set(find_open_sinks(ctx, call, may_be_seen=True)) <= {"workspace_read"}:
+        return None
+    is_command = find_action_type(call.name) == "execute_command" or any(map(has_command, find_objects(call.arguments)))
+    texts = PersonTexts(list_person_texts(ctx))
+    unnamed = find_unnamed_arguments(call.arguments, tool.parameters, texts, is_command=is_command)
+    if unnamed == []:
+        return None
+    return FlowVerdict("escalate", NOT_ASKED_FOR, f"it follows from text of others: {_describe(unnamed)}")
+
+
+def _describe(unnamed: list[str] | None) -> str:
+    if unnamed is None:
+        return "the call has no value that anybody could have named"
+    names = [json.dumps(name[:MAX_NAME_CHARACTERS]) for name in unnamed[:MAX_NAMES]]
+    more = f" and {len(unnamed) - MAX_NAMES} more" if len(unnamed) > MAX_NAMES else ""
+    return f"what stands in {', '.join(names)}{more} is nowhere in what people wrote in this session"
+
+
+def find_open_sinks(ctx: Context, call: ToolCall, *, may_be_seen: bool) -> tuple[Sink, ...]:
+    """Return where the arguments of a call go: by `Guards.InformationFlow.Sinks`, else by its action type.
+
+    With `may_be_seen`, a request for a page whose address the user wrote, or a result contained, goes nowhere.
+    """
+    own = ctx.settings.guards.information_flow.sinks
+    for glob, sink in own.items():
+        if fnmatchcase(call.name, glob):
+            return _SINKS[sink]
+    tool = ctx.services.registry.get(call.name)
+    if may_be_seen and _opens_page(call, tool) and is_seen_link(call.arguments, list_seen_texts(ctx, call)):
+        return ("workspace_read",)
+    return find_sinks(
+        call.name,
+        find_trusted_action_type(tool),
+        call.arguments,
+        is_external=tool is None or tool.external,
+        risk=tool.risk if tool is not None else Risk.CRITICAL,
+    )
+
+
+def _opens_page(call: ToolCall, tool: Tool | None) -> bool:
+    """Return whether a call does nothing but open its address: whatever else it has is sent there, too."""
+    if tool is None or find_action_type(call.name) not in LINK_ACTIONS:
+        return False
+    return is_built_in(tool) or (tool.risk < Risk.MEDIUM and call.arguments.keys() <= _PAGE_ARGUMENTS)
+
+
+def list_seen_texts(ctx: Context, call: ToolCall) -> Iterator[str]:
+    """Yield the texts in which the address of a call may have been seen: of the user, and of results from outside.
+
+    Not in a result that repeats an argument of its call, such as an error that names an address: the model wrote it.
+    Nor in files, memory and the output of commands, where the model may have put it. The text of a plan step is a
+    model's, too; in a step the user's texts are those of the turn.
+    """
+    url = str(call.arguments.get("url"))
+    for message in ctx.root.messages:
+        if message.role == "user" and not message.origin:
+            yield from _spellings(message.content)
+    calls = {each.id: each for message in ctx.messages for each in message.tool_calls}
+    for message in ctx.messages:
+        asked = calls.get(message.tool_call_id or "")
+        if message.role != "tool" or asked is None or is_local(ctx, asked) or not find_fence_sources(message.content):
+            continue
+        if url not in asked.canonical_arguments().decode("utf-8", "replace"):
+            yield from _spellings(unfence_text(message.content))
+
+
+def _spellings(text: str) -> Iterator[str]:
+    yield text
+    if "&amp;" in text:
+        yield text.replace("&amp;", "&")

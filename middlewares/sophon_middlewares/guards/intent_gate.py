@@ -1,28 +1,26 @@
 """IntentGate: lets a call that has effects run only if words of the person ask for it."""
 
-from collections.abc import Sequence
-
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.provenance import list_person_texts
 from sophon.decisions.actions import matches_any
-from sophon.decisions.intents import Intent, find_family, judge_intent
-from sophon.messages import Message, ToolCall
+from sophon.decisions.intent_families import find_family
+from sophon.decisions.intents import Intent, judge_intent
+from sophon.messages import ToolCall
 from sophon.risk import Risk
 from sophon_middlewares.guards.judgement import Judgement, judge_round
 from sophon_middlewares.inner.fast_path_call import is_fast_path
-
-RECENT_MESSAGES = 40
-"""Messages of the conversation in which an earlier action is looked for."""
+from sophon_middlewares.inner.recent_tools import list_recent_tools
 
 
 class IntentGate:
     """Blocks a call with effects, or asks a person about it, if nobody has asked for it in words (`Guards.IntentGate`).
 
-    Effects: a risk of Medium and above, and the tools of the families of `sophon.decisions.intent_phrases` whatever
+    Effects: a risk of Medium and above, and the tools of the families of `sophon.decisions.intent_families` whatever
     their risk; a name that only reads passes. Asked for: by a phrase of the family in the message, by a reference ("do
     it again") to an action of an earlier turn, or by a confirmation of an earlier wish. A mail needs a recipient that
-    the person has named. Only what people wrote counts, without what they forwarded. Source: reference/wasp.md 4.14.
+    the person has named. Only what people wrote counts, without what they forwarded, in English, Spanish, German and
+    French; what it does not understand it asks about. Source: reference/wasp.md 4.14.
     """
 
     zone = "inner"
@@ -53,7 +51,7 @@ def _judge(ctx: Context, call: ToolCall) -> Judgement | None:
     ):
         return None
     turn = ctx.root
-    recent = list_recent_tools(turn.messages[: turn.stored_count][-RECENT_MESSAGES:])
+    recent = list_recent_tools(turn.messages[: turn.stored_count])
     return to_judgement(
         judge_intent(call.name, call.arguments, [*list_person_texts(ctx)], recent), asks=settings.on_doubt == "Ask"
     )
@@ -65,17 +63,10 @@ def has_effects(tool: str, risk: Risk) -> bool:
 
 
 def to_judgement(intent: Intent, *, asks: bool) -> Judgement | None:
-    """Return the judgement for an intent; None for a call that may run."""
+    """Return the judgement for an intent; None for a call that may run.
+
+    What may have been asked for in words that no rule understands is asked about whatever `asks` says.
+    """
     if intent.allowed:
         return None
-    return Judgement("escalate" if asks else "block", intent.label, intent.reason)
-
-
-def list_recent_tools(messages: Sequence[Message]) -> set[str]:
-    """Return the tools whose calls have run with success in these messages."""
-    failed = {
-        each.tool_call_id
-        for each in messages
-        if each.role == "tool" and (each.origin == "denied" or each.content.lstrip()[:6].casefold() == "error:")
-    }
-    return {call.name for message in messages for call in message.tool_calls if call.id not in failed}
+    return Judgement("escalate" if asks or intent.in_doubt else "block", intent.label, intent.reason)

@@ -5,11 +5,11 @@ from collections.abc import Awaitable, Callable
 from copy import deepcopy
 from typing import TypeAlias, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.context import ToolCheck
 from sophon.events import GuardDecision, GuardVerdict
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 from sophon.security import describe_error
 from sophon_middlewares.guards.verdicts import Verdict, note_verdict
@@ -20,6 +20,9 @@ log = logging.getLogger("sophon.guards")
 
 GUARD_FAILED = "guard_failed"
 """Rule of a verdict that a guard's own failure caused."""
+
+PASSED = "passed"
+"""Rule of Shield's verdict on a call that no tier objects to."""
 
 
 @dataclass(frozen=True, slots=True)

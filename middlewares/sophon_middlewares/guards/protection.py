@@ -1,13 +1,14 @@
 """Protection: keeps tools from the files that define and control the agent."""
 
+import os
 import posixpath
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from sophon.builtin_tools.files import resolve_files_root
 from sophon.chain.pipeline import Next
 from sophon.context import Context
+from sophon.extensions import Key
 from sophon.messages import ToolCall
 from sophon.security.action_types import find_action_type
 from sophon.security.file_access import (
@@ -21,10 +22,15 @@ from sophon.security.file_access import (
 )
 from sophon.security.protection import PROTECTED_NAMES, ProtectionLevel, level_within_root, protection_level
 from sophon.services import Services
+from sophon.settings.host_files import find_protected_roots
 from sophon.tools.declared_action_types import list_action_types
 from sophon.tools.truncation import truncate
 from sophon_middlewares.guards.description import RuleTable
 from sophon_middlewares.guards.judgement import Judgement, check_edited_calls, judge_round
+from sophon_middlewares.inner.round_calls import forget_earlier_rounds
+
+_DEMANDED: Key[dict[str, int]] = Key("shield.demanded_tiers", dump=dict, load=dict)
+"""Call id -> tier, of the last round."""
 
 
 class Protection:
@@ -32,7 +38,8 @@ class Protection:
 
     Protected are named files and folders directly in the files folder and in the host's own folder. The files of a
     shell command are found by parsing it, those of an archive or patch by reading its list of names. A level that asks
-    for a tier of Shield escalates to a person, and so does a command whose files are not known.
+    for a tier of Shield escalates to a person, and so does a command whose files are not known. With `demands_tiers`
+    it is that tier of the Shield behind it that must allow the call, or a higher one.
     """
 
     zone = "inner"
@@ -40,17 +47,31 @@ class Protection:
     calls_next = True
     after = ("AgenticLoop", "ParallelExecution")
     before = ("Shield", "Approval", "ToolExecution", "LlmInvoker")
-    requires = ("ToolExecution",)
+    requires: tuple[str, ...] = ("ToolExecution",)
     settling_only = True
     acts = {"tool call": "keeps the agent's identity files and the host's own files from being changed"}
 
+    def __init__(self, *, demands_tiers: bool = False) -> None:
+        self._demands_tiers = demands_tiers
+        self._check = check_edited_calls("Protection", self._judge)
+        if demands_tiers:
+            self.requires = ("Shield", "ToolExecution")  # without Shield nobody would judge the call
+
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        await judge_round(ctx, next, "Protection", _judge, _CHECK)
+        await judge_round(ctx, next, "Protection", self._judge, self._check)
+
+    def _judge(self, ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
+        action_type = find_action_type(call.name)
+        if not may_access_files(action_type, call.arguments):
+            return None
+        types = list_action_types(call.name, ctx.services.registry.get(call.name), call.arguments)
+        return _judge_and_demand(ctx, call, types) if self._demands_tiers else _judge_files(ctx, call, types)
 
     def describe(self, services: Services, /) -> Sequence[RuleTable]:
         """Return the protected files, and what each operation on them leads to."""
+        texts = {**_LEVEL_TEXTS, **_DEMAND_TEXTS} if self._demands_tiers else _LEVEL_TEXTS
         rows = [
-            (name, *(_LEVEL_TEXTS[level_within_root(name, operation)] for operation in _OPERATIONS))
+            (name, *(texts[level_within_root(name, operation)] for operation in _OPERATIONS))
             for name in PROTECTED_NAMES
         ]
         return [RuleTable("Protected files", ("file", *_OPERATIONS), rows)]
@@ -66,15 +87,22 @@ _LEVEL_TEXTS: Mapping[ProtectionLevel, str] = {
     "blocked": "blocked",
 }
 
+_DEMAND_TEXTS: Mapping[ProtectionLevel, str] = {
+    "tier1": "the heuristics must allow it",
+    "tier2": "a model must allow it, or a person",
+}
 
-def _judge(ctx: Context, call: ToolCall) -> Awaitable[Judgement | None] | None:
-    action_type = find_action_type(call.name)
-    if not may_access_files(action_type, call.arguments):
-        return None
-    return _judge_files(ctx, call, list_action_types(call.name, ctx.services.registry.get(call.name), call.arguments))
+_TIERS: Final = {"protected_tier1": 1, "protected_tier2": 2}
+"""Rule of an escalation -> the tier of Shield that may allow the call."""
 
 
-_CHECK: Final = check_edited_calls("Protection", _judge)
+async def _judge_and_demand(ctx: Context, call: ToolCall, action_types: Sequence[str]) -> Judgement | None:
+    judgement = await _judge_files(ctx, call, action_types)
+    tier = _TIERS.get(judgement.rule) if judgement is not None else None
+    if judgement is None or tier is None:
+        return judgement
+    demand_tier(ctx, call, tier)
+    return Judgement("allow", judgement.rule, f"{judgement.reason}; tier {tier} of Shield must allow it")
 
 
 async def _judge_files(ctx: Context, call: ToolCall, action_types: Sequence[str]) -> Judgement | None:
@@ -88,7 +116,7 @@ async def _judge_files(ctx: Context, call: ToolCall, action_types: Sequence[str]
     return judge_accesses(accesses, roots) if accesses else None
 
 
-def judge_accesses(accesses: list[FileAccess], roots: list[str]) -> Judgement | None:
+def judge_accesses(accesses: list[FileAccess], roots: Sequence[str]) -> Judgement | None:
     """Return the strictest judgement of the accesses in any of the roots, or None if all are allowed."""
     levels = [(protection_level(access.path, access.operation, root), access) for access in accesses for root in roots]
     for level in _STRICTEST_FIRST:
@@ -118,9 +146,27 @@ def judge_level(level: ProtectionLevel, access: FileAccess) -> Judgement | None:
     if access.operation == "fill":
         reason = f"it could write protected files in {name}: which files it writes is not known"
         return Judgement("escalate", "protected_unknown", reason)
+    if access.operation == "unclear":
+        reason = f"it names {name}, a protected file, and what it does with it is not known"
+        return Judgement("escalate", "protected_unknown", reason)
     return Judgement("escalate", f"protected_{level}", f"it would {access.operation} {name}, a protected file")
 
 
-def _find_roots(ctx: Context) -> list[str]:
-    """Return the files folder, whose owner's identity files may be in it, and the folder of the host."""
-    return list(dict.fromkeys((str(resolve_files_root(ctx).absolute()), str(ctx.services.folder.absolute()))))
+def _find_roots(ctx: Context) -> Sequence[str]:
+    """Return the folders in which names are protected, the files folder first."""
+    return find_protected_roots(ctx.services.settings, ctx.services.folder, ctx.data_owner, os.environ)
+
+
+def demand_tier(ctx: Context, call: ToolCall, tier: int) -> None:
+    """Have Shield judge the call in this tier at least; a turn that is resumed demands it again."""
+    demanded = ctx.get(_DEMANDED)
+    if demanded is None:
+        demanded = dict[str, int]()
+        ctx.put(_DEMANDED, demanded)
+    forget_earlier_rounds(ctx, demanded)
+    demanded[call.id] = max(tier, demanded.get(call.id, 0))
+
+
+def find_demanded_tier(ctx: Context, call: ToolCall) -> int:
+    """Return the tier that was demanded for the call; 0 without one."""
+    return (ctx.get(_DEMANDED) or {}).get(call.id, 0)

@@ -14,7 +14,7 @@ from sophon.security.action_types import find_action_type
 from sophon.security.capability_levels import find_capability_level
 from sophon.security.sliding_windows import RateExceeded, Reservation, round_up_seconds
 from sophon.security.sliding_windows import RateLimit as Limit
-from sophon.settings.sections.guards.rate_limit import RateLimitSettings
+from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
 from sophon_middlewares.guards.judgement import Judgement, announce_judgement, block_at_execution, judge_round
 
@@ -38,7 +38,8 @@ OVERALL_SCOPE = "calls"
 
 
 class RateLimit:
-    """Blocks a call beyond a limit of `Guards.RateLimit`: of all calls, of the tool's level or its own, its cool-down.
+    """Blocks a call beyond a limit of `Guards.RateLimit`: of all calls, of a person's, of the tool's level or its own,
+    its cool-down.
 
     The limits of a tool are per person. A call reserves its slot when it is judged, counts from the moment it runs,
     and gives the slot back if it does not run. A call that a person has approved, itself or in advance, does not count
@@ -63,13 +64,11 @@ class RateLimit:
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         reservations: dict[str, Reservation] = {}
         warnings: dict[str, str] = {}
-        hooks = ctx.result_hooks
-        ctx.result_hooks = (*hooks, partial(_warn, warnings))
+        judge, check = partial(self._judge, reservations), partial(_count, reservations, warnings)
         try:
-            judge, check = partial(self._judge, reservations), partial(_count, reservations, warnings)
-            await judge_round(ctx, next, "RateLimit", judge, check)
+            with ctx.result_hook(partial(_warn, warnings)):
+                await judge_round(ctx, next, "RateLimit", judge, check)
         finally:
-            ctx.result_hooks = hooks
             for reservation in reservations.values():
                 reservation.release()
 
@@ -153,15 +152,22 @@ def describe_near_limit(used: Sequence[tuple[Limit, int]]) -> str | None:
 
 
 def find_limits(settings: RateLimitSettings, tool: str, risk: Risk, principal: str) -> Sequence[Limit]:
-    """Return the limits of a call, that of all calls first. An own limit of the tool replaces that of its level."""
+    """Return the limits of a call, that of all calls first, then that of the person.
+
+    An own limit of the tool replaces that of its level.
+    """
     level = find_capability_level(find_action_type(tool), risk)
     own = settings.tools.get(tool)
-    per_hour: int | None = getattr(settings.levels, level)
+    per_minute = settings.person_calls_per_minute
+    per_hour: int | None = getattr(settings.levels, level, None)
     limits: list[Limit] = []
     if settings.calls_per_minute is not None and level != "safe":
         limits.append(
             Limit("all_calls", OVERALL_SCOPE, settings.calls_per_minute, MINUTE_SECONDS, "all tools together")
         )
+    if per_minute is not None and level != "safe":
+        what = "all tools of a person together"
+        limits.append(Limit("person_calls", f"{OVERALL_SCOPE}/{principal}", per_minute, MINUTE_SECONDS, what))
     if own is not None and own.per_hour is not None:
         limits.append(Limit("tool_limit", f"tool/{tool}/{principal}", own.per_hour, HOUR_SECONDS, tool))
     elif per_hour is not None:

@@ -7,6 +7,7 @@ from sophon.context import Context
 from sophon.extensions import Key
 from sophon.messages import Message, ToolCall, to_canonical_json
 from sophon.models.gateway.provider import Candidate
+from sophon.models.offline import OfflineModel
 from sophon.security import describe_error, redact_and_cut
 from sophon.security.shield.evaluation import (
     MAX_PAYLOAD_CHARACTERS,
@@ -20,11 +21,12 @@ from sophon.security.shield.evaluation import (
     render_action,
 )
 from sophon.security.shield.evaluation_budget import LONGEST_DAY_SECONDS, find_start_of_day
-from sophon.security.shield.tiers import EVALUATOR, Action, TierVerdict
+from sophon.security.shield.tiers import EVALUATOR, PERSON, Action, TierVerdict
 from sophon.security.shield.verdict_cache import VerdictCache
 from sophon.security.sliding_windows import RateLimit
+from sophon.settings import has_several_users
 from sophon.visible_text import escape_invisible
-from sophon_middlewares.guards.shield_limits import take_slot
+from sophon_middlewares.inner.rate_slots import take_slot
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 
 log = logging.getLogger("sophon.guards")
@@ -58,6 +60,8 @@ async def evaluate(ctx: Context, call: ToolCall, action: Action, cache: VerdictC
     earlier = evaluated.get(call.id)
     if earlier is not None and earlier[0] == key:
         return earlier[1]
+    if not _can_evaluate(ctx):
+        return TierVerdict("escalate", PERSON, "no_evaluator", "no model can evaluate it")
     evaluation = cache.find(key, ctx.services.clock.monotonic())
     if evaluation is None:
         found = await _try_to_evaluate(ctx, rendered)
@@ -83,12 +87,9 @@ def to_verdict(evaluation: Evaluation) -> TierVerdict:
 
 async def _try_to_evaluate(ctx: Context, action: str) -> Evaluation | TierVerdict:
     """Return the evaluation, or the verdict if there is none."""
-    now, settings = ctx.services.clock.now(), ctx.services.settings
-    since = find_start_of_day(now, settings.budget.time_zone)
-    limit = settings.guards.shield.daily_budget
     try:
-        if not await take_slot(ctx, RateLimit("evaluation_budget", SCOPE, limit, LONGEST_DAY_SECONDS, since=since)):
-            return _decide_without(ctx, "evaluation_budget", f"the {limit} evaluations of this day are used up")
+        if (spent := await _take_evaluation(ctx)) is not None:
+            return _decide_without(ctx, "evaluation_budget", spent)
         async with ctx.services.clock.timeout(TIMEOUT_SECONDS):
             return await _ask(ctx, action)
     except InvalidEvaluation as error:
@@ -98,6 +99,22 @@ async def _try_to_evaluate(ctx: Context, action: str) -> Evaluation | TierVerdic
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is not evaluated
         log.warning("an evaluation failed: %s", describe_error(error))
         return _decide_without(ctx, "evaluation_failed", f"the evaluation failed: {describe_error(error)}")
+
+
+async def _take_evaluation(ctx: Context) -> str | None:
+    """Count an evaluation of this day; return why there is none left. Of several users none may take more than half:
+    without evaluations the calls of all others are blocked.
+    """
+    settings = ctx.services.settings
+    since = find_start_of_day(ctx.services.clock.now(), settings.budget.time_zone)
+    limit = settings.guards.shield.daily_budget
+    if has_several_users(settings):
+        half = (limit + 1) // 2
+        own = RateLimit("evaluation_budget", f"{SCOPE}:{ctx.principal}", half, LONGEST_DAY_SECONDS, since=since)
+        if not await take_slot(ctx, own):
+            return f"the {half} evaluations of this day that one user may take are used up"
+    everybody = RateLimit("evaluation_budget", SCOPE, limit, LONGEST_DAY_SECONDS, since=since)
+    return None if await take_slot(ctx, everybody) else f"the {limit} evaluations of this day are used up"
 
 
 def _decide_without(ctx: Context, rule: str, reason: str) -> TierVerdict:
@@ -114,6 +131,14 @@ async def _ask(ctx: Context, action: str) -> Evaluation:
     request = ctx.request(messages, purpose="evaluation", max_tokens=MAX_TOKENS, temperature=0.0)
     response = await ctx.complete(request, route=_find_route(ctx))
     return read_evaluation(response.text, canary)
+
+
+def _can_evaluate(ctx: Context) -> bool:
+    """Return whether there is a model to ask: the offline model, which follows rules, is none."""
+    if ctx.services.settings.guards.shield.evaluator_model is not None:
+        return True
+    route = ctx.route if ctx.route is not None else ctx.services.gateway.candidates()
+    return not all(isinstance(each.model, OfflineModel) for each in route)
 
 
 def _find_route(ctx: Context) -> list[Candidate] | None:

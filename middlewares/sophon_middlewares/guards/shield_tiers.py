@@ -1,28 +1,44 @@
 """Tiers of Shield on a tool call: policy, heuristics and classifier, then the evaluator or a person."""
 
 from collections.abc import Awaitable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from sophon.builtin_tools.files import resolve_files_root
 from sophon.context import Context
 from sophon.messages import ToolCall
-from sophon.plugins.import_paths import import_user_object
+from sophon.plugins.shield_classifiers import load_classifier
 from sophon.security.action_assessment import resolve_paths
 from sophon.security.action_types import has_path_arguments
 from sophon.security.heuristics import Finding, evaluate_heuristics
 from sophon.security.policy import Policy
-from sophon.security.shield.classifier import TIMEOUT_SECONDS, Classifier, find_stricter, read_classification
-from sophon.security.shield.tiers import EVALUATOR, Action, TierVerdict, apply_finding, apply_policy
+from sophon.security.shield.classifier import TIMEOUT_SECONDS, find_stricter, read_classification
+from sophon.security.shield.tiers import EVALUATOR, PERSON, Action, TierVerdict, apply_finding, apply_policy
 from sophon.security.shield.verdict_cache import VerdictCache
+from sophon.security.sliding_windows import RateLimit
 from sophon.tools.declared_action_types import list_action_types
-from sophon_middlewares.guards.judgement import Judgement
+from sophon_middlewares.guards.judgement import PASSED, Judgement
+from sophon_middlewares.guards.protection import find_demanded_tier
 from sophon_middlewares.guards.shield_evaluation import evaluate
-from sophon_middlewares.guards.shield_questions import ask_person
+from sophon_middlewares.inner.approval import is_asked_by_risk
+from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
+from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.escalations import find_escalation
+from sophon_middlewares.inner.rate_slots import take_slot
+
+_PASSED = tuple(Judgement("allow", PASSED, "no tier objects", tier) for tier in (0, 1))
+"""Judgements by the tier that let the call pass."""
+
+SCOPE = "shield.questions"
+"""Beginning of the rate window of the questions to one user that only Shield asks; `:` and the user follow."""
+
+QUESTIONS_PER_HOUR = 10
+"""Calls that one user is asked about only because of Shield: who is asked again and again approves without reading."""
+
+HOUR_SECONDS = 3600.0
 
 
-def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitable[Judgement | None] | None:
-    """Return the judgement of a call; None if the tiers 0 and 1 let it pass, which most calls do.
+def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitable[Judgement] | Judgement:
+    """Return the judgement of a call, with the tier that decided; most calls are judged at once.
 
     Raises whatever the classifier raises, and TimeoutError.
     """
@@ -34,7 +50,9 @@ def judge_in_tiers(ctx: Context, call: ToolCall, cache: VerdictCache) -> Awaitab
         if shield.classifier is not None and finding.severity != "block":
             return _judge_with_classifier(ctx, call, action, cache, verdict, finding)
         verdict = apply_finding(finding, verdict, has_evaluator=shield.has_evaluator)
-    return None if verdict.verdict == "allow" else _judge_in_higher_tiers(ctx, call, action, cache, verdict)
+    if verdict.verdict == "allow":
+        return _PASSED[verdict.tier]
+    return _judge_in_higher_tiers(ctx, call, action, cache, verdict)
 
 
 def _apply_policy(ctx: Context, action: Action) -> TierVerdict:
@@ -44,15 +62,17 @@ def _apply_policy(ctx: Context, action: Action) -> TierVerdict:
 
 async def _judge_with_classifier(
     ctx: Context, call: ToolCall, action: Action, cache: VerdictCache, before: TierVerdict, finding: Finding
-) -> Judgement | None:
+) -> Judgement:
     finding = await _classify(ctx, action, finding)
     verdict = apply_finding(finding, before, has_evaluator=ctx.services.settings.guards.shield.has_evaluator)
-    return None if verdict.verdict == "allow" else await _judge_in_higher_tiers(ctx, call, action, cache, verdict)
+    if verdict.verdict == "allow":
+        return _PASSED[verdict.tier]
+    return await _judge_in_higher_tiers(ctx, call, action, cache, verdict)
 
 
 async def _judge_in_higher_tiers(
     ctx: Context, call: ToolCall, action: Action, cache: VerdictCache, verdict: TierVerdict
-) -> Judgement | None:
+) -> Judgement:
     if verdict.verdict == "escalate" and verdict.tier == EVALUATOR:
         verdict = await evaluate(ctx, call, action, cache)
     if verdict.verdict == "escalate":
@@ -74,19 +94,46 @@ def build_action(ctx: Context, call: ToolCall) -> Action:
 
 def find_minimum_tier(ctx: Context, call: ToolCall) -> int:
     """Return the lowest tier that may allow the call, as a guard before Shield demands."""
+    demanded = find_demanded_tier(ctx, call)
+    if demanded == EVALUATOR and not ctx.services.settings.guards.shield.has_evaluator:
+        demanded = PERSON
     escalation = find_escalation(ctx, call)
     if escalation is None or escalation.guard == "Shield":  # its own, of before the turn was suspended
-        return 0
-    return 1 if escalation.rule == "protected_tier1" else EVALUATOR
+        return demanded
+    return max(demanded, 1 if escalation.rule == "protected_tier1" else EVALUATOR)
 
 
 async def _classify(ctx: Context, action: Action, finding: Finding) -> Finding:
     """Return the stricter of a finding and the classifier's, if there is one."""
-    path = ctx.services.settings.guards.shield.classifier
-    if path is None:
+    shield = ctx.services.settings.guards.shield
+    if shield.classifier is None:
         return finding
-    found = import_user_object(path, setting="Guards.Shield.Classifier", folder=ctx.services.folder)
-    classifier = cast(Classifier, found)
+    classifier = load_classifier(shield.classifier, shield.classifier_labels, ctx.services.folder)
     async with ctx.services.clock.timeout(TIMEOUT_SECONDS):
         answer = await classifier(action.action_type, action.resolved)
     return find_stricter(finding, read_classification(answer))
+
+
+async def ask_person(ctx: Context, call: ToolCall, verdict: TierVerdict) -> Judgement:
+    """Return the judgement that a person must decide, or the denial if they were asked too often.
+
+    Who is asked again and again approves without reading. Questions that the risk of a tool asks anyway are not
+    counted.
+    """
+    per_hour = RateLimit("questions_per_hour", f"{SCOPE}:{ctx.principal}", QUESTIONS_PER_HOUR, HOUR_SECONDS)
+    if _is_only_question(ctx, call) and not await take_slot(ctx, per_hour):
+        reason = (
+            f"{verdict.reason}; a person was asked {QUESTIONS_PER_HOUR} times in the last hour, and is asked no more"
+        )
+        return Judgement("block", per_hour.rule, reason, PERSON)
+    return Judgement("escalate", verdict.rule, verdict.reason, PERSON)
+
+
+def _is_only_question(ctx: Context, call: ToolCall) -> bool:
+    """Return whether a person is asked about the call, for the first time, and because of Shield alone."""
+    tool = ctx.services.registry.get(call.name)
+    if tool is None or find_escalation(ctx, call) is not None:
+        return False
+    if is_asked_by_risk(ctx, tool, find_call_risk(ctx, call, tool)):
+        return False
+    return find_call_error(ctx, call, tool) is None and find_argument_error(tool, call.arguments) is None

@@ -15,6 +15,7 @@ from sophon.security import redact
 from sophon.security.action_types import find_action_type
 from sophon.security.capability_levels import find_capability_level
 from sophon.tools.result_limit import limit_result
+from sophon_middlewares.inner.fast_path_call import is_fast_path
 from sophon_middlewares.inner.round_calls import forget_earlier_rounds
 from sophon_middlewares.inner.tool_limits import max_result_characters
 
@@ -41,7 +42,7 @@ class Simulation:
     """Asks a model, immediately before a call of restricted or privileged level runs, what it will do.
 
     The answer, cached for five minutes, is appended to the result of a completed call, with a marker that it is advice.
-    An error or a time-out is logged, and the call runs without.
+    An error or a time-out is logged, and the call runs without. The call of a fast path has none: no model reads on.
     """
 
     zone = "inner"
@@ -63,6 +64,8 @@ class Simulation:
     def _check(self, ctx: Context, call: ToolCall) -> Awaitable[None] | None:
         tool = ctx.services.registry.get(call.name)
         if tool is None or find_capability_level(find_action_type(call.name), tool.risk) not in LEVELS:
+            return None
+        if is_fast_path(ctx, call):
             return None
         return self._simulate(ctx, call)
 

@@ -1,9 +1,9 @@
 """Verdicts of the guards on the pending calls, until the audit log has them."""
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.events import GuardDecision
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 
 

@@ -1,24 +1,26 @@
 """Agentic loop: repeats the inner chain until a reply has no tool calls, or a limit is reached."""
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.argument_checks import check_argument
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import AgentStatus, Progress
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response, ToolCall
+from sophon.tools.result_limit import append_note, limit_result
+from sophon_middlewares.inner.call_identity import call_key, comparable_result
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.empty_reply import stands_for_empty_reply
-from sophon_middlewares.inner.loop_detector import LoopDetector
+from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits
 from sophon_middlewares.inner.loop_end import report_loop_end
-from sophon_middlewares.inner.loop_limits import LoopLimits
 from sophon_middlewares.inner.reply import append_reply, end_turn, restore_final_response, withdraw_reply
 from sophon_middlewares.inner.round_judgement import RoundVerdict, judge_round
-from sophon_middlewares.inner.round_results import append_results
 from sophon_middlewares.inner.tool_limits import release_calls, reserve_calls
 from sophon_middlewares.inner.turn_time import SpentTime, find_spent_time, refuse_late_call
 
@@ -32,14 +34,16 @@ DETECTOR: Key[LoopDetector] = Key("agentic_loop.detector", dump=LoopDetector.to_
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """`max_iterations` is in rounds of tool calls, `limits` the loop detector's thresholds; None for the settings'.
+    """`max_iterations` is in rounds of tool calls, None for that of the settings; `limits` are the loop detector's.
+    With `announces_rounds` each round begins with the status `calling_tool`; False where each call does.
 
     The turn's own `max_iterations` takes precedence, and none exceeds AgentExecution.MaxToolIterationsHardLimit (500).
     Raises ValueError for a number of rounds that is not a whole number from 1.
     """
 
     max_iterations: int | None = None
-    limits: LoopLimits | None = None
+    limits: LoopLimits = LoopLimits()
+    announces_rounds: bool = True
 
     def __post_init__(self) -> None:
         wanted: object = self.max_iterations
@@ -81,7 +85,7 @@ class AgenticLoop:
         while True:
             # Calls without results are found at once in a turn that was resumed, and in one that is run again.
             calls = list_unanswered_calls(ctx)
-            if calls and not await _settle_round(ctx, next, _get_detector(ctx, self._options), calls):
+            if calls and not await _settle_round(ctx, next, self._options, calls):
                 return
             spent = find_spent_time(ctx)
             if ctx.iteration >= most or spent is not None:
@@ -127,19 +131,19 @@ def _get_detector(ctx: Context, options: LoopOptions) -> LoopDetector:
     """Return the turn's detector, creating it with the first round of calls."""
     detector = ctx.get(DETECTOR)
     if detector is None:
-        limits = options.limits or LoopLimits.from_settings(ctx.services.settings.agent_execution.loop_detection)
-        detector = LoopDetector(limits)
+        detector = LoopDetector(options.limits)
         ctx.put(DETECTOR, detector)
     return detector
 
 
-async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls: list[ToolCall]) -> bool:
+async def _settle_round(ctx: Context, next: Next, options: LoopOptions, calls: list[ToolCall]) -> bool:
     """Run one settling pass; return False if the turn ends with it."""
+    detector = _get_detector(ctx, options)
     judged = judge_round(ctx, detector)
     ctx.awaiting_approval.clear()
     ctx.response = None
     if not detector.is_exhausted:
-        await _run_settling_pass(ctx, next, judged)
+        await _run_settling_pass(ctx, next, options, judged)
     if ctx.pending and not detector.is_exhausted and ctx.response is None:
         # A call of a later batch waits for the calls before it, and nobody was asked about it yet.
         asked = [call for call in ctx.pending if call.id in ctx.awaiting_approval] or ctx.pending
@@ -148,9 +152,7 @@ async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls:
     append_results(ctx, detector, calls, judged)
     _end_round(ctx)
     if detector.is_exhausted:
-        ctx.response = Response(
-            f"I stopped because a tool call was repeated without progress: {judged.refusal}", "loop_detected"
-        )
+        ctx.response = Response(f"I stopped because tool calls were repeated: {judged.refusal}.", "loop_detected")
     if ctx.response is not None:
         end_turn(ctx, ctx.response)
         if detector.is_exhausted:
@@ -158,7 +160,7 @@ async def _settle_round(ctx: Context, next: Next, detector: LoopDetector, calls:
     return ctx.response is None
 
 
-async def _run_settling_pass(ctx: Context, next: Next, judged: RoundVerdict) -> None:
+async def _run_settling_pass(ctx: Context, next: Next, options: LoopOptions, judged: RoundVerdict) -> None:
     usable = [call for call in ctx.pending if call.id not in judged.unusable]
     if ctx.resumed:  # what an earlier process has started is counted already
         usable = [call for call in usable if await find_earlier_run(ctx, call) is None]
@@ -167,7 +169,7 @@ async def _run_settling_pass(ctx: Context, next: Next, judged: RoundVerdict) -> 
             ctx.settle(call, spent.refusal, "denied")
         usable = []
     reserve_calls(ctx, usable)
-    if ctx.has_listeners:
+    if options.announces_rounds and ctx.has_listeners:
         ctx.emit(AgentStatus(status="calling_tool", detail=", ".join(call.name for call in ctx.pending)))
     ctx.settling = True
     try:
@@ -210,3 +212,40 @@ async def _conclude(ctx: Context, next: Next, spent: SpentTime | None) -> None:
 def describe_waiting_calls(calls: list[ToolCall]) -> str:
     """Return the response text of a suspended turn."""
     return f"Waiting for approval: {', '.join(call.name for call in calls)}."
+
+
+def append_results(ctx: Context, detector: LoopDetector, calls: Sequence[ToolCall], judged: RoundVerdict) -> None:
+    """Append the results of all calls of a reply to the messages, and record them in the detector.
+
+    A call that is still pending is discarded. A warning of the detector follows the result; both together are at most
+    the tool's `max_result` or Tools.MaxResultCharacters.
+    """
+    for call in ctx.pending:
+        ctx.settle(call, "error: not run, because the turn ended", "discarded")
+    registry, default_limit = ctx.services.registry, ctx.services.settings.tools.max_result_characters
+    for call in calls:
+        if call.id not in ctx.results:
+            _settle_repeated_call(ctx, call, calls)
+        result = ctx.results[call.id]
+        text = result.text
+        tool = registry.get(call.name)
+        unusable = call.id in judged.unusable
+        detector.record(call, text, normalize=partial(comparable_result, tool), cannot_run=unusable)
+        limit = (tool.max_result if tool is not None else None) or default_limit
+        if call.id in judged.warnings:
+            text = append_note(text, f"\n\nwarning: {judged.warnings[call.id]}", limit)
+        else:
+            text = limit_result(text, limit)
+        origin = "denied" if result.outcome == "denied" else ""
+        ctx.messages.append(Message("tool", text, tool_call_id=call.id, origin=origin))
+    ctx.results = {}
+
+
+def _settle_repeated_call(ctx: Context, call: ToolCall, calls: Sequence[ToolCall]) -> None:
+    """Settle a call that did not run, because it repeats another call of the reply, with the result of that one."""
+    same = (other for other in calls if call_key(other) == call_key(call))
+    result = next((ctx.results[other.id] for other in same if other.id in ctx.results), None)
+    if result is None:
+        ctx.settle(call, "error: not run, because it was taken out of the pending calls", "discarded")
+    else:
+        ctx.settle(call, result.text, result.outcome)

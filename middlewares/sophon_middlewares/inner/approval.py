@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.approvals import ApprovalRequest, Decision, Escalation, Grant, compute_call_digest
-from sophon.builtin_tools.questions import chat_ask
+from sophon.builtin_tools.questions import chat_ask, find_question_problem, render_question
 from sophon.chain.pipeline import Next
 from sophon.context import Context, Step
 from sophon.context.approval_events import build_request_event
@@ -17,22 +17,27 @@ from sophon.events import AgentStatus, ApprovalResolved
 from sophon.goals.autonomy import GOAL_AUTONOMY, Autonomy, requires_confirmation
 from sophon.messages import Response, ToolCall
 from sophon.security.lasting_effects import has_lasting_effect
+from sophon.security.sliding_windows import RateLimit
 from sophon.settings import ApprovalSettings
 from sophon.tools.tool import Risk, Tool
-from sophon_middlewares.inner.announced_requests import note_announced
+from sophon_middlewares.inner.announced_requests import note_announced, was_announced
 from sophon_middlewares.inner.call_checks import find_argument_error, find_call_error
 from sophon_middlewares.inner.call_journal import find_earlier_run
 from sophon_middlewares.inner.call_risk import find_call_risk
 from sophon_middlewares.inner.escalations import find_escalation
 from sophon_middlewares.inner.lasting_calls import escalate_lasting_call
 from sophon_middlewares.inner.person_decisions import note_person_decision
-from sophon_middlewares.inner.questions import build_question, settle_question
+from sophon_middlewares.inner.rate_slots import take_slot
+from sophon_middlewares.inner.result_redaction import redact_result
 from sophon_middlewares.inner.standing_grants import (
     describe_grant_offer,
     find_standing_grant,
     store_standing_grant,
     use_standing_grant,
 )
+
+QUESTIONS_SCOPE = "approval.questions"
+"""Beginning of the rate window of the questions about calls of one user; `:` and the user follow."""
 
 DECIDED_BY_TIMEOUT = "expiry"
 """Value of `decided_by` for a decision by timeout."""
@@ -48,6 +53,7 @@ class Approval:
     about, on its own; any other may have been approved in advance (`standing_grants`). The grant of a call is a digest
     of run, call id, tool and arguments, which ToolExecution verifies right before it runs. The question of `chat.ask`
     is settled with the person's answer.
+    Beyond `Approval.QuestionsPerHour` a call that a person would be asked about is denied instead.
     After `Approval.Timeout` (5 minutes) `OnTimeout` applies: Deny, Halt (deny and end the turn as `rejected`) or Park
     (suspend).
     """
@@ -73,7 +79,7 @@ class Approval:
                     await escalate_lasting_call(ctx, call)
                 escalation, risk = find_escalation(ctx, call), find_call_risk(ctx, call, tool)
                 asks = escalation is not None or is_asked_by_risk(ctx, tool, risk)
-                if asks or is_lasting or risk >= Risk.HIGH or tool is chat_ask:
+                if asks or is_lasting or max(risk, tool.risk) >= Risk.HIGH or tool is chat_ask:
                     await _decide(ctx, call, tool, risk, escalation, asks=asks)
         await next(ctx)
 
@@ -167,6 +173,13 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
         escalation=escalation,
         grant_offer=describe_grant_offer(call, tool) if escalation is None and risk < Risk.CRITICAL else "",
     )
+    if not was_announced(ctx, request.id) and not await may_ask_again(ctx):
+        limit = f"Approval.QuestionsPerHour ({settings.questions_per_hour})"
+        reason = (
+            f"a person was asked as often in the last hour as {limit} allows, and is asked no more until it is over"
+        )
+        ctx.settle(call, f"denied: {reason}", "denied")
+        return
     decision = await request_decision(ctx, request, settings)
     if decision.verdict == "approve":
         await store_standing_grant(ctx, request, decision)
@@ -180,6 +193,17 @@ async def _ask_for_call(ctx: Context, call: ToolCall, tool: Tool, risk: Risk, es
         ctx.settle(call, f"denied: {decision.reason or 'the person rejected this call'}", "denied")
         if decision.decided_by == DECIDED_BY_TIMEOUT and settings.on_timeout == "Halt":
             ctx.response = Response(f"I stopped: {decision.reason} ({call.name}).", "rejected")
+
+
+async def may_ask_again(ctx: Context) -> bool:
+    """Return whether a person may be asked about a further call of this user, and count it.
+
+    Who is asked again and again approves without reading.
+    """
+    limit = ctx.services.settings.approval.questions_per_hour
+    if limit is None:
+        return True
+    return await take_slot(ctx, RateLimit("questions_per_hour", f"{QUESTIONS_SCOPE}:{ctx.principal}", limit, 3600.0))
 
 
 async def _ask_question(ctx: Context, call: ToolCall, tool: Tool, escalation: Escalation | None) -> None:
@@ -231,7 +255,10 @@ def check_decision(answer: object, gate: object) -> Decision:
 
 async def request_decision(ctx: Context, request: ApprovalRequest, settings: ApprovalSettings) -> Decision:
     """Request a decision from the gate and emit the events; on a timeout `OnTimeout` decides."""
-    _announce(ctx, request)
+    is_new = note_announced(ctx, request.id)
+    if is_new:
+        _emit_waiting(ctx, request)
+        ctx.emit(build_request_event(request))
     clock = ctx.services.clock
     deadline = Deadline.of(clock.now() + settings.timeout, clock)
     ctx.stopwatch.pause()
@@ -254,6 +281,8 @@ async def request_decision(ctx: Context, request: ApprovalRequest, settings: App
                 arguments=decision.arguments if decision.verdict == "edit" else None,
             )
         )
+    elif not is_new:  # a turn that goes on does not wait for what is decided by now
+        _emit_waiting(ctx, request)
     return decision
 
 
@@ -264,14 +293,9 @@ def timeout_decision(settings: ApprovalSettings) -> Decision:
     return Decision.reject(f"nobody decided within {_format_duration(settings.timeout)}", decided_by=DECIDED_BY_TIMEOUT)
 
 
-def _announce(ctx: Context, request: ApprovalRequest) -> None:
-    ctx.emit(AgentStatus(status="waiting_approval", detail=_format_status(request)))
-    if note_announced(ctx, request.id):
-        ctx.emit(build_request_event(request))
-
-
-def _format_status(request: ApprovalRequest) -> str:
-    return f"{request.tool}: waiting for an operator" if request.needs_operator else request.tool
+def _emit_waiting(ctx: Context, request: ApprovalRequest) -> None:
+    detail = f"{request.tool}: waiting for an operator" if request.needs_operator else request.tool
+    ctx.emit(AgentStatus(status="waiting_approval", detail=detail))
 
 
 def _edit(ctx: Context, call: ToolCall, tool: Tool, decision: Decision) -> None:
@@ -292,3 +316,35 @@ def _edit(ctx: Context, call: ToolCall, tool: Tool, decision: Decision) -> None:
 def _format_duration(time: timedelta) -> str:
     seconds = time.total_seconds()
     return f"{seconds / 60:g} minutes" if seconds >= 60 else f"{seconds:g} seconds"
+
+
+def build_question(ctx: Context, call: ToolCall, tool: Tool, escalation: Escalation | None) -> ApprovalRequest | None:
+    """Return the request of a question; None if it cannot be asked, and the call is settled with the reason."""
+    problem = find_question_problem(call.arguments)
+    if problem:
+        ctx.settle(call, f"error: {problem}", "failed")
+        return None
+    preview = render_question(call.arguments)
+    return ApprovalRequest.from_call(
+        call,
+        ctx.run_id,
+        tool.risk,
+        kind="question",
+        preview=f"{preview}\n{escalation}" if escalation is not None else preview,
+        expires_at=ctx.services.clock.now() + ctx.services.settings.approval.timeout,
+        session_id=ctx.session_id,
+        escalation=escalation,
+    )
+
+
+async def settle_question(ctx: Context, call: ToolCall, decision: Decision) -> None:
+    """Settle the call with the answer, or with why there is none; `suspend` leaves it pending."""
+    if decision.verdict == "suspend":
+        ctx.awaiting_approval.add(call.id)
+    elif decision.verdict == "answer":
+        text, outcome = await redact_result(ctx, call, f"The person answered: {decision.reason}", "completed")
+        note_person_decision(ctx, call, "answered", decision.decided_by)
+        ctx.settle(call, text, outcome)
+    else:
+        note_person_decision(ctx, call, "rejected", decision.decided_by)
+        ctx.settle(call, f"not answered: {decision.reason or 'the person did not want to answer'}", "denied")

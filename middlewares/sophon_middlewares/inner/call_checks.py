@@ -10,7 +10,8 @@ from sophon.context.provenance import has_read_untrusted
 from sophon.errors import InvalidArguments
 from sophon.messages import ToolCall
 from sophon.security.lasting_effects import has_lasting_effect
-from sophon.tools.tool import Risk, Tool
+from sophon.tools.registry import find_group
+from sophon.tools.tool import Risk, Tool, to_wire_name
 from sophon.turn_permissions import find_tool_permissions, is_owned_by_other
 from sophon_middlewares.inner.escalations import find_escalation
 
@@ -34,11 +35,26 @@ def find_call_error(ctx: Context, call: ToolCall, tool: Tool | None) -> str | No
         return f"{call.name} may not be used in this chat"
     if tool is not None and (tool in ctx.tools or is_offered(ctx, tool)):
         return _find_problem(ctx, call, tool)
+    if tool is not None and (withheld := find_permission_error(ctx, tool)) is not None:
+        return withheld
     near = ctx.services.registry.suggest_names(call.name, ctx.tools)
     hint = f"; near names: {', '.join(near)}" if near else ""
-    if tool is not None and tool.group:
-        hint += f"; {LOAD_TOOLS}(group={tool.group!r}) would offer it"
+    named = tool or _find_by_wire_name(ctx, call.name)
+    if named is not None and (group := find_group(named)):
+        hint += f"; {LOAD_TOOLS}(group={group!r}) would offer it"
     return f"there is no tool {call.name!r} in this conversation{hint}"
+
+
+def _find_by_wire_name(ctx: Context, name: str) -> Tool | None:
+    """Return the tool that a model means by the name that providers see; they translate only those of offered tools."""
+    return next(
+        (
+            each
+            for each in ctx.services.registry
+            if to_wire_name(each.name) == name and not is_owned_by_other(ctx, each)
+        ),
+        None,
+    )
 
 
 def _find_problem(ctx: Context, call: ToolCall, tool: Tool) -> str | None:
@@ -78,6 +94,16 @@ def find_permission_error(ctx: Context, tool: Tool) -> str | None:
     if permissions.decide(tool.name).allowed:
         return None
     return f"{permissions.principal or 'this turn'} (level {permissions.level.label}) may not use {tool.name}"
+
+
+def offer_permitted(ctx: Context) -> None:
+    """Leave out of the turn's tools those that its principal may not use, if permissions are enforced."""
+    if not ctx.settings.guards.authorization.enabled:
+        return
+    permitted = find_tool_permissions(ctx).filter(ctx.tools)
+    if len(permitted) < len(ctx.tools):
+        # A list would be a selection, which `load_tools` extends; see `sophon_middlewares.outer.tool_filter`.
+        ctx.tools = permitted if isinstance(ctx.tools, list) else tuple(permitted)
 
 
 def is_offered(ctx: Context, tool: Tool) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 import logging
 
 from sophon.messages import ToolCall
+from sophon.tools.normalization import mask_ids_and_times
 from sophon.tools.tool import Tool
 from sophon.tools.untrusted_text import unfence_text
 
@@ -26,11 +27,11 @@ def call_key(call: ToolCall) -> str:
 
 def comparable_result(tool: Tool | None, text: str) -> str:
     """Return what to compare of a result: without its fence, whose nonce differs each time, and as the tool normalises
-    it.
+    it; of a tool that does not, without times, ids and counters, unless it polls.
     """
     content = unfence_text(text)
     if tool is None or tool.normalize_result is None:
-        return content
+        return content if tool is not None and tool.polls else mask_ids_and_times(content)
     try:
         normalized: object = tool.normalize_result(content)
     except Exception:  # third-party code: detection must not end the turn

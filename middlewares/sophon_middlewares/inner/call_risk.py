@@ -1,4 +1,4 @@
-"""Risk of a call: that of its tool, raised by the autonomy mode and by what the arguments would do, never lowered."""
+"""Risk of a call: that which its tool finds for it, raised by the autonomy mode and by what the arguments would do."""
 
 from sophon.context import Context
 from sophon.context.provenance import list_person_texts
@@ -9,6 +9,7 @@ from sophon.security.assessed_arguments import has_assessed_arguments
 from sophon.settings import ApprovalSettings
 from sophon.settings.autonomy import DANGEROUS_TOOLS
 from sophon.tools.tool import Tool
+from sophon_middlewares.inner.call_checks import find_argument_error
 
 
 def find_tool_risk(tool: Tool, settings: ApprovalSettings) -> Risk:
@@ -20,6 +21,8 @@ def find_tool_risk(tool: Tool, settings: ApprovalSettings) -> Risk:
 def find_call_risk(ctx: Context, call: ToolCall, tool: Tool) -> Risk:
     """Return the risk by which a call is asked about. Who was named by people is no stranger to write a mail to."""
     risk = find_tool_risk(tool, ctx.services.settings.approval)
+    if tool.find_risk is not None and find_argument_error(tool, call.arguments) is None:
+        risk = tool.find_risk(ctx, call.arguments)
     if ctx.root.get(GOAL_AUTONOMY) is not None:
         risk = promote_risk(tool.name, risk)
     # The patterns raise to High.

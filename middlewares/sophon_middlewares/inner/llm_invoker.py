@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import CONCURRENT_NEXT, Next
 from sophon.context import Context
 from sophon.context.message_list import check_message
@@ -11,13 +12,14 @@ from sophon.errors import ChainError
 from sophon.events import Message as MessageAdded
 from sophon.events import ToolsOffered
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message, Response, ToolCall
-from sophon.models.model import ModelRequest, ModelResponse
+from sophon.models.model import DEFAULT_MAX_TOKENS, ModelRequest, ModelResponse
+from sophon.models.reply_size import count_utf8_bytes
+from sophon.reply_text import begins_turn, collect_earlier_texts, is_earlier_text
 from sophon.tools.tool import Tool
 from sophon.transcript_validation import is_valid_transcript, repair_transcript
 from sophon.turn_permissions import find_allowed_tools
-from sophon_middlewares.inner.earlier_text_size import EarlierTextSize
+from sophon_middlewares.inner.call_checks import offer_permitted
 from sophon_middlewares.inner.empty_reply import build_empty_response, is_empty_reply, retry_empty_reply
 from sophon_middlewares.inner.reply import append_reply, reply_id, withdraw_reply
 from sophon_middlewares.inner.reply_reasoning import (
@@ -25,6 +27,37 @@ from sophon_middlewares.inner.reply_reasoning import (
     emit_reasoning,
     reasoning_from_response,
 )
+
+
+class EarlierTextSize:
+    """Size of a turn's earlier texts, counted on with each round: a round costs what it has added.
+
+    It counts anew from the beginning of the turn if the last message that it has seen is no longer where it was.
+    """
+
+    __slots__ = ("_bytes", "_last", "_seen")
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._seen = 0
+        self._last: Message | None = None
+
+    def count_bytes(self, messages: Sequence[Message]) -> int:
+        """Return the bytes, in UTF-8, of `collect_earlier_texts(messages)`."""
+        seen, length = self._seen, len(messages)
+        if not 0 < seen <= length or messages[seen - 1] is not self._last:
+            earlier = collect_earlier_texts(messages)
+            self._bytes = sum(map(count_utf8_bytes, earlier)) if earlier else 0
+        else:
+            for index in range(seen, length):
+                message = messages[index]
+                if message.role == "user":
+                    if begins_turn(message):
+                        self._bytes = 0
+                elif message.content and is_earlier_text(message):  # in a long turn nearly none has a text
+                    self._bytes += count_utf8_bytes(message.content)
+        self._seen, self._last = length, messages[-1] if messages else None
+        return self._bytes
 
 
 @dataclass(slots=True)
@@ -52,7 +85,8 @@ class LlmInvoker:
     """Requests a reply, appends it to the messages and leaves its calls in `ctx.pending`.
 
     Reached again in the same round, it replaces its previous reply. Repairs the transcript first (exactly one result
-    per call, in a legal place). max_tokens 4096 and tool_choice auto (reference/sophon.md 5.12); streams when the turn
+    per call, in a legal place), and leaves out tools that the principal may not use. max_tokens 4096, or
+    `ContextWindow.Reserve` if that is more, and tool_choice auto (reference/sophon.md 5.12); streams when the turn
     streams. A reply with neither text nor calls is requested again twice, then the response says so (`error`, see
     empty_reply.py). Routing, retries, failover, call layers and metering belong to the gateway. Raises ModelError,
     BudgetExceeded, and ChainError if it is reached in a settling pass, or twice at the same time.
@@ -84,6 +118,7 @@ class LlmInvoker:
             ctx.streamed_chunks = []
         turn_state.round = ctx.iteration
         turn_state.is_asking = True
+        offer_permitted(ctx)
         if ctx.has_listeners:
             _emit_offer(ctx, turn_state)
         try:
@@ -152,12 +187,14 @@ async def _retry_empty_reply(ctx: Context, response: ModelResponse, turn_state: 
 def _build_request(ctx: Context, turn_state: _InvokerState) -> ModelRequest:
     streams = ctx.stream and not ctx.depth
     # The answer of a turn is all its texts before tool calls, too.
-    most, earlier = ctx.services.settings.agent_execution.max_reply_bytes, turn_state.earlier_texts
+    settings = ctx.services.settings
+    most, earlier = settings.agent_execution.max_reply_bytes, turn_state.earlier_texts
     # A copy, because a model may keep its request while the turn appends to the list.
     return ctx.request(
         list(ctx.messages),
         purpose="step" if ctx.depth else "reply",
         tools=tuple(ctx.tools) if ctx.tools_allowed else (),
+        max_tokens=max(DEFAULT_MAX_TOKENS, settings.context_window.reserve or 0),
         temperature=ctx.temperature,
         on_text=build_stream_listener(ctx) if streams else None,
         on_reasoning=build_reasoning_listener(ctx) if streams and ctx.has_listeners else None,

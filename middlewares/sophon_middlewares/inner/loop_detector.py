@@ -10,23 +10,25 @@ Four patterns over a sliding window of calls, where calls are equal if tool and 
     no_progress       calls in a row that only repeat                 -        30        -
 
 Published numbers (reference/sophon.md 5.8): all but the last two lines. These escalate what the others miss: 10 are the
-five of poll_no_progress for each of two calls, 30 is the window. A warning counts calls. Critical and breaker count
-calls without progress, that is with an identical result, so polling with changing results never goes beyond a warning.
-A refused call counts as one without progress. A call without a result yet counts for warnings only, because six rolls
-of a die in one reply are no loop. Calls that cannot run are all one call, whatever their tool and arguments.
+five of poll_no_progress for each of two calls, 30 is the window. Warnings and generic_repeat count calls, whatever
+their results, unless the tool polls. Everything else counts calls without progress, that is with an identical result;
+of generic_repeat, too, only those refusals count towards the turn's end by `criticals`, so that repeated calls with
+changing results end it at the breaker. A call that was refused for identical results counts as one without progress. A
+call without a result yet counts for warnings only, because six rolls of a die in one reply are no loop. Calls that
+cannot run are all one call, whatever their tool and arguments.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Literal, Self, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 from sophon_middlewares.inner.call_identity import call_key, fingerprint
-from sophon_middlewares.inner.loop_limits import LoopLimits, find_lowest_refusal
 from sophon_middlewares.inner.loop_rules import (
     ALTERNATION_WARNING,
+    OVERUSE,
     VETO,
     ObservedCall,
     alternation_refusal,
@@ -34,6 +36,7 @@ from sophon_middlewares.inner.loop_rules import (
     count_without_progress,
     cycle_refusal,
     find_alternation,
+    overuse_text,
     reaches,
     refusal_text,
     repeats_result,
@@ -67,9 +70,41 @@ class LoopVerdict:
     message: str = ""
 
     @property
+    def reason(self) -> str:
+        """The sentence of `message` that says what was found; the rest is advice to the model."""
+        return self.message.partition(". ")[0]
+
+    @property
     def may_run(self) -> bool:
         """Whether the call may run."""
         return self.level in ("none", "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLimits:
+    """Thresholds in calls; None turns a threshold off.
+
+    The defaults are the published ones (Sophon's orchestration guide, Agentic loop), and for `ping_pong_critical`,
+    `no_progress_critical` and `criticals` those of this product.
+    `criticals` is the number of refused calls that ends the turn. Raises ValueError for a number below 1.
+    """
+
+    window: int = 30
+    repeat_warning: int | None = 10
+    repeat_critical: int | None = 20
+    repeat_breaker: int | None = 30
+    poll_warning: int | None = 3
+    poll_critical: int | None = 5
+    ping_pong_window: int | None = 6
+    ping_pong_critical: int | None = 10
+    no_progress_critical: int | None = 30
+    criticals: int = 3
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be at least 1, or None to turn it off")
 
 
 class LoopDetector:
@@ -88,6 +123,7 @@ class LoopDetector:
         "_pending",
         "_repeats",
         "_tripped",
+        "_unmasked",
         "_warned",
         "refused_count",
     )
@@ -101,6 +137,7 @@ class LoopDetector:
         self._counts: dict[str, int] = {}
         self._pending: dict[str, list[ObservedCall]] = {}
         self._warned: dict[str, None] = {}
+        self._unmasked: dict[str, tuple[ObservedCall, str]] = {}  # results of calls that came once so far, by key
         self._tripped = False
         self._repeats = 0  # calls in a row that repeated an earlier call and its result
         self.refused_count = 0  # calls refused as critical
@@ -110,41 +147,55 @@ class LoopDetector:
         """Whether the turn must end: the breaker tripped, or too many calls were refused."""
         return self._tripped or self.refused_count >= self._limits.criticals
 
-    def check(self, call: ToolCall, *, problem: str | None = None) -> LoopVerdict:
+    def check(self, call: ToolCall, *, problem: str | None = None, polls: bool = False) -> LoopVerdict:
         """Count a call that is about to run and judge it; at level critical or breaker it must not run.
 
-        `problem` says why it cannot run anyway, for example because there is no such tool.
+        `problem` says why it cannot run anyway, for example because there is no such tool. `polls`: its tool does.
         """
         tool, entry = call.name, ObservedCall(call_key(call) if problem is None else UNUSABLE)
         self._append(entry)
         if self._is_unremarkable(entry):
             self._add_pending(entry)
             return _NO_VERDICT
-        verdict = self._check_refusal(entry, tool) or self._check_warning(entry, tool) or _NO_VERDICT
+        stuck = self._check_refusal(entry, tool)
+        overuse = None if polls or stuck is not None else self._check_overuse(entry, tool)
+        verdict = stuck or overuse or self._check_warning(entry, tool) or _NO_VERDICT
         if problem is not None and verdict.message:
             verdict = replace(verdict, message=unusable_text(problem, f"{verdict.count} times"))
         if verdict.may_run:
             self._add_pending(entry)
             return verdict
-        entry.outcome = VETO
-        self._repeats += 1
-        self.refused_count += verdict.level == "critical"
+        has_progress = verdict is overuse
+        entry.outcome = OVERUSE if has_progress else VETO
+        self._repeats = 0 if has_progress else self._repeats + 1
+        self.refused_count += verdict.level == "critical" and not has_progress
         self._tripped |= verdict.level == "breaker"
         return verdict
 
-    def record(self, call: ToolCall, result_text: str, *, cannot_run: bool = False) -> None:
+    def record(
+        self, call: ToolCall, result_text: str, *, normalize: Callable[[str], str] = str, cannot_run: bool = False
+    ) -> None:
         """Record the result of the oldest checked call of that kind without one; does nothing if there is none.
 
-        `cannot_run`: it was checked with a problem.
+        `normalize` returns what to compare of a result. `cannot_run`: it was checked with a problem.
         """
         key = UNUSABLE if cannot_run else call_key(call)
         waiting = self._pending.get(key)
         if waiting is None:
             return
         entry = waiting.pop(0)
-        entry.outcome = "=" if cannot_run else "=" + fingerprint(result_text)
-        # Compared only once the call is repeated.
-        is_repeat = self._counts.get(key, 0) > 1 and repeats_result(self._calls, entry)
+        is_repeated_call = self._counts.get(key, 0) > 1
+        if cannot_run:
+            entry.outcome = "="
+        elif is_repeated_call:
+            entry.outcome = "=" + fingerprint(normalize(result_text))
+            if (first := self._unmasked.pop(key, None)) is not None:
+                first[0].outcome = "=" + fingerprint(normalize(first[1]))
+        else:
+            # Normalising takes longer than the rest of a round, and most calls are never repeated.
+            entry.outcome = "=" + fingerprint(result_text)
+            self._unmasked[key] = (entry, result_text)
+        is_repeat = is_repeated_call and repeats_result(self._calls, entry)
         self._repeats = self._repeats + 1 if is_repeat else 0
         if not waiting:
             del self._pending[key]
@@ -165,15 +216,14 @@ class LoopDetector:
         """Invert `to_json`."""
         detector = cls(LoopLimits(**data["limits"]))
         for key, outcome in data["calls"]:
-            # An earlier version took longer texts as they are.
-            call = ObservedCall(fingerprint(key), outcome and outcome[:1] + fingerprint(outcome[1:]))
+            call = ObservedCall(key, outcome)
             detector._append(call)
             if outcome is None:
                 detector._add_pending(call)
         detector._warned.update(dict.fromkeys(data["warned"]))
         detector.refused_count = data["criticals"]
         detector._tripped = data["tripped"]
-        detector._repeats = data.get("repeats", 0)  # missing in states stored before it existed
+        detector._repeats = data["repeats"]
         return detector
 
     def _add_pending(self, call: ObservedCall) -> None:
@@ -193,6 +243,7 @@ class LoopDetector:
             counts[oldest] -= 1
             if not counts[oldest]:
                 del counts[oldest]
+                self._unmasked.pop(oldest, None)
 
     def _is_unremarkable(self, call: ObservedCall) -> bool:
         """Return whether no rule can match: the call is new, and too few calls in the window repeat any other."""
@@ -220,6 +271,17 @@ class LoopDetector:
         alternating = count_alternation(self._calls)
         if reaches(alternating, limits.ping_pong_critical):
             return LoopVerdict("critical", "ping_pong", alternating, alternation_refusal(tool, alternating))
+        return None
+
+    def _check_overuse(self, call: ObservedCall, tool: str) -> LoopVerdict | None:
+        limits = self._limits
+        if not reaches(self._counts[call.key], limits.repeat_critical or limits.repeat_breaker):
+            return None
+        count = 1 + sum(1 for each in self._calls if each.key == call.key and each.outcome is not None)
+        if reaches(count, limits.repeat_breaker):
+            return LoopVerdict("breaker", "generic_repeat", count, overuse_text(tool, f"{count} times"))
+        if reaches(count, limits.repeat_critical):
+            return LoopVerdict("critical", "generic_repeat", count, overuse_text(tool, f"{count} times"))
         return None
 
     def _check_warning(self, call: ObservedCall, tool: str) -> LoopVerdict | None:
@@ -259,3 +321,10 @@ class LoopDetector:
 
 
 _NO_VERDICT = LoopVerdict()
+
+
+def find_lowest_refusal(limits: LoopLimits) -> int | None:
+    """Return how often a call is in the window before any threshold of refusal by its count can be reached."""
+    pair = None if limits.ping_pong_critical is None else limits.ping_pong_critical // 2
+    thresholds = (limits.poll_critical, limits.repeat_critical, limits.repeat_breaker, pair)
+    return min((each for each in thresholds if each is not None), default=None)

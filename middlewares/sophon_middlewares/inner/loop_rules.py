@@ -3,16 +3,19 @@
 from collections import deque
 from collections.abc import Iterator, Reversible
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 VETO = "veto"
-"""Outcome of a refused call."""
+"""Outcome of a call that was refused because results did not change."""
+
+OVERUSE = "overuse"
+"""Outcome of a call that was refused because it was made too often, whatever its results."""
 
 
 @dataclass(slots=True)
 class ObservedCall:
-    """A call of the window; `outcome` is None while its result is missing, VETO, or "=" and the result's
-    fingerprint.
+    """A call of the window; `outcome` is None while its result is missing, VETO, OVERUSE, or "=" and the
+    result's fingerprint.
     """
 
     key: str
@@ -48,7 +51,7 @@ def count_alternation(calls: Reversible[ObservedCall]) -> int:
 def repeats_result(calls: Reversible[ObservedCall], call: ObservedCall) -> bool:
     """Return whether an equal earlier call of the window had the same result as this one."""
     for other in reversed(calls):
-        if other is not call and other.key == call.key and other.outcome not in (None, VETO):
+        if other is not call and other.key == call.key and other.outcome not in (None, VETO, OVERUSE):
             return other.outcome == call.outcome
     return False
 
@@ -68,6 +71,8 @@ def _iterate_unchanged(newest_first: Iterator[ObservedCall]) -> Iterator[Observe
     for call in newest_first:
         if call.outcome is None:
             continue
+        if call.outcome == OVERUSE:
+            return
         if call.outcome != VETO and results.setdefault(call.key, call.outcome) != call.outcome:
             return
         yield call
@@ -86,6 +91,14 @@ def refusal_text(tool: str, often: str) -> str:
     return (
         f"{tool} was called {often} with the same arguments and the result did not change, so it was not run again. "
         f"Try another way, or answer with what you have."
+    )
+
+
+def overuse_text(tool: str, often: str) -> str:
+    """Return the refusal of a call that was made too often although its results changed."""
+    return (
+        f"{tool} was called {often} with the same arguments, so it was not run again. Answer with what you have, or "
+        f"change the arguments."
     )
 
 

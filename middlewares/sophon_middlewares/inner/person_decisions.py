@@ -1,8 +1,8 @@
 """Decisions of people that settle a call without running it (rejections, answers), for the audit log."""
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 
 

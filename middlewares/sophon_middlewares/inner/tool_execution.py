@@ -154,7 +154,7 @@ def _settle_from_journal(ctx: Context, call: ToolCall, entry: JournalEntry) -> N
 
 
 async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
-    await ctx.cancellation.checkpoint()
+    await ctx.cancellation.checkpoint(ctx.services.clock)
     start_reserved_call(ctx, call)
     clock, journal = ctx.services.clock, ctx.services.store.journal
     if ctx.has_listeners:
@@ -181,7 +181,7 @@ async def _run(ctx: Context, call: ToolCall, tool: Tool) -> None:
         ctx.settle(call, f"error: {describe_error(error)}", "failed", duration_ms=_ms(clock.monotonic() - started))
         raise
     if ctx.redactor is not None:
-        text, outcome = await redact_result(ctx, text, outcome)
+        text, outcome = await redact_result(ctx, call, text, outcome)
     ctx.settle(call, _format_result(ctx, call, tool, text), outcome, duration_ms=_ms(clock.monotonic() - started))
     for hook in ctx.result_hooks:
         if (hooked := hook(ctx, call, ctx.results[call.id])) is not None:
@@ -209,7 +209,7 @@ async def _invoke(ctx: Context, call: ToolCall, tool: Tool) -> tuple[str, ToolCa
     try:
         if tool.nested:
             return await tool.invoke(call.arguments, ctx.branch(call), clock=services.clock), "completed"
-        with limit:
+        async with limit:
             text, outcome = await tool.invoke(call.arguments, ctx, clock=services.clock), "completed"
     except (BudgetExceeded, CallSuspended):
         raise

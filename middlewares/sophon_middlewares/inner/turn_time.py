@@ -1,7 +1,7 @@
 """Time of a turn: from when on it only sums up, before a limit on its work ends it."""
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
 
 SUMMARY_SHARE = 0.1
@@ -14,10 +14,13 @@ MAX_SUMMARY_SECONDS = 300.0
 MIN_SUMMARY_SECONDS = 5.0
 """Time in which no model sums up anything: for less of it no call is stopped."""
 
+STEP_SECONDS = 1800.0
+"""Time of work of one attempt at a plan's step, without waits for a person; then it sums up, and has failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpentTime:
-    """The setting whose time is spent, and the seconds of work of the turn so far."""
+    """The limit whose time is spent, and the seconds of work of the turn so far."""
 
     setting: str
     seconds: float
@@ -31,11 +34,14 @@ class SpentTime:
 def find_spent_time(ctx: Context) -> SpentTime | None:
     """Return the limit on work because of which the turn starts no further tool call; None while there is time.
 
-    `Budget.Turn.ActiveTime` counts only in a chain with Budget, the time of a host's task in every chain.
+    `Budget.Turn.ActiveTime` counts only in a chain with Budget, the time of a host's task in every chain, and
+    `STEP_SECONDS` in each try of a plan's step.
     """
     used, settings = ctx.stopwatch.seconds, ctx.services.settings
     if used >= find_last_start(settings.agent_execution.max_execution_time.total_seconds()):
         return SpentTime("AgentExecution.MaxExecutionTime", used)
+    if (of_step := _find_step_time(ctx, used)) is not None and of_step[1] >= of_step[0]:
+        return SpentTime(f"a step has {STEP_SECONDS / 60:.0f} minutes", of_step[1])
     if ctx.meter is None or (limit := ctx.meter.find_time_limit()) is None:
         return None
     setting, seconds = limit
@@ -53,11 +59,22 @@ def limit_call_seconds(ctx: Context, seconds: float) -> float:
     Otherwise a call that runs into the limit would take all that the turn has found with it. Of a short limit there is
     no time to sum up in.
     """
+    used = ctx.stopwatch.seconds
+    if (of_step := _find_step_time(ctx, used)) is not None:
+        seconds = max(min(seconds, of_step[0] - of_step[1]), 0.0)
     limit = ctx.services.settings.agent_execution.max_execution_time.total_seconds()
     for_summary = (limit - find_last_start(limit)) / 2
     if for_summary < MIN_SUMMARY_SECONDS:
         return seconds
-    return max(min(seconds, limit - for_summary - ctx.stopwatch.seconds), 0.0)
+    return max(min(seconds, limit - for_summary - used), 0.0)
+
+
+def _find_step_time(ctx: Context, used: float) -> tuple[float, float] | None:
+    """Return the limit of the plan step that runs, and its time so far, in seconds; None outside of a plan."""
+    step = ctx.step
+    if step is None or step.started_at is None:
+        return None
+    return STEP_SECONDS, used - step.started_at
 
 
 def refuse_late_call(ctx: Context, call: ToolCall) -> str | None:

@@ -3,11 +3,11 @@
 from sophon.context import Context
 from sophon.extensions import Key
 from sophon.learning.contract import ScoredTurn
-from sophon.learning.fitness import Fitness
-from sophon.learning.trajectories import Trajectory, scores_to_json
+from sophon.learning.scorers import find_judge
+from sophon.learning.trajectories import MAX_TEXT_CHARACTERS, Trajectory, scores_to_json
 from sophon.messages import Message, Response
 from sophon.models.model import Call, CallLayer, ModelRequest, ModelResponse
-from sophon.routing.turn_keys import ROUTE, TASK_PROFILE
+from sophon.routing.turn_keys import ANSWER_TIER, ROUTE, SCORE, SCORER, TASK_PROFILE
 from sophon.security.redaction import redact_and_cut
 
 ANSWER_REASONS = frozenset({"stop", "length", "max_iterations", "loop_detected"})
@@ -69,9 +69,11 @@ def is_failed_result(message: Message) -> bool:
     return message.role == "tool" and (message.origin == "denied" or message.content.startswith("error:"))
 
 
-def build_trajectory(ctx: Context, response: Response, score: Fitness) -> Trajectory:
+def build_trajectory(ctx: Context, response: Response) -> Trajectory:
     """Return the trajectory of the turn, with its secrets replaced as in a trace."""
-    limit, route, profile = ctx.settings.learning.max_text_characters, ctx.get(ROUTE), ctx.get(TASK_PROFILE)
+    score, scorer = ctx.get(SCORE), ctx.get(SCORER)
+    judge = find_judge(scorer) if scorer is not None and score is not None else ""
+    route, profile = ctx.get(ROUTE), ctx.get(TASK_PROFILE)
     usage = ctx.tally.metered if ctx.tally.metered.calls else ctx.tally.usage
     tools = {call.name: None for message in list_own_messages(ctx) for call in message.tool_calls}
     return Trajectory(
@@ -79,20 +81,21 @@ def build_trajectory(ctx: Context, response: Response, score: Fitness) -> Trajec
         session_id=ctx.session_id,
         principal=ctx.principal,
         at=ctx.services.clock.now(),
-        request=_to_stored_text(ctx, ctx.text, limit),
-        reply=_to_stored_text(ctx, response.full_text, limit),
+        request=_to_stored_text(ctx, ctx.text, MAX_TEXT_CHARACTERS),
+        reply=_to_stored_text(ctx, response.full_text, MAX_TEXT_CHARACTERS),
         task_type=profile.task_type if profile is not None else "chat",
         complexity=profile.complexity if profile is not None else None,
-        tier=route.tier if route is not None else "",
+        tier=ctx.get(ANSWER_TIER) or (route.tier if route is not None else ""),
         model=ctx.get(ANSWERED_BY) or (route.model if route is not None else ""),
         strategy=route.strategy if route is not None else "",
         finish_reason=find_finish_reason(ctx, response),
         tools=tuple(tools),
-        scores=scores_to_json(score),
-        quality=limit_quality(score.overall),
+        scores=None if score is None else scores_to_json(score),
+        quality=limit_quality(score.overall) if score is not None and judge else None,
         cost_micro_usd=usage.cost_micros if not usage.unpriced_tokens else None,
         duration_ms=round(ctx.stopwatch.seconds * 1000),
         output_tokens=usage.output_tokens,
+        judge=judge,
     )
 
 

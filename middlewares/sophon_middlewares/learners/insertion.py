@@ -2,12 +2,9 @@
 
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Pipeline
-from sophon.settings import RoutingSettings, Settings
+from sophon.settings import Settings
 from sophon_middlewares.learners.learning import Learning
 from sophon_middlewares.learners.scoring import Scoring
-
-LEARNING_STRATEGIES = frozenset({"Intelligent", "CostAware"})
-"""Routing strategies that choose by how earlier turns went."""
 
 
 def add_learning(chain: Pipeline, settings: Settings) -> Pipeline:
@@ -33,10 +30,4 @@ def add_learning(chain: Pipeline, settings: Settings) -> Pipeline:
 def is_wanted(settings: Settings) -> bool:
     """Return whether Learning and Scoring belong into chains that do not name them."""
     enabled = settings.learning.enabled
-    return learns_routes(settings.routing) if enabled is None else enabled
-
-
-def learns_routes(routing: RoutingSettings) -> bool:
-    """Return whether a strategy of the settings, or of a task type, chooses by how earlier turns went."""
-    strategies = {routing.strategy, *(each.strategy for each in routing.task_types.values())}
-    return not LEARNING_STRATEGIES.isdisjoint(strategies)
+    return settings.routing.learns if enabled is None else enabled

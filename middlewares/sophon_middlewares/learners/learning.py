@@ -1,16 +1,16 @@
-"""Learning: keeps the trajectory of a finished turn, and the route of one that was answered well."""
+"""Learning: keeps the trajectory of a finished turn, and what its route teaches if the answer was judged."""
 
 import logging
 
 from sophon.chain.pipeline import Next
-from sophon.context import Context
+from sophon.context import Context, TurnServices
 from sophon.context.stage_events import emit_stage
 from sophon.errors import SophonError
 from sophon.failure_log import log_failure
 from sophon.learning.contract import Vector
 from sophon.learning.embedding_cache import CachingEmbedder
-from sophon.learning.trajectories import Trajectory
-from sophon.routing.turn_keys import SCORE
+from sophon.learning.trajectories import GOOD_FROM, MAX_KEPT, POOR_BELOW, Trajectory
+from sophon.stores.route_averages.contract import RouteObservation
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import to_vector_row
@@ -28,7 +28,7 @@ log = logging.getLogger("sophon")
 
 
 class Learning:
-    """Keeps the trajectory of each scored turn, and for routing the tier of one whose quality is at least GoodFrom.
+    """Keeps the trajectory of each turn with an answer, and for routing what a judge says of the tier.
 
     On a host both are stored with the outcome of the turn. Of a plan step, a turn off the record and one without an
     answer nothing is kept. What cannot be kept is logged; the turn goes on. No embedding is asked for: a route is kept
@@ -65,47 +65,66 @@ async def judge_ended_loop(ctx: Context) -> None:
 
 
 async def keep_turn(ctx: Context) -> None:
-    """Keep the trajectory of a scored turn, and what its route teaches."""
-    score = ctx.get(SCORE)
-    if score is None or ctx.response is None or not has_answer(ctx.response):
+    """Keep the trajectory of a turn with an answer, and what its route teaches if the answer was judged."""
+    if ctx.response is None or not has_answer(ctx.response):
         emit_stage(ctx, "learner", kept=False)
         return
-    trajectory = build_trajectory(ctx, ctx.response, score)
-    emit_stage(ctx, "learner", kept=True, quality=round(trajectory.quality, 4))
+    trajectory = build_trajectory(ctx, ctx.response)
+    quality = trajectory.quality
+    emit_stage(ctx, "learner", kept=True, quality=None if quality is None else round(quality, 4))
+    services = ctx.services
     try:
-        keep = ctx.settings.learning.max_trajectories
-        await ctx.services.store.trajectories.add([TrajectoryWrite(trajectory, keep)])
-        if trajectory.tier:
-            await learn_route(ctx, trajectory)
+        await services.store.trajectories.add([TrajectoryWrite(trajectory, MAX_KEPT)])
+        if quality is None:
+            return
+        if trajectory.judge == "scorer":  # of form only faults are known: their mean would be no quality
+            await observe_quality(services, trajectory, quality=quality)
+        vector = find_vector(services.embedder, ctx.text)
+        if vector is not None:
+            await learn_route(services, trajectory, vector)
     except SophonError as error:
         log_failure(log, error, "what run %s could teach was not kept", ctx.run_id)
-
-
-async def learn_route(ctx: Context, trajectory: Trajectory) -> None:
-    """Keep the tier and model of a turn that was answered well; forget those of similar messages after a poor answer.
-
-    Raises StoreError.
-    """
-    policies, embedder, settings = ctx.services.policies, ctx.services.embedder, ctx.settings.learning
-    vector = find_vector(embedder, ctx.text)
-    if policies is None or embedder is None or vector is None:
-        return
-    if trajectory.quality < settings.poor_below:
-        gone = await policies.reject(vector, trajectory.tier)
-        if gone:
-            await ctx.services.store.vectors.delete(POLICIES, gone)
-    elif trajectory.quality >= settings.good_from:
-        await policies.record(
-            vector,
-            trajectory.tier,
-            trajectory.model,
-            trajectory.quality,
-            session_id=trajectory.session_id,
-            run_id=trajectory.run_id,
-        )
-        await ctx.services.store.vectors.put([to_vector_row(each, embedder.name) for each in policies.take_pending()])
 
 
 def find_vector(embedder: object, text: str) -> Vector | None:
     """Return the vector of a text if it is at hand; None if a model would have to be asked."""
     return embedder.find(text) if isinstance(embedder, CachingEmbedder) else None
+
+
+async def observe_quality(
+    services: TurnServices, trajectory: Trajectory, *, quality: float | None = None, said: float | None = None
+) -> None:
+    """Move the averages of the model that answered: the quality by a judge, or what people said, both 0 to 1.
+
+    Raises StoreError.
+    """
+    observation = RouteObservation(
+        *(trajectory.model, trajectory.tier, trajectory.task_type, services.clock.now()),
+        quality=quality,
+        said=said,
+    )
+    if not services.settings.routing.is_default:
+        services.router.observe([observation])  # other processes read it from the store
+    await services.store.route_averages.add([observation])
+
+
+async def learn_route(services: TurnServices, trajectory: Trajectory, vector: Vector) -> None:
+    """Keep the tier as good for similar messages from `GOOD_FROM` on, and as poor below `POOR_BELOW`; else forget it.
+
+    Raises StoreError.
+    """
+    policies, embedder, quality = services.policies, services.embedder, trajectory.quality
+    if policies is None or embedder is None or not trajectory.tier:
+        return
+    await policies.warm_up()
+    vectors = services.store.vectors
+    if quality is None or POOR_BELOW <= quality < GOOD_FROM:
+        await vectors.delete(POLICIES, policies.forget(run_id=trajectory.run_id))
+        return
+    await policies.record(
+        *(vector, trajectory.tier, trajectory.model, quality),
+        session_id=trajectory.session_id,
+        run_id=trajectory.run_id,
+        is_poor=quality < POOR_BELOW,
+    )
+    await vectors.put([to_vector_row(each, embedder.name) for each in policies.take_pending()])

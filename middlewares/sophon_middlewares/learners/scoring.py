@@ -1,21 +1,20 @@
-"""Scoring: scores the answer of a finished turn by its form."""
+"""Scoring: scores the answer of a finished turn."""
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.stage_events import emit_stage
 from sophon.learning.contract import Scorer
-from sophon.learning.scorers import SCORERS
+from sophon.learning.scorers import SCORERS, find_judge
 from sophon.learning.trajectories import scores_to_json
-from sophon.routing.turn_keys import OBSERVE_QUALITY, SCORE, SCORER
-from sophon_middlewares.learners.finished_turn import IS_JUDGED, describe_turn, has_answer, is_learning, limit_quality
+from sophon.routing.turn_keys import SCORE, SCORER
+from sophon_middlewares.learners.finished_turn import IS_JUDGED, describe_turn, has_answer, is_learning
 
 
 class Scoring:
     """Scores the answer on its way out and leaves the `Fitness` under `SCORE`.
 
     `scorer` is by default the one of Learning.Scorer. A plan step, a turn off the record and one without an answer get
-    no score. Routing takes the score for the quality of the answer. Behind ToolExecution it runs for each model call;
-    a reply that asks for tools is no answer.
+    no score. Behind ToolExecution it runs for each model call; a reply that asks for tools is no answer.
     Source: reference/clawft.md 3.6.
     """
 
@@ -40,14 +39,15 @@ class Scoring:
 
 
 async def score_answer(ctx: Context) -> None:
-    """Score the answer, if there is one, with the scorer of the context; routing observes the quality, too."""
+    """Score the answer, if there is one, with the scorer of the context."""
     scorer = ctx.get(SCORER)
     if scorer is None or ctx.response is None or not has_answer(ctx.response):
         emit_stage(ctx, "scorer")
         return
     score = scorer.score(describe_turn(ctx, ctx.response))
+    judge = find_judge(scorer)
+    if score is None:
+        emit_stage(ctx, "scorer", judge=judge)
+        return
     ctx.put(SCORE, score)
-    emit_stage(ctx, "scorer", **scores_to_json(score))
-    observe = ctx.get(OBSERVE_QUALITY)
-    if observe is not None:
-        await observe(limit_quality(score.overall))
+    emit_stage(ctx, "scorer", **scores_to_json(score), judge=judge)

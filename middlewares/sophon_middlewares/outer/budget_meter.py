@@ -4,11 +4,11 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.context.usage_counts import UsageCounts
 from sophon.errors import BudgetExceeded, PriceUnknown
 from sophon.events import BudgetAlert
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Usage
 from sophon.models.cost_limits import find_blind_cost_limit
 from sophon.models.model import ModelInfo, ModelRequest

@@ -12,6 +12,7 @@ from sophon.messages import Message, Response
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
 from sophon.routing.contract import Booster, RouteDecision, RouteRequest, RoutingStrategy
+from sophon.routing.message_tags import MESSAGE_TAGS
 from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.routing.strategies.priority import PriorityRouting
 from sophon.turn_permissions import filter_permitted, find_routing_permissions
@@ -33,11 +34,13 @@ HEALTH_REASONS: Mapping[ProviderHealth, str] = {
 class CapabilityRouting:
     """Sets the turn's route: eligible providers (active, within budget, circuit breaker closed), ordered by `strategy`.
 
-    Without a `strategy` it is that of the settings, `Routing.Strategy`; then what was decided and why is on the context
+    Without a `strategy` it is that of the settings, `Routing.Strategy`. Then what was decided and why is on the context
     (`sophon.routing.turn_keys.ROUTE`) and in the trace, and the model calls of the turn are observed
-    (route_observation.py). A booster of the strategy Intelligent answers in place of the rest of the chain. Behind
-    ToolExecution it decides anew for each model call; with `traces_priority` the decisions of the strategy Priority,
-    too, are on the context and in the trace, and observed.
+    (route_observation.py). A booster answers in place of the rest of the chain: with the strategy Intelligent, and for
+    a message with the tag AGENT_BOOSTER_AVAILABLE (`sophon.routing.message_tags`).
+    Behind ToolExecution it decides anew for each model call. With `is_stage` it is the published stage of clawft: the
+    decisions of the strategy Priority, too, are on the context and in the trace, and observed, and boosters are asked
+    of every message.
 
     For a message with pictures models that see go before others, unless the session, a plan step or an agent names a
     model.
@@ -51,12 +54,17 @@ class CapabilityRouting:
     after = ("SessionEvents", "Budget", "Classification")
     before = ("ContextWindow", "ToolFilter", "Planning")
     repeats_after = ("ToolExecution",)
-    acts = {"turn": "router: orders the models to ask: the session's choice, a plan step's hint, then priority"}
+    acts = {"turn": "router: answers by a booster where one may; else orders the models to ask, by Routing.Strategy"}
 
-    def __init__(self, *, strategy: RoutingStrategy | None = None, traces_priority: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        strategy: RoutingStrategy | None = None,
+        is_stage: bool = False,
+    ) -> None:
         check_argument("CapabilityRouting(strategy)", strategy, "route", "a strategy, such as StaticRouting('model')")
         self._strategy = strategy
-        self._traces_priority = traces_priority
+        self._is_stage = is_stage
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         gateway = ctx.services.gateway
@@ -65,7 +73,7 @@ class CapabilityRouting:
             eligible = [candidate for candidate in eligible if candidate.provider.id not in excluded]
         if not eligible:
             raise NoProvider(explain_no_provider(gateway, ctx.excluded_providers))
-        is_plain = ctx.services.settings.routing.is_default and not self._traces_priority
+        is_plain = ctx.services.settings.routing.is_default and not self._is_stage and ctx.get(MESSAGE_TAGS) is None
         strategy = self._strategy or (PRIORITY if is_plain else None)
         if strategy is not None:
             hint = find_model_hint(ctx)
@@ -80,7 +88,7 @@ class CapabilityRouting:
         # Lazy: only settings of routing need it.
         from sophon_middlewares.outer.route_observation import observe_calls
 
-        routed = await route_turn(ctx, eligible, traces_priority=self._traces_priority)
+        routed = await route_turn(ctx, eligible, is_stage=self._is_stage)
         if routed.decision.answer is not None:
             ctx.messages.append(Message("assistant", routed.decision.answer))
             ctx.response = Response(routed.decision.answer, "stop")
@@ -92,13 +100,13 @@ class CapabilityRouting:
 PRIORITY = PriorityRouting()
 
 
-async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_priority: bool = False) -> "Routed":
+async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, is_stage: bool = False) -> "Routed":
     """Ask the router and set the turn's route, its record on the context, and the trace. Raises NoProvider."""
     from sophon.routing.router import RouteQuery  # lazy, as above
     from sophon.routing.turn_keys import MESSAGE_VECTOR, ROUTE, TASK_PROFILE
 
     services = ctx.services
-    router = services.router
+    router, tags = services.router, ctx.get(MESSAGE_TAGS)
     query = RouteQuery(
         ctx.text,
         _session_choice(ctx, services.gateway, eligible),
@@ -109,6 +117,9 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_prio
         ctx.get(MESSAGE_VECTOR),
         _find_boosters(ctx),
         may_boost=not ctx.depth and not ctx.iteration and not ctx.resumed,
+        asks_boosters=is_stage,
+        tags=tags or (),
+        strategy=services.settings.routing.strategy,
     )
     routed = await router.route(query, eligible, services.store)
     record, decision = routed.record, routed.decision
@@ -116,7 +127,7 @@ async def route_turn(ctx: Context, eligible: Sequence[Candidate], *, traces_prio
     ctx.put(ROUTE, record)
     if routed.vector is not None:
         ctx.put(MESSAGE_VECTOR, routed.vector)
-    if ctx.has_listeners and (traces_priority or record.strategy != "Priority"):
+    if ctx.has_listeners and (is_stage or record.strategy != "Priority" or decision.answer is not None):
         ctx.emit(
             RouteChosen(
                 model=record.model,

@@ -18,7 +18,8 @@ S = TypeVar("S", bound=SettingsSection)
 class ChainDefaults:
     """Gives the turn settings in which those that the host has left to their defaults have the chain's values.
 
-    It must stand in front of all that reads them. What was set in a file, the environment or on the command line stays.
+    It must stand in front of all that reads them. What was set in a file, the environment or on the command line stays;
+    constants of the host's own chain do not, where this one serves a task type, an agent or a replay.
     """
 
     zone = "outer"
@@ -33,6 +34,10 @@ class ChainDefaults:
         self._last: tuple[Settings, Settings] | None = None
         """The settings that were completed last, and what came of them: a host has the same for all turns."""
 
+    def apply_to(self, settings: Settings, /) -> Settings:
+        """Return the settings as the turns of the chain have them."""
+        return complete_settings(settings, self._defaults)
+
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         settings = ctx.settings
         last = self._last
@@ -46,14 +51,21 @@ class ChainDefaults:
 
 
 def complete_settings(section: S, defaults: Mapping[str, Any]) -> S:
-    """Return the section with the defaults for what was not set; the section itself if there are none."""
-    changed: dict[str, Any] = {}
-    for name, value in defaults.items():
+    """Return the section with the defaults of a chain for what was not set; the section itself if it has them.
+
+    Those of another chain, which completed the section before, are gone.
+    """
+    sections: dict[str, SettingsSection] = {}
+    values: dict[str, Any] = {}
+    for name in type(section).model_fields:
         current = getattr(section, name)
         if isinstance(current, SettingsSection):
-            completed = complete_settings(current, value)
+            completed = complete_settings(current, defaults.get(name, {}))
             if completed is not current:
-                changed[name] = completed
-        elif name not in section.model_fields_set and current != value:
-            changed[name] = value
-    return section.model_copy(update=changed) if changed else section
+                sections[name] = completed
+        elif name in defaults and name not in section.model_fields_set:
+            values[name] = defaults[name]
+    before = section.replaced_defaults
+    if not sections and all(getattr(section, name) == value for name, value in {**before, **values}.items()):
+        return section
+    return section.replace_defaults(values, sections=sections)

@@ -15,9 +15,9 @@ class ContextWindow:
     """Adds a call layer around the turn's model calls that shortens requests which exceed the window.
 
     A request (messages, tool schemas, text that other layers add) above 80 % of the model's window is compacted: a
-    model summarises the oldest 60 % of the messages into one behind the system prompt, within 30 s. Without a summary,
-    or if it is not enough, the oldest rounds are dropped until 70 % are used, and large tool results are truncated
-    (reference/sophon.md 5.4). `max_tokens` is limited to what remains of the window. Only the model's view is
+    model summarises the oldest 60 % of the messages into one behind the system prompt, within 30 s, and as many more as
+    no longer have room. If summaries fail, the oldest rounds are dropped until 70 % are used; large tool results are
+    truncated (reference/sophon.md 5.4). `max_tokens` is limited to what remains of the window. Only the model's view is
     shortened; the summary is stored on `ctx.compaction`, and later views start from it.
 
     `options` default to the turn's settings (`ContextWindow`). `breaker` lives as long as the process: after three
@@ -32,24 +32,19 @@ class ContextWindow:
     repeats_after = ("ToolExecution",)
     acts: ClassVar[Mapping[str, str]] = {
         "turn": "adds a call layer that fits every request to the model's context window",
-        "model call": "counts the whole request; above 80 % of the window summarises the oldest 60 %, or cuts to 70 %",
+        "model call": (
+            "counts the whole request; above ContextWindow.Trigger of the window summarises the oldest part, or cuts"
+        ),
     }
 
-    def __init__(
-        self, *, options: ContextWindowSettings | None = None, breaker: CompactionBreaker | None = None
-    ) -> None:
+    def __init__(self, *, options: ContextWindowSettings | None = None) -> None:
         check_argument("ContextWindow(options)", options, "trigger", "ContextWindowSettings(trigger=0.7)")
         self._options = options
-        self.breaker = breaker or CompactionBreaker()
+        self.breaker = CompactionBreaker()
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        layer = self.create_layer(ctx)
-        # As `with ctx.call_layer(layer)`, without its object: every turn comes through here.
-        ctx.call_layers.append(layer)
-        try:
+        with ctx.call_layer(self.create_layer(ctx)):
             await next(ctx)
-        finally:
-            ctx.call_layers.remove(layer)
 
     def create_layer(self, ctx: Context) -> ContextWindowLayer:
         """Return the call layer of a turn."""

@@ -3,6 +3,7 @@
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
+from sophon.processes.sandbox_probe import probe_sandbox
 from sophon.turn_permissions import is_owned_by_other
 from sophon_middlewares.outer.insertion import insert_in_front
 
@@ -30,6 +31,8 @@ class CustomTools:
         if store is not None:
             has_all = ctx.tools is services.registry.tools
             now = services.clock.monotonic()
+            if self._checked_at is None:  # the tools say by this whether their programs can run
+                await probe_sandbox(services.settings.guards.sandbox.program)
             if self._checked_at is None or now - self._checked_at >= CHECK_SECONDS:
                 self._checked_at = now
                 disabled = services.settings.tools.disabled

@@ -1,38 +1,54 @@
 """Decision layer: answers a message by one tool call where a rule can, and asks back where it says too little."""
 
+import json
 import logging
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
+from sophon.context.provenance import is_of_program
 from sophon.decisions import Decided, decide, is_low_intent
-from sophon.decisions.fast_paths import FastPath, fast_path
+from sophon.decisions.fast_path_tools import find_tool, fit_arguments
+from sophon.decisions.fast_paths import FastPath, find_family
+from sophon.decisions.low_intent import ask_back
+from sophon.decisions.strategy import Strategy
 from sophon.events import DecisionMade
 from sophon.extensions import Key
-from sophon.messages import Message, Response
-from sophon.schedules.turn_mark import SCHEDULE
+from sophon.messages import Message, Response, ToolCall, ToolResult
+from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.tools.tool import Tool
+from sophon.tools.untrusted_text import unfence_text
 from sophon.turn_permissions import filter_permitted
 from sophon_middlewares.inner.fast_path_call import FAST_PATH
-from sophon_middlewares.outer.decision_call_layers import GOAL_TOOL, FastPathLayer, HintLayer
 from sophon_middlewares.outer.insertion import insert_in_front
 from sophon_middlewares.outer.plan.plan_decision import MUST_PLAN
 from sophon_middlewares.outer.planning import NO_PLAN
-from sophon_middlewares.outer.strategy_hints import HINT_TOOLS, write_hint
 
 log = logging.getLogger("sophon")
-
-ASK_BACK = "What would you like me to do? Please say a little more."
-"""Reply to a message that says too little."""
-
-PROGRAM_CHANNELS = frozenset({"schedule", "heartbeat", "goal", "agent", "webhook"})
-"""Channels of turns that the program itself starts; no rule acts on their texts."""
 
 _HINT: Key[str] = Key("decision.hint", dump=str, load=str)
 """What the model is told about the strategy."""
 
 _DECIDED: Key[bool] = Key("decision.made", dump=bool, load=bool)
+
+GOAL_TOOL: Final = "goals.create"
+"""Tool that takes a message of the strategy `goal`, where it exists; elsewhere the message is planned."""
+
+HINT_TOOLS: Final[Mapping[Strategy, Sequence[str]]] = {
+    "scheduled_task": ("schedules.add", "schedules.list", "schedules.remove"),
+    "sub_agent": ("agents.run", "agents.list"),
+    "script": ("system.execute", "files.write"),
+}
+"""Tools that a strategy is worked on with, where they exist. Source: reference/wasp.md 4.8, routing hints."""
+
+_WHAT: Final[Mapping[Strategy, str]] = {
+    "scheduled_task": "asks for something at a time or again and again",
+    "sub_agent": "asks for an agent that works on its own",
+    "script": "asks for a script or for the processing of data",
+}
+
+_INSTEAD: Final = "No tool for it is available: say so, and do what can be done now."
 
 
 class DecisionLayer:
@@ -86,17 +102,17 @@ def _decide_safely(ctx: Context) -> None:
 
 
 def _decide(ctx: Context) -> None:
-    settings = ctx.settings.decisions
-    if ctx.channel in PROGRAM_CHANNELS or ctx.get(SCHEDULE) is not None or ctx.tally.untrusted_sources:
+    if is_of_program(ctx) or ctx.tally.untrusted_sources:
         ctx.emit(DecisionMade(strategy="direct"))
         return
-    if settings.low_intent and is_low_intent(ctx.text) and ctx.stored_count <= 1:
+    if is_low_intent(ctx.text) and ctx.stored_count <= 1:
         ctx.emit(DecisionMade(strategy="direct", low_intent=True))
-        ctx.messages.append(Message("assistant", ASK_BACK))
-        ctx.response = Response(ASK_BACK, "stop")
+        question = ask_back(ctx.text)
+        ctx.messages.append(Message("assistant", question))
+        ctx.response = Response(question, "stop")
         return
-    decided = decide(ctx.text, settings.rules)
-    path = fast_path(ctx.text, settings.rules)
+    decided = decide(ctx.text, ctx.settings.decisions.rules)
+    path = _find_path(ctx)
     if path is None and decided.strategy == "goal":
         path = _goal_call(ctx)
     tool = None if path is None else _offer(ctx, path.tool)
@@ -107,6 +123,17 @@ def _decide(ctx: Context) -> None:
         _advise(ctx, decided)
     fast = "" if path is None else path.tool
     ctx.emit(DecisionMade(strategy=decided.strategy, fast_path=fast, hits=dict(decided.hits)))
+
+
+def _find_path(ctx: Context) -> FastPath | None:
+    """Return the call that answers the message: of the tool of its family, or of one that is tagged to do the same."""
+    found = find_family(ctx.text, ctx.settings.decisions.rules)
+    if found is None:
+        return None
+    family, arguments = found
+    tool = find_tool(family, filter_permitted(ctx, ctx.services.registry))
+    fitted = None if tool is None else fit_arguments(tool, arguments)
+    return None if tool is None or fitted is None else FastPath(tool.name, fitted)
 
 
 def _goal_call(ctx: Context) -> FastPath | None:
@@ -128,7 +155,7 @@ def _advise(ctx: Context, decided: Decided) -> None:
     if decided.strategy == "goal":
         ctx.put(MUST_PLAN, True)
         return
-    if decided.strategy == "direct" or not ctx.settings.decisions.hints:
+    if decided.strategy == "direct":
         return
     available = [name for name in HINT_TOOLS[decided.strategy] if _offer(ctx, name) is not None]
     if hint := write_hint(decided.strategy, decided.parameters, available):
@@ -149,3 +176,93 @@ def _offer(ctx: Context, name: str) -> Tool | None:
 def add_decisions(chain: Pipeline) -> Pipeline:
     """Return the chain with DecisionLayer in front of Planning, or of the inner zone; one that has it unchanged."""
     return insert_in_front(chain, DecisionLayer())
+
+
+class HintLayer:
+    """Call layer that puts a note in front of the last message of the person; nothing of it is stored."""
+
+    __slots__ = ("_note",)
+
+    def __init__(self, hint: str) -> None:
+        self._note = Message("system", hint)
+
+    def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
+        messages = list(request.messages)
+        last = max((index for index, each in enumerate(messages) if each.role == "user"), default=len(messages))
+        messages.insert(last, self._note)
+        return call(request.copy_with(messages=messages))
+
+
+class FastPathLayer:
+    """Call layer of a turn with a fast path: stands for the model that asks for the tool, and then tells its result.
+
+    A result that is an error or a denial is left to the model, which sees the call in the messages.
+    """
+
+    __slots__ = ("_call_id", "_ctx", "_path", "_succeeded")
+
+    def __init__(self, ctx: Context, path: FastPath) -> None:
+        self._ctx, self._path = ctx, path
+        self._call_id = f"fast:{ctx.run_id}"
+        self._succeeded = False
+
+    def note_result(self, ctx: Context, call: ToolCall, result: ToolResult) -> None:
+        """Note whether the call has a result that answers the message."""
+        if call.id == self._call_id:
+            self._succeeded = result.outcome == "completed"
+
+    def __call__(self, request: ModelRequest, call: Call) -> Awaitable[ModelResponse]:
+        last = request.messages[-1]
+        if last.role == "user" and not self._ctx.iteration:
+            return _respond(ModelResponse("", [ToolCall(self._call_id, self._path.tool, self._path.arguments)]))
+        if last.tool_call_id != self._call_id or not self._succeeded:
+            return call(request)
+        text = write_answer(self._path.tool, unfence_text(last.content))
+        if request.on_text is not None:
+            request.on_text(text)
+        return _respond(ModelResponse(text))
+
+
+def write_answer(tool: str, result: str) -> str:
+    """Return the answer of a fast path: the result of its tool; of a goal and of a list of schedules, which are JSON
+    for a model, a sentence and a line for each.
+    """
+    write = _WRITERS.get(tool)
+    if write is None:
+        return result
+    try:
+        found, end = json.JSONDecoder().raw_decode(result)
+        return write(found) + result[end:]  # a guard may have added a note
+    except (ValueError, KeyError, TypeError):
+        return result
+
+
+def _write_goal(goal: Any) -> str:
+    return f"This is a goal now: {goal['title']} ({goal['goal']}). I work on it in the background and report here."
+
+
+def _write_schedules(rows: Any) -> str:
+    notes = ["" if each["state"] == "active" else f", {each['state']}" for each in rows]
+    pairs = zip(rows, notes, strict=True)
+    return "\n".join(f"- {each['text']}: {each['runs']}{note} ({each['id']})" for each, note in pairs)
+
+
+_WRITERS: Final[Mapping[str, Callable[[Any], str]]] = {GOAL_TOOL: _write_goal, "schedules.list": _write_schedules}
+
+
+async def _respond(response: ModelResponse) -> ModelResponse:
+    return response
+
+
+def write_hint(strategy: Strategy, parameters: Mapping[str, str], available: Collection[str]) -> str:
+    """Return the hint for a strategy, "" for `direct` and `goal`; it names only tools that are available.
+
+    Of the message it has the interval only, which is one of few phrases: a hint is no place for somebody's words.
+    """
+    what = _WHAT.get(strategy)
+    if what is None:
+        return ""
+    tools = [name for name in HINT_TOOLS[strategy] if name in available]
+    facts = "; ".join(f"{name}: {value}" for name, value in parameters.items() if name == "interval")
+    advice = f"Tools for it: {', '.join(tools)}." if tools else _INSTEAD
+    return f"[The next message probably {what}{f' ({facts})' if facts else ''}. {advice} The person decides.]"

@@ -14,7 +14,10 @@ def insert_in_front(chain: Pipeline, middleware: Middleware) -> Pipeline:
     places = [names.index(each) for each in following if each in names]
     if get_middleware_name(middleware) in names or not places:
         return chain
-    return insert_at(chain, min(places), middleware)
+    place = min(places)
+    if names[place] == "ToolSplit" and names[place - 1] == "PublishedStage":
+        place -= 1  # what is inserted prepares the context, and the stage begins with the split
+    return insert_at(chain, place, middleware)
 
 
 def insert_at(chain: Pipeline, position: int, middleware: Middleware) -> Pipeline:

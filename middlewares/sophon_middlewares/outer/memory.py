@@ -1,5 +1,6 @@
 """Memory: puts the workspace files, and what the long-term memory knows about a message, into each prompt."""
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
@@ -10,16 +11,19 @@ from sophon.context import Context
 from sophon.errors import StoreError
 from sophon.events import MemoryRecalled
 from sophon.extensions import Key
+from sophon.memory.statements import normalize_statement
 from sophon.memory.workspace import WORKSPACE_FILES, WorkspaceReader
 from sophon.principals import MAIN_AGENT, files_folder, memory_scope
 from sophon.security.taint import UNTAINTED, Taint
-from sophon.stores.data_labels.contract import memory_key
+from sophon.stores.data_labels.contract import file_key, memory_key, name_file
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader
+from sophon.stores.memories.workspace_files import MEMORY_FILE, find_said
 from sophon.stores.memories.workspace_folder import WORKSPACE_FOLDER
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.insertion import insert_at, insert_in_front
 from sophon_middlewares.outer.memory_layer import MemoryLayer
 from sophon_middlewares.outer.window.fact_flush import HAS_MEMORY
+from sophon_middlewares.outer.window.room import ROOM_FILLERS
 
 DailyLog = Callable[[Context], Awaitable[Sequence[str]]]
 """Returns the lines of the last two days that a turn may see, oldest first."""
@@ -29,15 +33,19 @@ RECALLED = 8
 
 _LAYER: Key[MemoryLayer] = Key("memory.layer")
 
-PRIVATE = Taint(1, is_private=True)
-"""What the owner's files and entries mean for the information flow: internal, and private data."""
+PRIVATE = Taint(is_private=True)
+"""What the owner's files and entries mean for the information flow, as what `memory.search` finds: private data.
+
+Without a label: each prompt has them, and the matrix would close all that leaves the host for good.
+"""
 
 
 class Memory:
     """Adds a call layer with two sections: the workspace files behind the system prompt, and before the last message
     of the person the entries that match it, and the daily log if `Memory.DailyLog` is set.
 
-    Only entries without untrusted sources are recalled: others are found by memory.search, which fences them. A turn in
+    Only entries without untrusted sources are recalled: others are found by memory.search, which fences them. What a
+    line of MEMORY.md says is not repeated. A turn in
     a group sees the files and entries of the group, never those of a person. What is recalled counts as private data
     for InformationFlow. The sections take at most `Memory.FileTokens` and `Memory.PromptTokens`, and a quarter and an
     eighth of the model's window. A store that cannot be read costs the turn its recollection, nothing else.
@@ -80,12 +88,17 @@ class Memory:
             return
         texts: Mapping[str, str] = await self._read_files(ctx) if overrides.remembers_for_all else {}
         entries, days = await self._recall(ctx)
+        if entries and MEMORY_FILE in texts:
+            said = find_said(texts[MEMORY_FILE])
+            entries = [each for each in entries if normalize_statement(each.text) not in said]
         if not (texts or entries or days):
             return
         if ctx.settings.guards.information_flow.enabled:
-            await _note_taint(ctx, texts, entries)
+            await self._note_taint(ctx, texts, entries)
         layer = MemoryLayer(ctx, texts, entries, days)
         ctx.put(_LAYER, layer)
+        if layer.fills_room:
+            ctx.put(ROOM_FILLERS, [*(ctx.get(ROOM_FILLERS) or ()), layer])
         parts = layer.count_parts()
         ids = [each.id for each in entries]
         ctx.emit(MemoryRecalled(entry_ids=ids, files=[*texts], tokens=layer.count_tokens(), parts=parts))
@@ -113,6 +126,28 @@ class Memory:
             return (), ()
         return [each.entry for each in found if each.entry.is_trusted], days
 
+    async def _note_taint(self, ctx: Context, texts: Mapping[str, str], entries: Sequence[MemoryEntry]) -> None:
+        """Note what the sections mean for the information flow, before anything of the turn is decided.
+
+        An entry and a file have the label of the session that wrote them.
+        """
+        private = {file.name for file in WORKSPACE_FILES if file.is_private and file.name in texts}
+        taint = PRIVATE if entries or private else UNTAINTED
+        keys = [memory_key(entry.id) for entry in entries]
+        if self._folder is not None:
+            own = self._folder / files_folder(ctx.data_owner)
+            files = [(own if name in private else self._folder) / name for name in texts]
+            keys += _list_file_keys(files, ctx.services.folder)
+        if keys:
+            for each in (await ctx.services.store.data_labels.find(keys)).values():
+                taint = taint.merge(each)
+        ctx.tally.taint = ctx.tally.taint.merge(taint)
+
+
+def _list_file_keys(files: Sequence[Path], folder: Path) -> list[str]:
+    """Return the keys of the labels of files; `folder` is that of the host."""
+    return [file_key(name_file(os.path.realpath(each), folder)) for each in files]
+
 
 def _find_recalling_agent(ctx: Context) -> str | None:
     """Return as which agent a turn recalls; None for a plan's step, which is told what it needs, and without memory."""
@@ -124,17 +159,6 @@ def _find_recalling_agent(ctx: Context) -> str | None:
     if agent is None:
         return None if ctx.depth else MAIN_AGENT
     return None if agent.memory == "none" else agent.name
-
-
-async def _note_taint(ctx: Context, texts: Mapping[str, str], entries: Sequence[MemoryEntry]) -> None:
-    """Note what the sections mean for the information flow, before anything of the turn is decided."""
-    is_private = bool(entries) or any(file.is_private and file.name in texts for file in WORKSPACE_FILES)
-    taint = PRIVATE if is_private else UNTAINTED
-    labels = ctx.services.store.data_labels
-    if entries:
-        for each in (await labels.find([memory_key(entry.id) for entry in entries])).values():
-            taint = taint.merge(each)
-    ctx.tally.taint = ctx.tally.taint.merge(taint)
 
 
 def add_memory(chain: Pipeline, folder: Path | None, daily_log: DailyLog | None = None) -> Pipeline:

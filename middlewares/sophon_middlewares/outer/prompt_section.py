@@ -1,6 +1,6 @@
 """Prompt section: a call layer that adds a text behind the system prompt."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from sophon.messages import Message
 from sophon.models.model import Call, ModelRequest, ModelResponse
@@ -38,3 +38,11 @@ class PromptSection:
             self._system = messages[0]
             self._extended = Message("system", f"{messages[0].content}\n\n{self._section}")
         return [self._extended, *messages[1:]]
+
+
+def insert_before_last_message(messages: Sequence[Message], section: Message) -> list[Message]:
+    """Return the messages with a section in front of the last one of the person, or behind all without one."""
+    result = [*messages]
+    last = max((index for index, each in enumerate(messages) if each.role == "user"), default=len(messages))
+    result.insert(last, section)
+    return result

@@ -41,14 +41,8 @@ class PromptToolBridge:
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         layer = BridgeLayer(self._dialect, parses=not ctx.get(TEXT_ONLY))
-        # As `with ctx.call_layer(layer, overhead=...)`, without its object: every turn comes through here.
-        ctx.call_layers.append(layer)
-        ctx.request_overheads.append(self.overhead)
-        try:
+        with ctx.call_layer(layer, overhead=self.overhead):
             await next(ctx)
-        finally:
-            ctx.call_layers.remove(layer)
-            ctx.request_overheads.remove(self.overhead)
 
     def overhead(self, request: ModelRequest) -> str:
         """Return the text that the bridge will add to a request; "" for a model with function calling."""

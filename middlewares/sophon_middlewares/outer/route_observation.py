@@ -1,17 +1,16 @@
-"""Observation of routed model calls: cost, latency, failures and the quality of the reply, for the averages."""
+"""Observation of routed model calls: cost, latency and failures, for the averages."""
 
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from sophon.context import Context
-from sophon.errors import AuthenticationFailed, ModelError, RateLimited, SophonError
+from sophon.errors import AuthenticationFailed, RateLimited, SophonError
 from sophon.failure_log import log_failure
-from sophon.learning.fitness import fitness
 from sophon.models.gateway.retry_machine import TRANSIENT_ERRORS
 from sophon.models.model import Call, ModelRequest, ModelResponse
 from sophon.routing.router import Routed
-from sophon.routing.turn_keys import OBSERVE_QUALITY, SCORER
+from sophon.routing.turn_keys import ANSWER_TIER
 from sophon.stores.route_averages.contract import RouteObservation
 from sophon.turn_permissions import find_routing_permissions
 
@@ -25,23 +24,16 @@ _PROVIDER_ERRORS = (*TRANSIENT_ERRORS, RateLimited, AuthenticationFailed)
 async def observe_calls(ctx: Context, routed: Routed) -> AsyncGenerator[None]:
     """Observe the model calls made within the block, and afterwards store what was observed.
 
-    The quality of the answer is that of the chain's scoring middleware, which tells it by `OBSERVE_QUALITY`; without
-    one it is the published fitness. Replies are limited to the tokens of the person's permissions. A turn that fails
-    or suspends is not scored. What
-    cannot be stored is logged; it never fails the turn.
+    Replies are limited to the tokens of the person's permissions. What cannot be stored is logged; it never fails the
+    turn. How good the answer is, is not observed here: see `Learning`.
     """
     observer = _CallObserver(ctx, routed)
-    if ctx.get(SCORER) is not None:
-        ctx.put(OBSERVE_QUALITY, observer.observe_quality)
     try:
         with ctx.call_layer(observer.observe):
             yield
     except Exception:
         await _conclude(ctx, observer)
         raise
-    quality = score_reply(ctx) if ctx.get(SCORER) is None else None
-    if quality is not None and observer.last_model:
-        observer.add(observer.last_model, quality=quality)
     await _conclude(ctx, observer)
 
 
@@ -51,8 +43,6 @@ class _CallObserver:
     def __init__(self, ctx: Context, routed: Routed) -> None:
         self._ctx, self._record, self._tiers = ctx, routed.record, routed.decision.model_tiers
         self.observations: list[RouteObservation] = []
-        self.last_model = ""
-        self.is_concluded = False
         router = ctx.services.router
         self._router = router
         permissions = find_routing_permissions(ctx, uses_tiers=router.uses_tiers)
@@ -63,28 +53,25 @@ class _CallObserver:
             request = request.copy_with(max_tokens=self._max_tokens)
         model, clock = request.model.id, self._ctx.services.clock
         started_at = clock.monotonic()
+        self._router.start_call(model)
         try:
             response = await call(request)
-        except ModelError as error:
+        except _PROVIDER_ERRORS:
             seconds = clock.monotonic() - started_at
-            if isinstance(error, _PROVIDER_ERRORS):
-                self._router.record_call(model, seconds, has_failed=True)
-                self.add(model, latency_ms=seconds * 1000, has_failed=True)
+            self._router.record_call(model, seconds, has_failed=True)
+            self.add(model, latency_ms=seconds * 1000, has_failed=True)
+            raise
+        except BaseException:
+            self._router.abandon_call(model)
             raise
         seconds, usage = clock.monotonic() - started_at, response.usage
         self._router.record_call(model, seconds, has_failed=False)
         is_priced = usage is not None and not usage.unpriced_tokens and not request.model.is_cost_unknown
         cost = float(usage.cost_micros) if usage is not None and is_priced else None
         self.add(model, cost_micros=cost, latency_ms=seconds * 1000)
-        self.last_model = model
+        if request.purpose == "reply":
+            self._ctx.put(ANSWER_TIER, self._tiers.get(model, self._record.tier))
         return response
-
-    async def observe_quality(self, quality: float) -> None:
-        """Note the quality of the answer, and store it if the observations of the calls are stored already."""
-        if self.last_model:
-            self.add(self.last_model, quality=quality)
-            if self.is_concluded:
-                await _conclude(self._ctx, self)
 
     def add(
         self,
@@ -92,43 +79,17 @@ class _CallObserver:
         *,
         cost_micros: float | None = None,
         latency_ms: float | None = None,
-        quality: float | None = None,
         has_failed: bool = False,
     ) -> None:
         """Note an observation of a model."""
-        quality_settings = self._router.settings.quality
         now = self._ctx.services.clock.now()
         tier = self._tiers.get(model, self._record.tier)
         self.observations.append(
-            RouteObservation(
-                *(model, tier, self._record.task_type, now, cost_micros, latency_ms, quality, has_failed),
-                smoothing=quality_settings.smoothing,
-                expiry=quality_settings.expiry,
-            )
+            RouteObservation(model, tier, self._record.task_type, now, cost_micros, latency_ms, None, has_failed)
         )
 
 
-def score_reply(ctx: Context) -> float | None:
-    """Return the published fitness of the turn's reply.
-
-    None for a turn without a reply of a model, and for a reply that asks for tools.
-    """
-    response = ctx.response
-    if response is None or response.tool_calls or response.finish_reason not in ("stop", "length"):
-        return None
-    usage = ctx.tally.usage
-    return fitness(
-        ctx.text,
-        response.text,
-        finish_reason=response.finish_reason,
-        output_tokens=usage.output_tokens,
-        tools_offered=len(ctx.tools),
-        tools_used=ctx.tally.tool_calls,
-    ).overall
-
-
 async def _conclude(ctx: Context, observer: _CallObserver) -> None:
-    observer.is_concluded = True
     observations, observer.observations = observer.observations, []
     if not observations:
         return

@@ -9,7 +9,7 @@ from functools import partial
 from sophon.cancellation import run_despite_cancellation
 from sophon.chain.pipeline import Next
 from sophon.context import Context
-from sophon.context.provenance import SOURCES_FIELD
+from sophon.context.provenance import SOURCES_FIELD, note_fenced_result
 from sophon.context.reply_stream import shown_text
 from sophon.context.turn_claim import RESUMES_FIELD
 from sophon.context.turn_log import TurnEnd, no_events
@@ -17,24 +17,28 @@ from sophon.errors import SophonError, StoreError, StoreUnavailable, TurnAlready
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.events import Message as MessageAdded
 from sophon.failure_log import log_failure
-from sophon.messages import Message, Response, Usage
+from sophon.messages import Message, Response, ToolCall, Usage
 from sophon.security import describe_error
 from sophon.stores.sessions.contract import SessionRecord
-from sophon.transcript_validation import is_valid_transcript, repair_transcript
+from sophon.stores.tool_call_journal.contract import JournalEntry
+from sophon.tools.result_limit import limit_result
+from sophon.transcript_validation import LOST_RESULT_TEXT, is_valid_transcript, repair_transcript
 from sophon_middlewares.inner.reply_reasoning import without_provider_fields
+from sophon_middlewares.inner.tool_limits import max_result_characters
 from sophon_middlewares.outer.turn_start import (
     REDACTED_HISTORY,
     STORED_COVERS,
     redact_resumed_history,
     start_turn,
 )
-from sophon_middlewares.outer.unfinished_calls import settle_unfinished_calls
 from sophon_middlewares.outer.usage_recording import record_usage, record_usage_of_failed_turn
 
 log = logging.getLogger("sophon")
 
 CONCLUSION_SECONDS = 10.0
 """How long a store may take for the end of a cancelled turn before it is given up; see `run_despite_cancellation`."""
+
+NOT_RUN_RESULT = "error: not run, because the turn ended"
 
 
 class SessionEvents:
@@ -95,7 +99,7 @@ async def _run_turn(ctx: Context, next: Next) -> None:
             await start_turn(ctx)
         await next(ctx)
         # Before the end is recorded, which a later cancellation does not change.
-        await ctx.cancellation.checkpoint()
+        await ctx.cancellation.checkpoint(ctx.services.clock)
         await _finish_turn(ctx, ctx.conclude())
     except (Exception, asyncio.CancelledError) as error:
         await ctx.cancellation.enforce_after(error, whole_turn=True)
@@ -166,6 +170,7 @@ def _final_events(ctx: Context, response: Response, records: Sequence[SessionRec
         duration_ms=_elapsed_ms(ctx),
         tool_rounds=response.tool_rounds,
         fallback_attempts=response.fallback_attempts,
+        model=response.model,
     )
     if not response.text.strip():
         return [end]
@@ -268,3 +273,35 @@ async def _delete_journal(ctx: Context) -> None:
 
 def _elapsed_ms(ctx: Context) -> int:
     return round(ctx.stopwatch.seconds * 1000)
+
+
+async def settle_unfinished_calls(ctx: Context) -> None:
+    """Append a result for every unanswered call, from the journal where it is known: the calls may have had effects."""
+    last = ctx.messages[-1] if ctx.messages else None
+    if last is None or (last.role != "tool" and not last.tool_calls):
+        return  # fast path: a reply without calls
+    calls = find_unfinished_calls(ctx.messages[ctx.count_recorded() :])
+    if not calls:
+        return
+    journal = await ctx.services.store.journal.load_entries(ctx.run_id)
+    for call in calls:
+        text = limit_result(_result_text(ctx, call, journal.get(call.id)), max_result_characters(ctx, call))
+        note_fenced_result(ctx, call, text)
+        ctx.messages.append(Message("tool", text, tool_call_id=call.id))
+
+
+def find_unfinished_calls(messages: Sequence[Message]) -> list[ToolCall]:
+    """Return the calls at the end of a transcript that have no result."""
+    answered: set[str | None] = set()
+    for message in reversed(messages):
+        if message.role != "tool":
+            return [call for call in message.tool_calls if call.id not in answered]
+        answered.add(message.tool_call_id)
+    return []
+
+
+def _result_text(ctx: Context, call: ToolCall, entry: JournalEntry | None) -> str:
+    result = ctx.results.get(call.id) or (entry.result if entry is not None else None)
+    if result is not None:
+        return result.text
+    return NOT_RUN_RESULT if entry is None else LOST_RESULT_TEXT

@@ -1,7 +1,6 @@
 """Stage mark: the event of a published stage that several middlewares make up."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from sophon.chain.pipeline import Next
 from sophon.context import Context
@@ -10,11 +9,9 @@ from sophon.events import Stage
 
 
 class StageMark:
-    """Emits `stage_completed` for a stage: on the way in, when what stands in front has prepared the turn, or on the
-    way out with `leaves`, when what stands behind has ended. A plan step emits none.
+    """Emits `stage_completed` for a stage, when what stands in front has prepared the turn. A plan step emits none.
 
-    Data: number of `messages` and `tools` on the way in; `tool_rounds`, `fallback_attempts` and `finish_reason` on the
-    way out.
+    Data: number of `messages` and `tools`. A stage that is also timed is a `PublishedStage`.
     """
 
     zone = "outer"
@@ -22,29 +19,11 @@ class StageMark:
     after = ("SessionEvents",)
     before = ("AgenticLoop", "LlmInvoker")
 
-    def __init__(self, stage: Stage, *, leaves: bool = False) -> None:
+    def __init__(self, stage: Stage) -> None:
         self._stage: Stage = stage
-        self._leaves = leaves
-        self.acts: Mapping[str, str] = {"turn": f"{stage} ends here{', on the way out' if leaves else ''}"}
+        self.acts: Mapping[str, str] = {"turn": f"{stage} ends here"}
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
-        if not self._leaves and not ctx.depth:
+        if not ctx.depth:
             emit_stage(ctx, self._stage, messages=len(ctx.messages), tools=len(ctx.tools))
-        if not self._leaves or ctx.depth:
-            await next(ctx)
-            return
-        try:
-            await next(ctx)
-        except Exception:
-            emit_stage(ctx, self._stage, **_describe_end(ctx, "error"))
-            raise
-        if ctx.response is not None:
-            emit_stage(ctx, self._stage, **_describe_end(ctx, ctx.response.finish_reason))
-
-
-def _describe_end(ctx: Context, finish_reason: str) -> dict[str, Any]:
-    return {
-        "tool_rounds": ctx.tally.tool_rounds,
-        "fallback_attempts": ctx.tally.fallback_attempts,
-        "finish_reason": finish_reason,
-    }
+        await next(ctx)

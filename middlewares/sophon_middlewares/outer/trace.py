@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.order_constraints import get_middleware_name
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.context import Context
@@ -13,14 +14,14 @@ from sophon.errors import SophonError, StoreError
 from sophon.events import Event, event_from_wire
 from sophon.extensions import Key
 from sophon.failure_log import log_failure
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Response, Usage
 from sophon.security import describe_error
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.traces.contract import TraceWrite
 from sophon.trace_context import TraceContext, derive_span_id, new_trace_id
-from sophon.traces.recorder import TracedTurn, TraceEnd, TraceRecorder
+from sophon.traces.published_stages import STAGE_TIMES
+from sophon.traces.recorder import MAX_ENTRIES, TracedTurn, TraceEnd, TraceRecorder
 from sophon.traces.trace import Trace as TurnTrace
 from sophon_middlewares.outer.insertion import insert_at
 
@@ -56,7 +57,7 @@ class Trace:
     not timed. Each stage costs two readings of the clock. On a host the trace is stored in the transaction of the
     outcome. Elsewhere it is given to `sink`, by default stored when the turn has ended or waits for a person; what
     cannot be stored is logged. A resumed turn goes on with its stored trace, and with the events that were logged
-    since. Of a turn off the record nothing is recorded. At most `Traces.MaxEntries` events are kept.
+    since. Of a turn off the record nothing is recorded. At most `MAX_ENTRIES` events are kept.
     """
 
     zone = "outer"
@@ -115,17 +116,16 @@ async def open_recorder(ctx: Context) -> TraceRecorder:
         origin.context,
         origin.sender,
     )
-    limit = ctx.settings.traces.max_entries
     if not ctx.resumed:
-        return TraceRecorder(turn, ctx.services.clock, max_entries=limit)
-    earlier, logged = await load_earlier_starts(ctx.services.store, ctx.session_id, ctx.run_id, limit)
-    return TraceRecorder(turn, ctx.services.clock, max_entries=limit, earlier=earlier, logged=logged)
+        return TraceRecorder(turn, ctx.services.clock)
+    earlier, logged = await load_earlier_starts(ctx.services.store, ctx.session_id, ctx.run_id)
+    return TraceRecorder(turn, ctx.services.clock, earlier=earlier, logged=logged)
 
 
 async def load_earlier_starts(
-    store: Store, session_id: str, run_id: str, limit: int
+    store: Store, session_id: str, run_id: str
 ) -> tuple[TurnTrace | None, Sequence[tuple[datetime, Event]]]:
-    """Return the stored trace of a run, and the newest `limit` events of the run that were logged after it."""
+    """Return the stored trace of a run, and the newest `MAX_ENTRIES` events of the run that were logged after it."""
     try:
         earlier = await store.traces.find(run_id)
         last = await store.events.last_seq(session_id)
@@ -141,7 +141,7 @@ async def load_earlier_starts(
         for each in own
         if each.at is not None and (after is None or each.at > after) and (event := _parse(each)) is not None
     ]
-    return earlier, timed[-limit:]
+    return earlier, timed[-MAX_ENTRIES:]
 
 
 def build_trace(ctx: Context, end: TraceEnd) -> TurnTrace | None:
@@ -155,7 +155,8 @@ def build_trace(ctx: Context, end: TraceEnd) -> TurnTrace | None:
         return "" if tool is None else tool.risk.name.lower()
 
     try:
-        return ctx.recorder.build(end, find_risk=find_risk, redact=ctx.redactor)
+        times = ctx.get(STAGE_TIMES)
+        return ctx.recorder.build(end, find_risk=find_risk, redact=ctx.redactor, stage_times=times)
     except Exception:
         log.exception("the trace of run %s could not be built", ctx.run_id)
         return None

@@ -9,12 +9,13 @@ from sophon.events import Message as MessageAdded
 from sophon.extensions import Key
 from sophon.history_redaction import redact_history_for_reader
 from sophon.messages import Message
+from sophon.models.gateway.message_preparation import PIECE_MESSAGES, is_worth_a_thread
 from sophon.schedules.turn_mark import SCHEDULE, SCHEDULED_ORIGIN, strip_scheduled_prefix
 from sophon.stores.sessions.contract import History, SessionRecord
 from sophon.transcript_validation import clean_history, is_clean_history
 from sophon.turn_permissions import may_read_full_history
-from sophon_middlewares.outer.history_preparation import VALIDATED_PREFIX, prepare_history
 from sophon_middlewares.outer.plan.plan_decision import SESSION_PLANNING
+from sophon_middlewares.outer.window.context_view import CACHED_COUNT_PREFIX
 
 STORED_COVERS: Key[int] = Key("session_events.covered", dump=int, load=int)
 """Number of messages that the stored compaction covers."""
@@ -25,13 +26,14 @@ STARTED_STAGES: Key[set[str]] = Key("session_events.started")
 RECORDED_SEQ: Key[int] = Key("session_events.begun_before", dump=int, load=int)
 """Set on a restarted turn: the seq under which the interrupted start recorded its message, the last of the history."""
 
-
 REDACTED_HISTORY: Key[bool] = Key("session_events.redacted", dump=bool, load=bool)
 """Set on a turn whose person may not read the whole history: the model has it redacted, and no summary is stored."""
 
-
 EARLIER_MESSAGES: Key[int] = Key("session_events.earlier", dump=int, load=int)
 """Number of messages in front of the one that began the turn: the system prompt and the history."""
+
+VALIDATED_PREFIX = "sound"
+"""Key, in a session's `prefix_cache`, of the number of messages that were found valid."""
 
 
 async def start_turn(ctx: Context) -> None:
@@ -144,3 +146,34 @@ def _insert_history(ctx: Context, history: History) -> None:
     if history.compaction is not None:
         ctx.compaction = history.compaction
         ctx.put(STORED_COVERS, history.compaction.covers)
+
+
+async def prepare_history(ctx: Context, history: History) -> None:
+    """Count, serialise and validate the messages that no earlier turn has, in a worker thread if they are long.
+
+    Only for a history that `is_decoded`: one in memory has nothing to prepare, because its messages are those of
+    earlier turns. What was done is noted in `history.prefix_cache`, which the store keeps.
+    """
+    await _validate(ctx, history)
+    await _count(ctx, history)
+
+
+async def _validate(ctx: Context, history: History) -> None:
+    messages = history.messages
+    known, _ = history.prefix_cache.get(VALIDATED_PREFIX, (0, 0))
+    if len(messages) - known <= PIECE_MESSAGES:
+        return  # the turn does it
+    if await ctx.services.clock.run_in_thread(partial(is_clean_history, messages, known)):
+        history.prefix_cache[VALIDATED_PREFIX] = (len(messages), 1)
+
+
+async def _count(ctx: Context, history: History) -> None:
+    gateway, messages = ctx.services.gateway, history.messages
+    counter = gateway.tokens.name
+    known, tokens = history.prefix_cache.get(CACHED_COUNT_PREFIX + counter, (0, 0))
+    if is_worth_a_thread(messages, known):
+        tokens += await gateway.prepare_messages(messages[known:])
+        if gateway.tokens.name == counter:
+            history.prefix_cache[CACHED_COUNT_PREFIX + counter] = (len(messages), tokens)
+    if is_worth_a_thread(ctx.messages, ctx.recorded):
+        await gateway.prepare_messages(ctx.messages[ctx.recorded :])

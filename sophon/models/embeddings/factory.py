@@ -1,17 +1,23 @@
 """Embedder factory: create the embedder of the settings; nothing is imported or asked before its first use."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from sophon.clock import Clock
-from sophon.errors import SettingsError
-from sophon.learning.contract import Embedder
+from sophon.errors import BudgetExceeded, ProviderUnavailable, SettingsError, SophonError
+from sophon.learning.contract import Embedder, EmbedderWrapper, Vector
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import DEFAULT_DIMENSIONS, HashingEmbedder
-from sophon.models.embeddings.failure_guard import FailureGuard
 from sophon.models.embeddings.metered_embedder import MeteredEmbedder
 from sophon.models.model import ModelInfo
 from sophon.settings import EmbeddingsSettings
+
+log = logging.getLogger("sophon")
+
+PAUSE_SECONDS: Final = 60.0
+"""Time without a request after a failure: a turn must not wait for the same time-out each time."""
 
 
 def create_cached_embedder(
@@ -29,10 +35,10 @@ def create_cached_embedder(
     """
     embedder = create_embedder(settings, environment)
     if isinstance(embedder, HashingEmbedder):  # it cannot fail
-        return CachingEmbedder(embedder, settings.cache_entries)
+        return CachingEmbedder(embedder)
     info = describe_model(settings, default_prices)
     metered = embedder if info is None else MeteredEmbedder(embedder, info)
-    return CachingEmbedder(FailureGuard(metered, clock.monotonic), settings.cache_entries)
+    return CachingEmbedder(FailureGuard(metered, clock.monotonic))
 
 
 def describe_model(settings: EmbeddingsSettings, default_prices: tuple[float, float] | None = None) -> ModelInfo | None:
@@ -65,25 +71,23 @@ def create_embedder(settings: EmbeddingsSettings, environment: Mapping[str, str]
         )
 
         return SentenceTransformersEmbedder(settings.model or DEFAULT_MODEL)
-    key, seconds = _find_key(settings, environment), settings.timeout.total_seconds()
+    key = _find_key(settings, environment)
     model = settings.model or ""
     if settings.provider == "LiteLlm":
         from sophon.models.embeddings.litellm_embedder import LiteLLMEmbedder
 
-        return LiteLLMEmbedder(
-            model, key=key, base_url=settings.base_url, dimensions=settings.dimensions, timeout_seconds=seconds
-        )
+        return LiteLLMEmbedder(model, key=key, base_url=settings.base_url, dimensions=settings.dimensions)
     from sophon.models.embeddings.http_embedder import OllamaEmbedder, OpenAIEmbedder
 
     if settings.provider == "Ollama":
         from sophon.models.providers.ollama_discovery import resolve_ollama_url
 
         url = settings.base_url or resolve_ollama_url(environment)
-        return OllamaEmbedder(model, url, key=key, dimensions=settings.dimensions, timeout_seconds=seconds)
+        return OllamaEmbedder(model, url, key=key, dimensions=settings.dimensions)
     from sophon.models.providers.openai.model import OPENAI_URL
 
     url = settings.base_url or OPENAI_URL
-    return OpenAIEmbedder(model, url, key=key, dimensions=settings.dimensions, timeout_seconds=seconds)
+    return OpenAIEmbedder(model, url, key=key, dimensions=settings.dimensions)
 
 
 def _find_key(settings: EmbeddingsSettings, environment: Mapping[str, str]) -> str | None:
@@ -95,3 +99,37 @@ def _find_key(settings: EmbeddingsSettings, environment: Mapping[str, str]) -> s
     if key is None:
         raise SettingsError([f"Embeddings.Key: the {settings.key.source_description} is not set"])
     return key
+
+
+class FailureGuard(EmbedderWrapper):
+    """Embedder that asks another one, and after its failure raises ProviderUnavailable at once for `PAUSE_SECONDS`.
+
+    Each kind of failure is logged once until a request has succeeded. `monotonic` returns seconds.
+    """
+
+    def __init__(self, embedder: Embedder, monotonic: Callable[[], float]) -> None:
+        super().__init__(embedder)
+        self._monotonic = monotonic
+        self._paused_until: float | None = None
+        self._logged: set[str] = set()
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """See `Embedder.embed`. Raises ModelError."""
+        if self._paused_until is not None and self._monotonic() < self._paused_until:
+            raise ProviderUnavailable(f"the embedder {self.name} has failed and is not asked for a minute")
+        try:
+            vectors = await self._embedder.embed(texts)
+        except BudgetExceeded:  # it says nothing about the embedder
+            raise
+        except SophonError as error:
+            self._note_failure(error)
+            raise
+        self._paused_until = None
+        self._logged.clear()
+        return vectors
+
+    def _note_failure(self, error: SophonError) -> None:
+        self._paused_until = self._monotonic() + PAUSE_SECONDS
+        if error.code not in self._logged:
+            self._logged.add(error.code)
+            log.warning("no embeddings from %s, so nothing is found by similarity: %s", self.name, error)

@@ -10,7 +10,13 @@ import orjson
 
 from sophon.errors import ProviderUnavailable
 from sophon.learning.contract import Vector
-from sophon.models.embeddings.inputs import MAX_REPLY_BYTES, order_by_index, parse_vectors, split_batches
+from sophon.models.embeddings.inputs import (
+    MAX_REPLY_BYTES,
+    TIMEOUT_SECONDS,
+    order_by_index,
+    parse_vectors,
+    split_batches,
+)
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.providers.http.endpoint import Endpoint, endpoint_from_url, extend_path
 from sophon.models.providers.http.transport import HttpTransport
@@ -19,14 +25,12 @@ from sophon.models.providers.ollama.errors import error_from_response
 from sophon.models.providers.provider_http_error import http_error_from_response
 from sophon.models.providers.third_party_json import as_count, as_mapping
 
-TIMEOUT_SECONDS = 30.0
-
 
 class HttpEmbedder:
     """Base of the two: sends batches one after the other, and knows its dimensions from the first reply on.
 
     `dimensions` are asked for where the model can shorten its vectors; None leaves the number to the model, and then it
-    is 0 until the first reply. `timeout_seconds` limits one request.
+    is 0 until the first reply.
     """
 
     provider = ""
@@ -38,12 +42,11 @@ class HttpEmbedder:
         *,
         key: str | None = None,
         dimensions: int | None = None,
-        timeout_seconds: float = TIMEOUT_SECONDS,
         transport: HttpTransport | None = None,
     ) -> None:
         self.model, self.name = model, f"{self.provider}/{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or 0
-        self._asked_dimensions, self._key, self._timeout_seconds = dimensions, key, timeout_seconds
+        self._asked_dimensions, self._key = dimensions, key
         self._endpoint: Endpoint = endpoint_from_url(url)
         self._transport = transport or HttpTransport()
 
@@ -74,7 +77,7 @@ class HttpEmbedder:
     async def _post(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         async with (
-            IdleTimeout(self._timeout_seconds),
+            IdleTimeout(TIMEOUT_SECONDS),
             self._transport.post(
                 self, self._endpoint, orjson.dumps(body), headers, max_reply_bytes=MAX_REPLY_BYTES
             ) as response,

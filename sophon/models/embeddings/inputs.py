@@ -16,6 +16,8 @@ BATCH_SIZE: Final = 64
 """Texts of one request."""
 MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a response: 64 vectors of 4,096 numbers in JSON take 5 MB."""
+TIMEOUT_SECONDS: Final = 30.0
+"""Time limit of one request: a batch takes seconds, and a turn waits for it."""
 
 
 def split_batches(texts: Sequence[str]) -> Iterator[list[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sophon.learning.contract import Vector
-from sophon.models.embeddings.inputs import order_by_index, parse_vectors, split_batches
+from sophon.models.embeddings.inputs import TIMEOUT_SECONDS, order_by_index, parse_vectors, split_batches
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.providers.litellm.loader import acquire_clients, load_litellm, release_clients
 
@@ -22,7 +22,6 @@ class LiteLLMEmbedder:
         key: str | None = None,
         base_url: str | None = None,
         dimensions: int | None = None,
-        timeout_seconds: float = 30.0,
     ) -> None:
         self.model, self.name = model, f"litellm/{model}" + (f"@{dimensions}" if dimensions else "")
         self.dimensions = dimensions or 0
@@ -30,7 +29,7 @@ class LiteLLMEmbedder:
             "model": model,
             "api_key": key,
             "api_base": base_url,
-            "timeout": timeout_seconds,
+            "timeout": TIMEOUT_SECONDS,
             "num_retries": 0,
             "max_retries": 0,
         }

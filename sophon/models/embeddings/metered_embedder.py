@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from sophon.errors import ModelTimeout
-from sophon.learning.contract import Embedder, Vector
+from sophon.learning.contract import Embedder, EmbedderWrapper, Vector
 from sophon.messages import Usage
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.turn_meter import CURRENT_METER
@@ -22,7 +22,7 @@ class CountingEmbedder(Protocol):
         ...
 
 
-class MeteredEmbedder:
+class MeteredEmbedder(EmbedderWrapper):
     """Embedder that reserves and settles each call with the meter of the turn, if there is one (`metering`).
 
     `info` names model and provider, and has the price. The reservation estimates the tokens; the usage has those that
@@ -30,17 +30,13 @@ class MeteredEmbedder:
     """
 
     def __init__(self, embedder: Embedder, info: ModelInfo) -> None:
-        self._embedder, self.info = embedder, info
+        super().__init__(embedder)
+        self._info = info
 
     @property
-    def name(self) -> str:
-        """See `Embedder.name`."""
-        return self._embedder.name
-
-    @property
-    def dimensions(self) -> int:
-        """See `Embedder.dimensions`."""
-        return self._embedder.dimensions
+    def info(self) -> ModelInfo:
+        """Model and provider that are asked, with the price."""
+        return self._info
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """See `Embedder.embed`. Raises ModelError, and BudgetExceeded of the meter."""
@@ -60,12 +56,6 @@ class MeteredEmbedder:
             raise
         await meter.settle(reservation, request, self._usage(estimated if reported is None else reported))
         return vectors
-
-    async def aclose(self) -> None:
-        """Close the connections of the embedder, if it has any."""
-        close = getattr(self._embedder, "aclose", None)
-        if close is not None:
-            await close()
 
     async def _embed(self, texts: Sequence[str]) -> tuple[Sequence[Vector], int | None]:
         if isinstance(self._embedder, CountingEmbedder):

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 
 COOLDOWN_SECONDS = 60.0
 """Default cool-down of a key. Source: reference/sophon.md 5.12."""

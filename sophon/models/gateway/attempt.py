@@ -33,7 +33,7 @@ class AttemptRunner:
     """Runs the attempts of one call on a candidate and keeps their records; the retry loop is built on it.
 
     Nothing stays reserved, whatever the outcome: success settles with the reported usage (estimated if there is none);
-    failure releases, or charges what has cost something (attempt_cost.py); cancellation charges the input and all that
+    failure releases, or charges what has cost something (see `has_cost`); cancellation charges the input and all that
     was produced. A model that raises CancelledError although nobody cancelled has failed; one that returns after
     its timeout has timed out.
     """
@@ -77,7 +77,7 @@ class AttemptRunner:
     async def run_attempt(self, request: ModelRequest, key: str | None) -> ModelResponse:
         """Call the model once. Raises the provider's error as a ModelError, and BudgetExceeded from the meter."""
         candidate = self._candidate
-        await self._cancellation.checkpoint()
+        await self._cancellation.checkpoint(self._context.clock)
         if self._check is not None:
             self._check()
         attempt = self._open_attempt(request, key)
@@ -91,7 +91,7 @@ class AttemptRunner:
             PROPAGATED.set(propagated.child(attempt.span_id))
         output = attempt.output
         try:
-            with attempt:
+            async with attempt:
                 answer: Any = await candidate.model.complete(attempt.request)
             if isinstance(answer, ModelResponse):
                 # Noted before the checks: an answer was paid for, also if it turns out to be of no use.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from types import TracebackType
 
-from sophon.clock import Clock, Timer
+from sophon.clock import Clock
 from sophon.errors import ModelTimeout
 from sophon.models.gateway.attempt_limits import SILENCE_NOTICE_SECONDS, AttemptLimits
 from sophon.models.gateway.streaming import StreamTap
@@ -47,10 +47,7 @@ class AttemptDeadline(TaskTimeout):
         *,
         is_streamed: bool,
     ) -> None:
-        # The fields of TaskTimeout, without another call: every attempt comes through here.
-        self._clock, self._seconds = clock, limits.attempt_timeout_seconds
-        self._timer: Timer | None = None
-        self._is_expired = False
+        super().__init__(clock, limits.attempt_timeout_seconds)
         self._limits = limits
         self.output, self.tap = output, tap
         self._progress: _Progress | None = None
@@ -70,14 +67,11 @@ class AttemptDeadline(TaskTimeout):
         left = self._seconds_to_next_check(self.started_at)
         self._seconds = left if left != float("inf") else None
 
-    def __exit__(
+    async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._is_expired:
-            self._leave()
-            return
         try:
-            super().__exit__(kind, error, trace)
+            await super().__aexit__(kind, error, trace)
         except TimeoutError:
             error = None  # the scope's own cancellation, and not one from outside
         if self._failure is not None and (error is None or _is_consequence(error)):
@@ -95,7 +89,7 @@ class AttemptDeadline(TaskTimeout):
             if left != float("inf"):
                 self._timer = self._clock.call_later(left, self._on_timer)
         else:
-            self.expire()
+            self._expire()
 
     def _has_grown(self) -> bool:
         if self._progress is None:  # most attempts end before the first check

@@ -1,6 +1,6 @@
 """Limits on the time of one attempt, with their defaults."""
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 ATTEMPT_TIMEOUT_SECONDS = 1200.0
 """Whole attempt: 4096 tokens at four per second take 17 minutes. Less than AgentExecution.MaxExecutionTime (2 hours),

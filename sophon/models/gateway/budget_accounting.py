@@ -1,18 +1,41 @@
 """One attempt: its deadline, and its accounting: reservation, settlement or release, and the usage with its cost."""
 
+import asyncio
+import math
 from dataclasses import replace
 from typing import Any
 
 import anyio
 
+from sophon.errors import ModelError, ModelTimeout
 from sophon.messages import Usage
-from sophon.models.gateway.attempt_cost import has_cost
 from sophon.models.gateway.attempt_deadline import AttemptDeadline
 from sophon.models.gateway.attempt_limits import AttemptLimits
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
-from sophon.models.gateway.reported_usage import read_reported_usage, usage_with_cost
 from sophon.models.gateway.streaming import StreamTap
-from sophon.models.model import AttemptOutput, Meter, ModelRequest, ModelResponse
+from sophon.models.model import AttemptOutput, Meter, ModelInfo, ModelRequest, ModelResponse
+
+_NOT_SENT = frozenset(
+    {"ConnectError", "ConnectTimeout", "PoolTimeout", "ClientConnectorError", "ConnectionTimeoutError", "gaierror"}
+    | {"ConnectionRefusedError", "LocalProtocolError", "UnsupportedProtocol", "InvalidURL", "ProxyError"}
+    | {"ClientHttpProxyError"}
+)
+"""Types of errors before a request is sent (httpx, aiohttp, the standard library), compared by name."""
+
+_CUT = frozenset(
+    {"ReadError", "WriteError", "CloseError", "RemoteProtocolError", "ServerDisconnectedError", "ClientPayloadError"}
+    | {"ConnectionResetError", "ConnectionAbortedError", "BrokenPipeError", "IncompleteRead", "IncompleteReadError"}
+    | {"ClientOSError"}
+)
+"""Types of errors of a connection that broke after the request was sent."""
+
+_MAX_CAUSES = 10
+
+MAX_REPORTED_TOKENS = 100_000_000
+"""Most input or output tokens that one attempt can have used; a report of more is replaced by an estimate."""
+
+MAX_REPORTED_MICROS = 100_000_000_000
+"""Highest cost that a model may report for one attempt, in micro-USD (100,000 USD)."""
 
 
 class Attempt(AttemptDeadline):
@@ -113,3 +136,90 @@ class Attempt(AttemptDeadline):
             counted = self.request.input_tokens
             self._estimated = self._tokens.count_request(self.request) if counted is None else counted
         return self._tokens.calibrate(self._estimated, self.request.model.id)
+
+
+def has_cost(failure: Exception, output: AttemptOutput | None, produced: str) -> bool:
+    """Return whether a failed attempt is charged: its input at least, and what it produced.
+
+    A provider bills the input once it has begun to work, and nobody tells us when that was. An attempt that was sent
+    and timed out, or whose connection broke, therefore counts as begun: a limit that is reached too early can be
+    raised, the money of eighty requests that were never counted is gone. An attempt that was not sent (no connection),
+    or that the provider answered with an HTTP error, is billed by none.
+    """
+    if produced or (output is not None and (output.usage is not None or output.pieces)):
+        return True
+    if not isinstance(failure, ModelError) or failure.status is not None:
+        return False
+    names = _error_names(failure)
+    if names & _NOT_SENT:
+        return False
+    has_begun = output is not None and output.has_begun
+    return has_begun or isinstance(failure, ModelTimeout) or bool(names & _CUT)
+
+
+def _error_names(error: BaseException) -> set[str]:
+    """Return the type names of an error and its causes."""
+    names: set[str] = set()
+    current: BaseException | None = error
+    for _ in range(_MAX_CAUSES):
+        if current is None or isinstance(current, asyncio.CancelledError):
+            break
+        names |= {each.__name__ for each in type(current).__mro__}
+        current = current.__cause__ or current.__context__
+    return names
+
+
+def read_reported_usage(reported: object) -> Usage | None:
+    """Return a report whose every field can be true, in whole numbers; None for any other value.
+
+    A negative number would reopen a spent limit, and a huge one close it.
+    """
+    if not isinstance(reported, Usage):
+        return None
+    given, written, cost = reported.input_tokens, reported.output_tokens, reported.cost_micros
+    cached, unpriced, reasoning = reported.cached_input_tokens, reported.unpriced_tokens, reported.reasoning_tokens
+    if (
+        type(given) is type(written) is type(cost) is type(cached) is type(unpriced) is type(reasoning) is int
+        and 0 <= cached <= given <= MAX_REPORTED_TOKENS
+        and 0 <= reasoning <= written <= MAX_REPORTED_TOKENS
+        and 0 <= cost <= MAX_REPORTED_MICROS
+        and 0 <= unpriced <= MAX_REPORTED_TOKENS
+    ):
+        return reported  # already as it must be, which nearly every report is
+    return _read_closely(reported)
+
+
+def _read_closely(reported: Usage) -> Usage | None:
+    input_tokens = _read_count(reported.input_tokens)
+    output_tokens = _read_count(reported.output_tokens)
+    cost = _read_count(reported.cost_micros, MAX_REPORTED_MICROS)
+    cached = _read_count(reported.cached_input_tokens)
+    unpriced = _read_count(reported.unpriced_tokens)
+    reasoning = _read_count(reported.reasoning_tokens)
+    if (
+        input_tokens is None
+        or output_tokens is None
+        or cost is None
+        or cached is None
+        or unpriced is None
+        or reasoning is None
+    ):
+        return None
+    return Usage(input_tokens, output_tokens, cost, min(cached, input_tokens), unpriced, min(reasoning, output_tokens))
+
+
+def usage_with_cost(model: ModelInfo, input_tokens: int, output_tokens: int, cached_input_tokens: int = 0) -> Usage:
+    """Return the usage of the tokens with its cost at the model's prices."""
+    cost = model.cost_micros(input_tokens, output_tokens, cached_input_tokens)
+    unpriced = input_tokens + output_tokens if model.is_cost_unknown else 0
+    return Usage(input_tokens, output_tokens, cost, cached_input_tokens, unpriced)
+
+
+def _read_count(value: object, most: int = MAX_REPORTED_TOKENS) -> int | None:
+    """Return a number from 0 to `most`, as a whole number; None for any other value."""
+    if type(value) is not int:
+        if isinstance(value, float):
+            value = int(value) if math.isfinite(value) else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+    return value if 0 <= value <= most else None

@@ -1,41 +1,48 @@
-"""Circuit breaker: a provider that keeps failing is not called for a while.
+"""Circuit breaker: a provider, or a model of a tier, that keeps failing is not called for a while, then probed.
 
     closed     --third failure within the window-->       open
     open       --after `OPEN_SECONDS`-->                  half_open
     half_open  --the probe succeeds-->                    closed
-    half_open  --the probe fails-->                       open
+    half_open  --the probe fails-->                       half_open after `PROBE_INTERVAL_SECONDS`; open after 5 of them
 
 A failure is a call that ended after its retries because the provider was overloaded, unreachable or silent, not a
-single attempt: otherwise the retries of one call would open the circuit. Source of the numbers: reference/clawdesk.md
-1.2.
+single attempt: otherwise the retries of one call would open the circuit. A probe is a call of a turn; what follows in
+its route answers if it fails. Source of the numbers: reference/clawdesk.md 1.2; a cool-down is there 120 seconds of
+probes behind the time without any.
 """
 
 from collections import deque
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 CircuitState: TypeAlias = Literal["closed", "open", "half_open"]
 
-FAILURE_THRESHOLD = 3
+FAILURE_THRESHOLD: Final = 3
 """Failures within the window that open the circuit."""
-WINDOW_SECONDS = 60.0
+WINDOW_SECONDS: Final = 60.0
 """Length of the window in which failures are counted."""
-OPEN_SECONDS = 60.0
+OPEN_SECONDS: Final = 60.0
 """How long the circuit stays open before a probe is allowed."""
+PROBE_INTERVAL_SECONDS: Final = 30.0
+"""Time between a failed probe and the next one; at most the time for which the circuit is open."""
+MAX_PROBES: Final = 5
+"""Failed probes after which the circuit is open again for the whole time."""
 
 
 class CircuitBreaker:
-    """Circuit breaker of one provider. Pure: the caller passes `now`, in monotonic seconds.
+    """Circuit breaker of one provider or model. Pure: the caller passes `now`, in monotonic seconds.
 
     `start_call` must be followed by exactly one of `record_success`, `record_failure` and `abandon_call` (no conclusion
     about the provider).
     """
 
     __slots__ = (
+        "_failed_probes",
         "_failure_threshold",
         "_failure_times",
         "_is_probing",
         "_open_seconds",
-        "_opened_at",
+        "_probe_at",
+        "_probe_interval_seconds",
         "_window_seconds",
     )
 
@@ -48,24 +55,27 @@ class CircuitBreaker:
         self._failure_threshold = failure_threshold
         self._window_seconds = window_seconds
         self._open_seconds = open_seconds
+        self._probe_interval_seconds = min(PROBE_INTERVAL_SECONDS, open_seconds)
         self._failure_times: deque[float] = deque(maxlen=failure_threshold)
-        self._opened_at: float | None = None
+        self._probe_at: float | None = None
+        """When the next probe is allowed; None while the circuit is closed."""
         self._is_probing = False
+        self._failed_probes = 0
 
     @property
     def is_tripped(self) -> bool:
         """Whether the circuit is open or half open; while it is closed, a successful call need not be recorded."""
-        return self._opened_at is not None
+        return self._probe_at is not None
 
     def state(self, now: float) -> CircuitState:
         """Return the state at `now`."""
-        if self._opened_at is None:
+        if self._probe_at is None:
             return "closed"
-        return "half_open" if now - self._opened_at >= self._open_seconds else "open"
+        return "half_open" if now >= self._probe_at else "open"
 
     def allows_call(self, now: float) -> bool:
         """Return whether a call is allowed at `now`; changes nothing."""
-        return self._opened_at is None or (not self._is_probing and self.state(now) == "half_open")
+        return self._probe_at is None or (not self._is_probing and now >= self._probe_at)
 
     def start_call(self, now: float) -> None:
         """Record the start of a call; in the half-open state it is the probe."""
@@ -74,29 +84,33 @@ class CircuitBreaker:
 
     def record_success(self) -> None:
         """Record that the provider answered, even if it rejected the request; closes the circuit."""
-        if self._opened_at is not None:
-            self._opened_at, self._is_probing = None, False
-            self._failure_times.clear()
+        if self._probe_at is not None:
+            self.reset()
 
     def record_failure(self, now: float) -> None:
         """Record that the provider did not answer, retries included."""
         if self._is_probing:
-            self._opened_at, self._is_probing = now, False
-        elif self._opened_at is None:
+            self._is_probing = False
+            self._failed_probes += 1
+            has_given_up = self._failed_probes == MAX_PROBES
+            self._probe_at = now + (self._open_seconds if has_given_up else self._probe_interval_seconds)
+            if has_given_up:
+                self._failed_probes = 0
+        elif self._probe_at is None:
             self._failure_times.append(now)
             if (
                 len(self._failure_times) == self._failure_threshold
                 and now - self._failure_times[0] <= self._window_seconds
             ):
-                self._opened_at = now
+                self._probe_at = now + self._open_seconds
 
     def seconds_until_probe(self, now: float) -> float:
         """Return the seconds until a probe is allowed; 0 unless the circuit is open."""
-        return 0.0 if self._opened_at is None else max(0.0, self._opened_at + self._open_seconds - now)
+        return 0.0 if self._probe_at is None else max(0.0, self._probe_at - now)
 
     def reset(self) -> None:
-        """Close the circuit and forget the failures, because an operator says so."""
-        self._opened_at, self._is_probing = None, False
+        """Close the circuit and forget the failures, because a call succeeded or an operator says so."""
+        self._probe_at, self._is_probing, self._failed_probes = None, False, 0
         self._failure_times.clear()
 
     def abandon_call(self) -> None:

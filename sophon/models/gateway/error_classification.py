@@ -11,6 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import (
     AuthenticationFailed,
     BadRequest,
@@ -22,7 +23,6 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.lazy_pattern import lazy_pattern
 from sophon.security import redact_and_cut
 
 QUOTA_COOLDOWN_SECONDS = 3600.0

@@ -24,6 +24,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import (
     AuthenticationFailed,
     BudgetExceeded,
@@ -33,7 +34,6 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.retry_machine import TRANSIENT_ERRORS
 
 

@@ -43,9 +43,14 @@ class FallbackRun:
         self._try_candidate(attempts - self._told - 1, FallbackEvent.PROVIDER_SUCCESS)
         self._tell(emit, purpose)
 
-    def abort(self, emit: Emit | None, purpose: str, attempts: int) -> None:
-        """Record that the person or the host cancelled the call, and send the states to the trace."""
-        self._try_candidate(attempts - self._told - 1, FallbackEvent.USER_ABORT)
+    def abort(self, emit: Emit | None, purpose: str, attempts: int, *, is_waiting: bool) -> None:
+        """Record that the person or the host cancelled the call, and send the states to the trace. `is_waiting`: the
+        last attempt had failed.
+        """
+        last = FallbackEvent.RETRYABLE_ERROR if is_waiting else FallbackEvent.USER_ABORT
+        self._try_candidate(attempts - self._told - 1, last)
+        if is_waiting:
+            self._advance(FallbackEvent.USER_ABORT)
         self._tell(emit, purpose)
 
     def give_up(self, emit: Emit | None, purpose: str) -> None:

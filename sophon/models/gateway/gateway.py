@@ -2,28 +2,50 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from difflib import get_close_matches
+from typing import Any, Final
 
 from sophon.cancellation import Cancellation
 from sophon.clock import Clock
-from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelError, NotFound, SophonError
+from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelError, ModelTimeout, NotFound, SophonError
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
-from sophon.models.gateway.backoff import Backoff
-from sophon.models.gateway.closing import close_all
 from sophon.models.gateway.fallback_machine import select_final_error
 from sophon.models.gateway.fallback_run import FallbackRun
-from sophon.models.gateway.gateway_dependencies import GatewayDependencies
+from sophon.models.gateway.gateway_dependencies import Backoff, GatewayDependencies
 from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
-from sophon.models.gateway.retry_loop import RetryLoop
+from sophon.models.gateway.retry_loop import Pauses, RetryLoop
 from sophon.models.gateway.streaming import OutputLatch
-from sophon.models.model import LAYERED_PURPOSES, Call, CallLayer, Meter, Model, ModelInfo, ModelRequest, ModelResponse
+from sophon.models.model import (
+    LAYERED_PURPOSES,
+    Call,
+    CallLayer,
+    Meter,
+    Model,
+    ModelInfo,
+    ModelRequest,
+    ModelResponse,
+    Purpose,
+)
 from sophon.models.token_counter import TokenCounter
 from sophon.models.turn_meter import CURRENT_METER
+
+log = logging.getLogger("sophon")
+
+CLOSE_TIMEOUT_SECONDS = 5.0
+"""Time that the models have to close, all together."""
+
+REASONING_TOKENS: Final = 4000
+"""Tokens that a model may use to reason about a short answer: gpt-5 needs 1,400 for one of 120."""
+
+_WINDOW_SHARE: Final = 16
+"""A sixteenth of the window is the most that is added."""
 
 
 class ModelGateway:
@@ -41,12 +63,11 @@ class ModelGateway:
         providers: Sequence[Provider],
         *,
         clock: Clock,
-        tokens: TokenCounter | None = None,
         options: GatewayOptions | None = None,
     ) -> None:
         self._retired: list[Provider] = []
         self._set_providers(providers)
-        self.tokens = tokens or TokenCounter()
+        self.tokens = TokenCounter()
         chosen = options or GatewayOptions()
         self._context = GatewayDependencies(clock, self.tokens, chosen, Backoff(clock, chosen))
 
@@ -91,6 +112,7 @@ class ModelGateway:
         check: Callable[[], None] | None = None,
         cancellation: Cancellation | None = None,
         rate_limit_waits: int | None = None,
+        pauses: Pauses = nullcontext,
     ) -> ModelResponse:
         """Return the response of the first candidate that answers; the gateway may modify `request`.
 
@@ -100,7 +122,7 @@ class ModelGateway:
 
         `check` is called before every attempt and every chunk and may raise to stop the call. No attempt starts once
         `cancellation` (the turn's) is requested; without a request, a model's CancelledError is a failed attempt.
-        `rate_limit_waits` is `Failover.RateLimitWaits` of the turn.
+        `rate_limit_waits` is `Failover.RateLimitWaits` of the turn; `pauses` is entered around waits before a retry.
 
         Raises ModelError (`attempts` holds the records, `visible` whether text was already shown), BudgetExceeded if
         every candidate was over its budget, MessageTooLarge if no candidate's window was large enough, NoProvider if
@@ -118,21 +140,21 @@ class ModelGateway:
         available = candidates if len(candidates) == 1 else self._skip_open_circuits(candidates)
         errors: list[SophonError] = []
         fallback = FallbackRun(len(available), self._context.options.max_retries)
+        limit = request.max_tokens
         for position, candidate in enumerate(available):
             records = () if loop is None else loop.records
             following = available[position + 1 :]
             loop = RetryLoop(candidate, following, self._context, meter, emit, check, latch, cancellation, records)
-            loop.rate_limit_waits = rate_limit_waits
+            loop.rate_limit_waits, loop.pauses = rate_limit_waits, pauses
             info = candidate.info
             call = _wrap_in_layers(loop, wrappers, info)
-            if position:
-                request = request.copy_with(model=info, key=None)
-            else:
-                request.model = info
+            request = _address_request(request, info, limit, is_first=not position)
             try:
                 response = await call(request)
             except asyncio.CancelledError:
-                fallback.abort(emit, request.purpose, len(loop.records))
+                own = loop.records[len(records) :]
+                is_waiting = bool(own) and own[-1].outcome not in ("cancelled", "ok")
+                fallback.abort(emit, request.purpose, len(loop.records), is_waiting=is_waiting)
                 raise
             except (ModelError, BudgetExceeded, MessageTooLarge) as error:
                 errors.append(error)
@@ -220,6 +242,15 @@ def _index_by_name(providers: Sequence[Provider]) -> dict[str, list[Candidate]]:
     return index
 
 
+def _address_request(request: ModelRequest, model: ModelInfo, max_tokens: int, *, is_first: bool) -> ModelRequest:
+    """Return the request for a model: the caller's own to the first one, unless its limit differs there."""
+    limit = find_output_limit(request.purpose, max_tokens, model)
+    if is_first and limit == max_tokens:
+        request.model = model
+        return request
+    return request.copy_with(model=model, key=None, max_tokens=limit)
+
+
 def _wrap_in_layers(call: Call, layers: Sequence[CallLayer], model: ModelInfo) -> Call:
     """Return the call inside the layers that act on calls of the model, the first one outermost."""
     for layer in reversed(layers):
@@ -271,3 +302,49 @@ def _attach_records(error: SophonError, records: Sequence[AttemptRecord]) -> Sop
 def _emit_failover(emit: Emit, candidate: Candidate, error: SophonError, next_candidate: Candidate) -> None:
     detail = f"{candidate.info.id} failed ({error.code}); trying {next_candidate.info.id}"
     emit(AgentStatus(status="retrying", detail=detail))
+
+
+async def close_all(models: Sequence[Model], clock: Clock) -> list[Exception]:
+    """Close the models concurrently and return their failures in the given order.
+
+    What has not closed in time is cancelled and not waited for, because a hanging model may ignore that too.
+    """
+    if not models:
+        return []
+    tasks = [asyncio.create_task(_close(model)) for model in models]
+    try:
+        async with clock.timeout(CLOSE_TIMEOUT_SECONDS):
+            await asyncio.wait(tasks)
+    except TimeoutError:
+        pass
+    finally:
+        for task in tasks:
+            task.cancel()
+    return [failure for model, task in zip(models, tasks, strict=True) if (failure := _failure(model, task))]
+
+
+async def _close(model: Any) -> Exception | None:
+    try:
+        await model.aclose()
+    except Exception as error:  # noqa: BLE001 - returned, so that every failure is retrieved
+        return error
+    return None
+
+
+def _failure(model: Model, task: asyncio.Task[Exception | None]) -> Exception | None:
+    if task.done() and not task.cancelled():
+        return task.result()
+    info = model.info
+    log.warning("the model %s did not close within %g seconds", info.id, CLOSE_TIMEOUT_SECONDS)
+    return ModelTimeout(f"{info.id} did not close within {CLOSE_TIMEOUT_SECONDS:g} seconds", model=info.name)
+
+
+def find_output_limit(purpose: Purpose, max_tokens: int, model: ModelInfo) -> int:
+    """Return the output limit for a model whose answer may have `max_tokens`.
+
+    Providers count reasoning as output. A title of 32 tokens, an evaluation of 500 or a summary would be empty, because
+    the model has not begun its answer when the limit is reached. Replies and steps keep theirs.
+    """
+    if purpose in LAYERED_PURPOSES or "reasoning" not in model.capabilities:
+        return max_tokens
+    return max_tokens + min(REASONING_TOKENS, model.context_window // _WINDOW_SHARE)

@@ -1,6 +1,6 @@
 """Gateway options: retries, back-off, key cool-down, maximum waits and the limits of an attempt."""
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.models.gateway.attempt_limits import (
     ATTEMPT_TIMEOUT_SECONDS,
     FIRST_OUTPUT_TIMEOUT_SECONDS,

@@ -5,7 +5,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.models.gateway.api_keys import ApiKeyPool, ApiKeyStatistics
 from sophon.models.gateway.circuit_breaker import CircuitBreaker, CircuitState
 from sophon.models.model import Model, ModelInfo

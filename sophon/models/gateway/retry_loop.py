@@ -1,10 +1,13 @@
 """Retry loop for one candidate: attempts, key rotation, back-off and circuit breaker; drives retry_machine.py."""
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
+from typing import TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, ModelTimeout, Overloaded, RateLimited
 from sophon.events import AgentStatus
-from sophon.lazy_dataclass import dataclass
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
 from sophon.models.gateway.retry_machine import (
@@ -38,6 +41,10 @@ class _RetryProgress:
             self.failure = error
 
 
+Pauses: TypeAlias = Callable[[], AbstractContextManager[object]]
+"""Returns a context manager for a wait before a retry."""
+
+
 class RetryLoop(AttemptRunner):
     """Calls one candidate until it answers or the retries are used up.
 
@@ -45,10 +52,13 @@ class RetryLoop(AttemptRunner):
     `Call` inside the call layers, so it may be awaited several times, each time with all its retries.
     """
 
-    __slots__ = ("rate_limit_waits",)
+    __slots__ = ("pauses", "rate_limit_waits")
 
     rate_limit_waits: int | None
     """How often a rate limit is waited out while another candidate can be called; None: short waits only."""
+
+    pauses: Pauses
+    """Entered around each wait before a retry."""
 
     async def __call__(self, request: ModelRequest) -> ModelResponse:
         """Return the response. Raises the ModelError that ended the loop, or BudgetExceeded if no attempt was made."""
@@ -128,7 +138,8 @@ class RetryLoop(AttemptRunner):
             detail = f"{self._candidate.info.id}: {progress.failure.code}; retrying in {seconds:.1f} s"
             self._emit(AgentStatus(status="retrying", detail=detail))
         progress.rate_limit_waits += isinstance(progress.failure, RateLimited)
-        await self._candidate.provider.wait_unless_reset(self._context.backoff.sleep(seconds))
+        with self.pauses():
+            await self._candidate.provider.wait_unless_reset(self._context.backoff.sleep(seconds))
         self._select_key_after_wait(progress)
 
     def _has_alternative(self, own_seconds: float) -> bool:

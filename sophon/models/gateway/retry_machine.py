@@ -17,6 +17,7 @@ pair leads to aborted, so that a defect in the driver (retry_loop.py) cannot cau
 
 from enum import Enum, auto
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import (
     AuthenticationFailed,
     BudgetExceeded,
@@ -27,7 +28,6 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.lazy_dataclass import dataclass
 
 
 class RetryState(Enum):

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 _LIST_FIELDS = ("results", "entries", "memories", "items")
 _TEXT_FIELDS = ("text", "content", "value")

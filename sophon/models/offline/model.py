@@ -1,6 +1,6 @@
 """Offline model: answers by rules and with tools, so that the whole chain runs without a key or a network."""
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
 from sophon.models.offline.usage_estimate import CHARACTERS_PER_TOKEN, estimate_usage
 

@@ -29,9 +29,6 @@ def _text_for_purpose(request: ModelRequest) -> str:
         case "memory":
             return "[]"  # it cannot judge what is worth remembering; it stores only what it is asked to
         case "simulation":
-            return (
-                "Nothing was run. The offline model knows tools by rules only and cannot foresee what this call would "
-                f"do; it was asked about: {make_title(request.messages)}."
-            )
+            return ""  # it cannot foresee what a call will do, and an advice that says so stands in the answer
         case _:
             return "unsure: the offline model cannot judge meaning; let a person or a real model decide."

@@ -3,21 +3,70 @@
 import re
 from collections.abc import Callable, Sequence
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message
-from sophon.models.offline.introduction import (
-    CONNECT_TEXT,
-    GERMAN_SHORT,
-    IDENTITY_TEXT,
-    SHORT_INTRODUCTION,
-    full_introduction,
-)
 from sophon.models.offline.language.english import ensure_full_stop, extract_content_words, to_second_person
 from sophon.models.offline.language.german import is_german
 from sophon.models.offline.language.summaries import summarise_texts
 from sophon.models.offline.transcript import ParsedTranscript
 
 _MAX_QUOTE_CHARACTERS = 300
+
+OFFLINE_NOTE = "(I am Sophon's offline model: rules on this machine, no key and no network.)"
+"""Sentence at the end of its first reply in a conversation."""
+
+IDENTITY_TEXT = (
+    "I am Sophon's offline model: a set of rules that runs on this machine, with no key and no network. "
+    "I understand plain requests and use the tools for them, and I know only what the tools return."
+)
+
+CAPABILITIES_TEXT = (
+    "What I can do:\n"
+    "- arithmetic: “What is 17 * 23?”\n"
+    "- time and date: “What time is it in Tokyo?”\n"
+    "- memory: “Remember that my cat is called Ada”, “What do you know about cats?”, “Forget that ...”\n"
+    "- files: “Write hello to notes.txt”, “Read notes.txt”, “List the files”\n"
+    "- web and shell: “Fetch https://example.org”, “Run the command: uname -a”\n"
+    "- summaries, and several steps in one request: “First ..., then ..., and finally ...”"
+)
+
+CONNECT_TEXT = (
+    "To talk to a real model, set OPENAI_API_KEY or ANTHROPIC_API_KEY, or start Ollama, and start Sophon again; "
+    "see docs/models.md."
+)
+
+SHORT_INTRODUCTION = (
+    "I am Sophon's offline model, without key or network; say “help” for what I can do, and see docs/models.md for how "
+    "to connect a real model (OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama)."
+)
+
+GERMAN_NOTE = "(Ich bin das Offline-Modell von Sophon: Regeln auf diesem Rechner, ohne Schlüssel und ohne Netz.)"
+
+GERMAN_IDENTITY = (
+    "Ich bin das Offline-Modell von Sophon: Regeln, die auf diesem Rechner laufen, ohne Schlüssel und ohne Netz. "
+    "Ich verstehe einfache Bitten auf Deutsch und Englisch, benutze dafür die Werkzeuge, und weiß nur, was diese sagen."
+)
+
+GERMAN_CAPABILITIES = (
+    "Was ich kann:\n"
+    "- rechnen: „Was ist 17 * 23?“\n"
+    "- Zeit und Datum: „Wie spät ist es in Tokio?“\n"
+    "- Gedächtnis: „Merke dir, dass meine Katze Ada heißt“, „Was weißt du über Katzen?“, „Vergiss, dass ...“\n"
+    "- Dateien: „Schreibe hallo in notes.txt“, „Lies notes.txt“, „Liste die Dateien auf“\n"
+    "- Web und Shell: „Rufe https://example.org ab“, „Führe den Befehl aus: uname -a“\n"
+    "- Zusammenfassungen, und mehrere Schritte in einer Bitte: „Notiere zuerst ..., sieh dann nach ..., und fasse ... "
+    "zusammen“"
+)
+
+GERMAN_CONNECT = (
+    "Für ein richtiges Modell setzen Sie OPENAI_API_KEY oder ANTHROPIC_API_KEY, oder starten Sie Ollama, und starten "
+    "Sie Sophon neu; siehe docs/models.md."
+)
+
+GERMAN_SHORT = (
+    "Ich bin das Offline-Modell von Sophon, ohne Schlüssel und Netz; „Hilfe“ zeigt, was ich kann, und docs/models.md, "
+    "wie man ein richtiges Modell anschließt (OPENAI_API_KEY, ANTHROPIC_API_KEY oder Ollama)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +194,21 @@ def _shorten(text: str) -> str:
 _ABOUT_CONVERSATION = re.compile(
     r"\b(?:conversation|chat|so far|we (?:talked|said|discussed)|Unterhaltung|Gespräch|bisher)\b", re.IGNORECASE
 )
+
 _Answer = Callable[[re.Match[str], ParsedTranscript, Sequence[str]], DirectAnswer]
+
 _Rule = tuple[re.Pattern[str], _Answer]
 
 
 def _compile_rules(*rules: tuple[str, _Answer]) -> tuple[_Rule, ...]:
     return tuple((re.compile(pattern, re.IGNORECASE | re.DOTALL), answer) for pattern, answer in rules)
+
+
+def full_introduction(*, german: bool = False) -> str:
+    """Return the full introduction, for greetings and questions about the model."""
+    if german:
+        return f"{GERMAN_IDENTITY}\n\n{GERMAN_CAPABILITIES}\n\n{GERMAN_CONNECT}"
+    return f"{IDENTITY_TEXT}\n\n{CAPABILITIES_TEXT}\n\n{CONNECT_TEXT}"
 
 
 _SMALL_TALK_RULES = _compile_rules(
@@ -185,6 +243,7 @@ _SMALL_TALK_RULES = _compile_rules(
         _quote_last_reply,
     ),
 )
+
 _OTHER_RULES = _compile_rules(
     (
         r"(?:fasse?\b[^:\n]{0,80}\bzusammen|gib(?: mir)? eine Zusammenfassung)\b[^:\n]{0,60}(?::(?P<text>.+))?",

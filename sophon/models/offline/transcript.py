@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.offline.intent import CallResult, PlannedCall
 from sophon.models.offline.tool_results import parse_tool_result
@@ -83,7 +83,7 @@ def split_step_prompt(prompt: str) -> tuple[str, list[str]]:
     description, mark, results = prompt.partition(_STEP_RESULTS)
     if not mark:
         return prompt, []
-    return description, [part.strip() for part in _STEP.split(results) if part.strip()]
+    return description, [unfence_text(part).strip() for part in _STEP.split(results) if part.strip()]
 
 
 def _parse_call_number(call_id: str) -> int:

@@ -1,6 +1,6 @@
 """Provider defaults: customary environment variables for the key, and a default model, per provider type."""
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.models.providers.provider_types import ANTHROPIC, OPENAI, to_litellm_type
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.models.providers.defaults import PROVIDER_DEFAULTS
 from sophon.models.providers.ollama_discovery import (
     HOST_VARIABLE,

@@ -1,25 +1,27 @@
 """Provider factory: create the active providers from settings and environment."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import SettingsError
-from sophon.lazy_dataclass import dataclass
+from sophon.messages import Message
 from sophon.models.capabilities import declare_capabilities
 from sophon.models.catalog import LITELLM, OLLAMA_TYPES, lookup_model_info
 from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.provider import Provider
-from sophon.models.model import Model, ModelInfo
+from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import find_provider_defaults
 from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
 from sophon.models.providers.hosting import is_private_server
 from sophon.models.providers.http.transport import HttpTransport
-from sophon.models.providers.http_models import HTTP_TYPES, create_http_model, find_base_url
 from sophon.models.providers.litellm.model import LiteLLMModel
-from sophon.models.providers.model_info_overrides import override_info
+from sophon.models.providers.model_listing import HTTP_TYPES, create_http_model, find_base_url
 from sophon.models.providers.ollama_discovery import (
     list_ollama_models,
     read_context_length,
@@ -34,7 +36,6 @@ from sophon.models.providers.provider_types import (
     list_provider_types,
     to_litellm_type,
 )
-from sophon.models.providers.python_factory import create_model_from_factory
 from sophon.plugins.entry_points import MODELS_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
 from sophon.settings import ProviderSettings, Settings
@@ -263,3 +264,73 @@ def _describe_missing_secret(origin: str) -> str:
     if origin.startswith("environment variable"):
         return f"the {origin} is not set"
     return f"the {origin} is missing, empty or cannot be read"
+
+
+class ModelWithOverrides:
+    """Wrapper that delegates to a model and has its own `info`."""
+
+    __slots__ = ("_model", "info")
+
+    def __init__(self, model: Model, info: ModelInfo) -> None:
+        self._model = model
+        self.info = info
+
+    async def complete(self, request: ModelRequest) -> ModelResponse:
+        """Call the wrapped model."""
+        return await self._model.complete(request)
+
+    def prepare_message(self, message: Message) -> None:
+        """Have the wrapped model prepare a message if it does."""
+        prepare = getattr(self._model, "prepare_message", None)
+        if prepare is not None:
+            prepare(message)
+
+    async def aclose(self) -> None:
+        """Close the wrapped model if it has an `aclose`."""
+        close = getattr(self._model, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def override_info(model: Model, **fields: Any) -> Model:
+    """Return the model with these fields of ModelInfo replaced; the model itself if nothing changes."""
+    if "prices" in fields:
+        fields.setdefault("cached_input_price", None)  # the model's own belongs to the model's own prices
+    info = replace(model.info, **fields)
+    if info.function_calling != ("function_calling" in info.capabilities) and "function_calling" in fields:
+        names = info.capabilities - {"function_calling"}
+        info = replace(info, capabilities=names | {"function_calling"} if info.function_calling else names)
+    return model if info == model.info else ModelWithOverrides(model, info)
+
+
+def create_model_from_factory(factory: object, settings: ProviderSettings, setting: str) -> Model:
+    """Call a factory function from the user's code and return its model.
+
+    The factory receives the provider's settings if it has a required positional parameter. `setting` is the settings
+    path that starts the problem line. Raises SettingsError if the factory is not callable, fails, is async, or returns
+    something without `info` and `complete`.
+    """
+    path = settings.factory or settings.type
+    if not callable(factory):
+        raise SettingsError([f"{setting}: {path!r} is not a function"])
+    try:
+        model: object = factory(settings) if requires_positional_argument(factory) else factory()
+    except Exception as error:
+        raise SettingsError([f"{setting}: {path!r} failed: {type(error).__name__}: {error}"]) from error
+    if isinstance(model, Coroutine):
+        model.close()
+        raise SettingsError([f"{setting}: {path!r} is async; the factory must return the model directly"])
+    if not callable(getattr(model, "complete", None)) or not hasattr(model, "info"):
+        kind = type(model).__name__
+        problem = f"returned a value of type {kind}, which is not a model: it needs `info` and `complete`"
+        raise SettingsError([f"{setting}: {path!r} {problem}"])
+    return cast(Model, model)
+
+
+def requires_positional_argument(function: Callable[..., object]) -> bool:
+    """Return whether the function has a positional parameter without a default."""
+    return any(
+        parameter.kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        and parameter.default is inspect.Parameter.empty
+        for parameter in inspect.signature(function).parameters.values()
+    )

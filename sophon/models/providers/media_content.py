@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.documents import Document, describe_document
 from sophon.images import Image, describe_image
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.capabilities import has_capability
 from sophon.models.model import ModelInfo

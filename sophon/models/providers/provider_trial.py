@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Mapping
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import (
     AuthenticationFailed,
     BadRequest,
@@ -15,7 +16,6 @@ from sophon.errors import (
     SophonError,
     TrialFailed,
 )
-from sophon.lazy_pattern import lazy_pattern
 from sophon.messages import Message
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.model import Model, ModelRequest

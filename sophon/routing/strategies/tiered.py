@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sophon.learning.complexity import LOW_CONFIDENCE
 from sophon.models.capabilities import has_capability
 from sophon.models.gateway.provider import Candidate
 from sophon.routing.contract import RouteDecision, RouteRequest
@@ -25,7 +26,7 @@ class TieredRouting:
     def __init__(self, settings: RoutingSettings, demotions: ModelDemotions | None = None) -> None:
         self._settings = settings
         self._catalog = TierCatalog(settings)
-        self._selector = ModelSelector(settings.selection, settings.seed)
+        self._selector = ModelSelector(settings.selection)
         self._demotions = demotions
 
     def route(self, request: RouteRequest, eligible: Sequence[Candidate]) -> RouteDecision:
@@ -49,7 +50,7 @@ class TieredRouting:
     def choose(self, request: RouteRequest, tiers: Sequence[Tier], limits: TierLimits) -> TierChoice:
         """Return the tier, before limits of cost and demoted models are looked at."""
         profile = profile_of(request)
-        is_unsure = profile.confidence < self._settings.classification.low_confidence
+        is_unsure = profile.confidence < LOW_CONFIDENCE
         return choose_tier(tiers, profile.complexity, limits, is_unsure=is_unsure)
 
     def _find_limits(self, request: RouteRequest) -> TierLimits:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.nested_scripts import find_all_commands
 from sophon.security.commands.syntax import SimpleCommand
 from sophon.security.linear_patterns import make_encodable

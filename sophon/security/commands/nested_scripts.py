@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.evaluation.script_arguments import SHELLS, after_option, reads_input
 from sophon.security.commands.evaluation.script_evaluation import evaluate_script, may_hide
 from sophon.security.commands.evaluation.variables import Variables
@@ -34,7 +34,8 @@ class Commands:
     """All commands of a script, in their order, nested ones behind the command that runs them.
 
     A command whose words the shell computes is followed by those that it may become. `code` are the scripts of other
-    interpreters than shells.
+    interpreters than shells, `written` the files that redirections and the like write, as far as their names can be
+    followed through variables.
 
     `is_complete` is False if a script cannot be read, or only a person knows what it is. `is_readable` is False if the
     command itself cannot be parsed. `is_hidden` is True if it may run any program: the name of one, or what a shell
@@ -48,6 +49,7 @@ class Commands:
     is_hidden: bool = False
     code: tuple[str, ...] = ()
     is_unread: bool = False
+    written: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=16)
@@ -69,6 +71,7 @@ def find_all_commands(script: str) -> Commands:
         collector.is_hidden,
         tuple(collector.code),
         collector.is_unread,
+        tuple(variables.files),
     )
 
 

@@ -207,6 +207,7 @@ WRITE_TARGETS: Final[Mapping[str, Callable[[tuple[Word, ...]], Iterator[Word]]]]
     "dd": _dd,
     "git": _git,
     "sed": _sed,
+    **dict.fromkeys(("uniq", "xxd"), _all_but_first),
     "find": _find,
     "sort": _output_options("-o", "--output"),
     "curl": _curl,

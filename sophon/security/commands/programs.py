@@ -4,7 +4,7 @@ import posixpath
 import re
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.syntax import SimpleCommand, Word
 
 

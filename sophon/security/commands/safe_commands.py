@@ -13,7 +13,7 @@ from typing import Final
 
 from tree_sitter import Node
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.syntax import SimpleCommand, SyntaxProblem, parse_script, read_command
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MAX_CHARACTERS: Final = 50_000
 """A longer script is not parsed."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.program_targets import has_target_option, plain_words
 from sophon.security.commands.programs import Program
 from sophon.security.commands.syntax import SimpleCommand, Word

@@ -4,7 +4,7 @@ import posixpath
 import re
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.evaluation.script_arguments import SHELLS
 from sophon.security.commands.nested_scripts import Commands, find_all_commands
 from sophon.security.commands.program_targets import WRITE_TARGETS, has_target_option, link_sources, plain_words
@@ -76,6 +76,14 @@ class _Collector:
             for redirection in command.redirections:
                 self._read_redirection(redirection)
             self._read_command(command)
+        spelled = {
+            posixpath.normpath(word.text)
+            for each in found.commands
+            for word in (*each.words, *(redirection.target for redirection in each.redirections))
+        }
+        for name in found.written:
+            if name not in spelled:  # a name that the shell makes up
+                self._add_to(self.paths, Word(name))
 
     def _read_redirection(self, redirection: Redirection) -> None:
         if not redirection.operator.startswith("<") or redirection.operator == "<>":
@@ -113,7 +121,7 @@ class _Collector:
                 for word in names:
                     self._add_to(self.removed, word)
             self._add_links(link_sources(program, arguments), plain_words(arguments)[-1:])
-        elif program not in _READERS and not (program in _INTERPRETERS and _only_asks_version(arguments)):
+        elif program not in READERS and not (program in _INTERPRETERS and _only_asks_version(arguments)):
             self.is_complete = False
 
     def _add_links(self, sources: list[Word], destination: list[Word]) -> None:
@@ -163,10 +171,10 @@ _INTERPRETERS: Final = _words(
     "docker podman kubectl ssh npm npx yarn pnpm pip pip3 uv cargo go java gradle mvn git svn hg apt apt-get yum dnf "
     "systemctl crontab at source ."
 )
-_READERS: Final = _words(
-    "cat head tail less more grep egrep fgrep rg ls dir stat file wc cut tr uniq comm diff cmp echo printf pwd date "
+READERS: Final = _words(
+    "cat head tail less more grep egrep fgrep rg ls dir stat file wc cut tr comm diff cmp echo printf pwd date "
     "whoami id uname hostname df du ps top free uptime which type test [ [[ true false sleep env printenv basename "
-    "dirname realpath readlink md5sum sha1sum sha256sum hexdump xxd strings jq yq column expr seq yes tree "
+    "dirname realpath readlink md5sum sha1sum sha256sum hexdump strings jq yq column expr seq yes tree "
     "return exit break continue local declare export readonly typeset unset set shift read wait let shopt alias"
 )
 

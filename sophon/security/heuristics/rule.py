@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 Severity: TypeAlias = Literal["low", "medium", "high", "critical"]
 Verdict: TypeAlias = Literal["allow", "escalate", "block"]

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, Self
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.action_types import find_paths
 from sophon.security.linear_patterns import make_encodable
 from sophon.security.policy.path_globs import normalize_path

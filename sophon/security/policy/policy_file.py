@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias, TypeGuard, get_args
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.linear_patterns import LinearPattern
 from sophon.security.policy.path_globs import GlobError, compile_globs
 from sophon.strict_yaml import StrictYamlError, parse_yaml

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NoReturn, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MAX_PAYLOAD_CHARACTERS: Final = 50_000
 """Longest action, as JSON, that is evaluated; a part of one would not be."""

@@ -8,7 +8,7 @@ A tier decides, or hands the action to a higher one, never to a lower one (refer
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands import is_safe_command
 from sophon.security.heuristics import Finding
 from sophon.security.policy import Policy
@@ -34,7 +34,7 @@ MINIMUM_TIERS: Final[Mapping[str, int]] = {
 class Action:
     """A tool call as Shield sees it: its action type, its arguments, and these with their paths resolved.
 
-    `minimum_tier` is the lowest tier that may allow it, as guards before Shield demand.
+    `minimum_tier` is the lowest tier that may allow it, as guards before Shield demand; a person, if nobody else can.
     """
 
     action_type: str
@@ -68,11 +68,14 @@ def apply_policy(action: Action, policy: Policy, *, has_evaluator: bool, is_ship
     minimum = max(action.minimum_tier, MINIMUM_TIERS.get(action.action_type, 0))
     if decision.verdict == "allow" and minimum == 0:
         return TierVerdict("allow", 0, rule)
-    if decision.tier == EVALUATOR and not has_evaluator:
-        return TierVerdict("escalate", 1 if is_shipped else PERSON, rule, _VERIFY)
-    # What a guard before Shield demands, it has asked a person for by itself.
+    tier = decision.tier
+    if tier == EVALUATOR and not has_evaluator:
+        tier = 1 if is_shipped else PERSON
+    if minimum == PERSON and tier < PERSON:
+        return TierVerdict("escalate", PERSON, "no_evaluator", "a model must evaluate it, and none does")
+    # A guard that demands the evaluator, and no person instead of one, has asked for them by itself.
     demanded = minimum if has_evaluator else min(minimum, 1)
-    return TierVerdict("escalate", max(1, decision.tier, demanded), rule, _VERIFY if decision.tier else "")
+    return TierVerdict("escalate", max(1, tier, demanded), rule, _VERIFY if decision.tier else "")
 
 
 _VERIFY: Final = "the policy wants it verified"

@@ -1,11 +1,10 @@
 """Settings section of attachments: files of messages."""
 
-from datetime import timedelta
 from typing import Annotated
 
-from sophon.settings.types.field_types import Duration, Flag, WholeNumber
+from sophon._python.value_rules import ValueRules
+from sophon.settings.types.field_types import Flag, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection
-from sophon.value_rules import ValueRules
 
 DEFAULT_MEDIA_TYPES = (
     "image/png",
@@ -31,7 +30,6 @@ class AttachmentsSettings(SettingsSection):
     max_bytes: WholeNumber = Field(
         default=20_000_000, ge=1, le=MAX_FILE_BYTES, description="Maximum size of one file, in bytes."
     )
-    max_per_message: WholeNumber = Field(default=10, ge=1, le=20, description="Maximum number of files of a message.")
     max_total_bytes: WholeNumber = Field(
         default=500_000_000, ge=1, description="Maximum size of all files of one person together, in bytes."
     )
@@ -39,10 +37,4 @@ class AttachmentsSettings(SettingsSection):
         default=DEFAULT_MEDIA_TYPES,
         description="Accepted media types, which are found by content; `application/octet-stream` stands for every "
         "file that is not recognised, of which models read the name only.",
-    )
-    max_text_characters: WholeNumber = Field(
-        default=50_000, ge=100, description="Characters of a text file that a model reads: its beginning."
-    )
-    keep_unsent: Duration = Field(
-        default=timedelta(days=1), description="After that time a file that no message has is deleted."
     )

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, NamedTuple
 
+from sophon._python.value_rules import ValueRules
 from sophon.settings.sections.providers import PriceSettings
 from sophon.settings.sections.routing import find_unknown_task_types
 from sophon.settings.types.field_types import Duration, FiniteNumber, TimeZoneName, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection
-from sophon.value_rules import ValueRules
 
 EVERY_PROVIDER = "*"
 """Key in Budget.Providers for all providers without an entry of their own."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sophon.settings.types.field_types import Flag, WholeNumber
+from sophon.settings.types.field_types import Flag
 from sophon.settings.types.section import Field, SettingsSection
 
 
@@ -14,4 +14,3 @@ class CustomToolsSettings(SettingsSection):
         description="Whether users can have tools made, by tools.create and with an approval of each program.",
     )
     directory: Path = Field(default=Path("data/custom-tools"), description="Folder of the custom tools.")
-    max_per_user: WholeNumber = Field(default=20, ge=1, description="Custom tools that one user can have.")

@@ -24,20 +24,19 @@ class GoalBudgetSettings(SettingsSection):
     replans: WholeNumber = Field(default=5, ge=0, description="New plans after the first.")
     steps: WholeNumber = Field(default=50, ge=1, description="Tries of steps (published page: 8).")
     parallel: WholeNumber = Field(default=1, ge=1, le=8, description="Steps of one goal that run at once.")
-    memory_bytes: WholeNumber = Field(
-        default=1024 * 1024, ge=1, description="Bytes of results and of memory entries that its steps write."
-    )
     runtime_seconds: WholeNumber = Field(
         default=3600, ge=1, description="Seconds in which a step runs; waiting for people does not count."
     )
 
 
 class ResourceLimitSettings(SettingsSection):
-    """What the work of goals may use per user, over all of their goals."""
+    """What unattended work may use per user: goals, and with them schedules and the heartbeat."""
 
     active_goals: WholeNumber = Field(default=10, ge=1, description="Goals that are planned, worked on or paused.")
-    running_agents: WholeNumber = Field(default=5, ge=1, description="Steps that are turns of the agent, at once.")
-    tasks_per_hour: WholeNumber = Field(default=50, ge=1, description="Steps that are started.")
+    running_agents: WholeNumber = Field(
+        default=5, ge=1, description="Agents that work at once: steps without a tool, scheduled runs, their sub-agents."
+    )
+    tasks_per_hour: WholeNumber = Field(default=50, ge=1, description="Steps and scheduled runs that are started.")
     llm_calls_per_minute: WholeNumber = Field(default=30, ge=1, description="Model calls.")
     api_calls_per_minute: WholeNumber = Field(default=60, ge=1, description="Steps that call something outside.")
     tokens_per_minute: WholeNumber = Field(
@@ -52,7 +51,6 @@ class GoalsSettings(SettingsSection):
         default=False, description="Whether users can make goals, by the tools goals.*, `sophon goals` and the API."
     )
     tick: Duration = Field(default=timedelta(seconds=15), description="Time between two looks at a goal.")
-    steps_per_tick: WholeNumber = Field(default=3, ge=1, le=50, description="Steps of a goal started within a tick.")
     max_concurrent: WholeNumber = Field(default=3, ge=1, le=100, description="Goals that are worked on at once.")
     autonomy: AutonomySetting = Field(
         default="Semi",
@@ -67,9 +65,6 @@ class GoalsSettings(SettingsSection):
         default=timedelta(minutes=10),
         description="Time after which a goal fails that a rule has paused; one that a person has paused stays.",
     )
-    archive_after: Duration = Field(
-        default=timedelta(days=7), description="Time after which an ended goal is archived: lists leave it out."
-    )
     keep_days: WholeNumber | None = Field(
         default=90, ge=8, description="Days that ended goals are kept; null: until their session is deleted."
     )
@@ -77,5 +72,6 @@ class GoalsSettings(SettingsSection):
         default_factory=GoalBudgetSettings.defaults, description="What one goal may use."
     )
     limits: ResourceLimitSettings = Field(
-        default_factory=ResourceLimitSettings.defaults, description="What the goals of one user may use."
+        default_factory=ResourceLimitSettings.defaults,
+        description="What unattended work of one user may use.",
     )

@@ -1,17 +1,16 @@
 """Settings sections of embeddings and learning. Source of the defaults: clawft, where nothing else is said."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Annotated, Literal
 
-from sophon.settings.types.field_types import CaseInsensitive, Duration, FiniteNumber, Flag, WebUrl, WholeNumber
+from sophon.settings.types.field_types import CaseInsensitive, FiniteNumber, Flag, WebUrl, WholeNumber
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
 
 EmbeddingProvider = Annotated[
     Literal["Hashing", "OpenAi", "LiteLlm", "Ollama", "SentenceTransformers"], CaseInsensitive()
 ]
-ScorerName = Annotated[Literal["Noop", "Fitness", "Heuristic"], CaseInsensitive()]
+ScorerName = Annotated[Literal["Noop", "Fitness", "Heuristic", "Evaluator"], CaseInsensitive()]
 
 
 def find_embedding_provider_id(provider: object, model: object) -> str | None:
@@ -49,10 +48,6 @@ class EmbeddingsSettings(SettingsSection):
         le=16_384,
         description="Numbers of a vector; null: 384 for Hashing, else what the model has.",
     )
-    timeout: Duration = Field(default=timedelta(seconds=30), description="Timeout of one request.")
-    cache_entries: WholeNumber = Field(
-        default=2048, ge=1, le=100_000, description="Texts whose vectors are kept in memory."
-    )
 
     @property
     def provider_id(self) -> str | None:
@@ -65,6 +60,16 @@ class EmbeddingsSettings(SettingsSection):
             yield "Model", f"name an embedding model: the provider {self.provider} has no default"
 
 
+class EvaluatorSettings(SettingsSection):
+    """Which answers a model judges, and which model."""
+
+    model: str | None = Field(
+        default=None, min_length=1, description="Model, as `provider/model`; null: the one of the lowest Priority."
+    )
+    share: FiniteNumber = Field(default=0.1, ge=0, le=1, description="Share of the answers that are judged.")
+    daily_budget: WholeNumber = Field(default=100, ge=0, description="Judgements a day, of all sessions.")
+
+
 class LearningSettings(SettingsSection):
     """What is kept of finished turns, so that routing and people can learn from them."""
 
@@ -75,33 +80,14 @@ class LearningSettings(SettingsSection):
         "the record never do.",
     )
     scorer: ScorerName = Field(
-        default="Fitness",
-        description="Fitness: the published formula. Heuristic: five dimensions of form. Noop: 1.0 for every reply.",
+        default="Heuristic",
+        description="Heuristic: faults that the form of an answer shows, such as a refusal; otherwise no opinion. "
+        "Evaluator: the same, and a model judges some answers after their turn, on a host. Fitness (the published "
+        "formula) and Noop (1.0 for every reply) are shown, and routing learns nothing from them.",
     )
-    max_trajectories: WholeNumber = Field(
-        default=1000, ge=1, le=100_000, description="Trajectories that are kept; the oldest are dropped."
+    evaluator: EvaluatorSettings = Field(
+        default_factory=EvaluatorSettings.defaults, description="The model that judges answers, with Scorer Evaluator."
     )
     days: WholeNumber | None = Field(
         default=90, ge=1, description="Days that trajectories are kept; null: until there are newer ones."
     )
-    max_text_characters: WholeNumber = Field(
-        default=4000, ge=0, le=100_000, description="Characters of the request and of the reply that are kept of each."
-    )
-    poor_below: FiniteNumber = Field(default=0.6, ge=0, le=1, description="Quality below which a turn counts as poor.")
-    good_from: FiniteNumber = Field(
-        default=0.8, ge=0, le=1, description="Quality from which a turn counts as good, and its route is reused."
-    )
-    policy_neighbours: WholeNumber = Field(
-        default=5, ge=1, le=100, description="Most similar earlier messages that are looked at."
-    )
-    max_policies: WholeNumber = Field(
-        default=10_000, ge=1, le=1_000_000, description="Routes of earlier messages that are kept."
-    )
-    policy_expiry: Duration | None = Field(
-        default=timedelta(days=30), description="Time after which the route of a message is not reused; null: never."
-    )
-
-    def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield a conflict if a turn could be poor and good."""
-        if self.poor_below > self.good_from:
-            yield "PoorBelow", f"{self.poor_below} is more than GoodFrom ({self.good_from})"

@@ -69,8 +69,3 @@ class McpSettings(SettingsSection):
     """Servers of the Model Context Protocol whose tools are offered."""
 
     servers: tuple[McpServerSettings, ...] = Field(default=(), description="MCP servers; needs the extra `mcp`.")
-    question_timeout: Duration = Field(
-        default=timedelta(minutes=5),
-        description="Time that one call may wait in all for answers to questions of its server, which it may ask with "
-        "Approval.Questions.",
-    )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.security.permission_levels import (
     FEATURES,
     LEVELS_BY_LABEL,

@@ -1,13 +1,13 @@
-"""Settings sections of providers and model prices."""
+"""Settings sections of providers, model prices, and retries of a model call."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Annotated, TypeAlias
 
+from sophon._python.value_rules import ValueRules
 from sophon.settings.types.field_types import Duration, FiniteNumber, Flag, ImportPath, WebUrl, WholeNumber
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
-from sophon.value_rules import ValueRules
 
 PYTHON_PROVIDER = "python"
 """Provider type whose model is created by a factory function of the user."""
@@ -104,3 +104,18 @@ class ProviderSettings(SettingsSection):
             )
         if self.type != PYTHON_PROVIDER and self.factory is not None:
             yield "Factory", f"only allowed for a provider of type {PYTHON_PROVIDER!r}, and this one is {self.type!r}"
+
+
+class FailoverSettings(SettingsSection):
+    """How often a failing model is tried again."""
+
+    max_retries: WholeNumber = Field(
+        default=3, ge=0, le=10, description="Further attempts at a model after the first; another key is no retry."
+    )
+    rate_limit_waits: WholeNumber | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="How often a rate limit is waited out at the same model, for a minute at most, before the next "
+        "provider is called; null: only waits up to 8 s, as often as MaxRetries.",
+    )

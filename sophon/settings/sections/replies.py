@@ -1,24 +1,13 @@
 """Settings sections of replies: what rules check in them, and what they add."""
 
-from typing import Annotated, Literal
-
-from sophon.settings.types.field_types import CaseInsensitive, Flag
+from sophon.settings.types.field_types import Flag
 from sophon.settings.types.section import Field, SettingsSection
-
-CheckName = Annotated[
-    Literal["grounding_fail", "incomplete", "drift", "planning_mode_violation", "incomplete_multipart"],
-    CaseInsensitive(),
-]
 
 
 class ValidatorSettings(SettingsSection):
     """Checks of a reply; a fault is told the model, which answers once more."""
 
     enabled: Flag = Field(default=False, description="Whether replies are checked, with at most one corrective round.")
-    checks: tuple[CheckName, ...] = Field(
-        default=("planning_mode_violation", "incomplete", "incomplete_multipart", "grounding_fail", "drift"),
-        description="The checks that are made.",
-    )
 
 
 class AnnouncerSettings(SettingsSection):
@@ -28,7 +17,6 @@ class AnnouncerSettings(SettingsSection):
         default=False,
         description="Whether claims of actions that did not run are removed, and failures that a reply hides added.",
     )
-    block: Flag = Field(default=True, description="Whether a list of the actions with effects ends the reply.")
 
 
 class RepliesSettings(SettingsSection):

@@ -1,15 +1,14 @@
 """Settings sections of routing: strategy, tiers, classification, selection, learning, demotion of models."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from sophon.settings.types.field_types import CaseInsensitive, Duration, FiniteNumber, Flag, ImportPath, WholeNumber
+from sophon._python.value_rules import ValueRules
+from sophon.settings.types.field_types import CaseInsensitive, FiniteNumber, Flag, WholeNumber
 from sophon.settings.types.section import Field, SettingsSection
 from sophon.task_types import TASK_TYPES, ComplexityMeasure
-from sophon.value_rules import ValueRules
 
 StrategyName = Literal["Priority", "Static", "Capability", "Tiered", "Intelligent", "CostAware"]
 StrategySetting = Annotated[StrategyName, CaseInsensitive()]
@@ -21,6 +20,9 @@ ClassifierSetting = Annotated[ClassifierName, CaseInsensitive()]
 
 TIERED_STRATEGIES: frozenset[StrategyName] = frozenset({"Tiered", "Intelligent", "CostAware"})
 """Strategies that choose a tier, and respect what permissions say about tiers."""
+
+LEARNING_STRATEGIES: frozenset[StrategyName] = frozenset({"Intelligent", "CostAware"})
+"""Strategies that choose by how earlier answers were judged."""
 
 DERIVED_TIERS = ("low", "high")
 """Names of the tiers that are made of the models' prices where Routing.Tiers is empty."""
@@ -87,16 +89,13 @@ class ClassificationSettings(SettingsSection):
         default=True, description="Whether a keyword matches whole words only; the published one also matches parts."
     )
     complexity: ComplexitySetting = Field(
-        default="Prompt",
-        description="Measure of complexity: `Prompt` (words, code, steps), `Keywords` (per word) or `Factors` (seven).",
+        default="Factors",
+        description="Measure of complexity: `Factors` (seven, with a confidence), or a published formula: `Prompt` "
+        "(words, code, steps) or `Keywords` (per word).",
     )
-    low_confidence: Share = Field(default=0.5, description="Confidence below which a message goes one tier up.")
     examples: Mapping[str, tuple[str, ...]] = Field(
         default_factory=dict[str, tuple[str, ...]],
         description="Examples by task type, such as `research`, beside those that Sophon ships.",
-    )
-    min_similarity: Share = Field(
-        default=0.5, description="Similarity of the nearest example below which keywords decide."
     )
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
@@ -105,40 +104,18 @@ class ClassificationSettings(SettingsSection):
 
 
 class QualitySettings(SettingsSection):
-    """What the strategy CostAware calls good enough, and how it learns."""
+    """What the strategy CostAware calls good enough, and how it finds out."""
 
     min_quality: Share = Field(default=0.7, description="Average quality from which a tier is good enough.")
-    min_samples: WholeNumber = Field(default=10, ge=1, description="Turns of a task type before a tier is judged.")
     exploration: Share = Field(
-        default=0.05, description="Share of the turns that try a cheaper tier although it was not good enough."
-    )
-    smoothing: FiniteNumber = Field(
-        default=0.1, gt=0, le=1, description="Weight of a new observation in the moving averages."
-    )
-    expiry: Duration | None = Field(
-        default=timedelta(days=30),
-        description="Time without observations after which an average is not used, and begins anew; null: never.",
+        default=0.05, description="Share of the turns of a tier whose quality counts that try the next cheaper one."
     )
 
 
 class DemotionSettings(SettingsSection):
-    """When models are left out of their tier because they fail or are slow, and how they come back.
-
-    Source of the probes: reference/clawdesk.md 1.2.
-    """
+    """Demotion: failing and slow models are left out of their tier for a while."""
 
     enabled: Flag = Field(default=True, description="Whether failing and slow models are left out of their tier.")
-    failures: WholeNumber = Field(default=3, ge=1, description="Failed or slow calls within Window.")
-    window: Duration = Field(default=timedelta(seconds=60), description="Window in which failures are counted.")
-    slow: Duration = Field(default=timedelta(seconds=60), description="Time of a model call from which it is slow.")
-    cooldown: Duration = Field(default=timedelta(minutes=5), description="How long a model is left out.")
-    probe_lead: Duration = Field(
-        default=timedelta(seconds=120), description="Time before the end of the cool-down from which probes are sent."
-    )
-    probe_interval: Duration = Field(default=timedelta(seconds=30), description="Time between two probes.")
-    max_probes: WholeNumber = Field(
-        default=5, ge=1, description="Failed probes after which none is sent until the cool-down has ended."
-    )
 
 
 class TaskTypeSettings(SettingsSection):
@@ -155,7 +132,8 @@ class RoutingSettings(SettingsSection):
 
     strategy: StrategySetting = Field(
         default="Priority",
-        description="`Priority`, `Static` (one model), `Capability` (by task type), `Tiered` (by complexity), "
+        description="While it is not written the chain wasp has Capability. "
+        "`Priority`, `Static` (one model), `Capability` (by task type), `Tiered` (by complexity), "
         "`Intelligent` (boosters, earlier decisions, complexity) or `CostAware` (by observed quality).",
     )
     tiers: tuple[TierSettings, ...] = Field(
@@ -167,7 +145,6 @@ class RoutingSettings(SettingsSection):
     selection: SelectionSetting = Field(
         default="PreferenceOrder", description="Model within a tier; one of unknown price comes last in LowestCost."
     )
-    seed: WholeNumber = Field(default=0, description="Seed of what is drawn by chance.")
     escalation: EscalationSettings = Field(
         default_factory=EscalationSettings.defaults, description="Use of a tier above a person's highest one."
     )
@@ -185,32 +162,19 @@ class RoutingSettings(SettingsSection):
     fallback_model: str | None = Field(
         default=None, description="Model after all others, for people whose tiers include it."
     )
-    boosters: tuple[ImportPath, ...] = Field(
-        default=(), description="For Intelligent: functions of yours that answer a message without a model, or not."
-    )
-    arithmetic: Flag = Field(
-        default=True, description="For Intelligent: whether messages that are mere arithmetic need no model."
-    )
-    min_similarity: Share = Field(
-        default=0.85, description="Similarity above which the tier of an earlier message is used again."
-    )
     policy_file: Path | None = Field(
         default=None,
         description="For Intelligent: file with messages and their tiers, one JSON object per line, with which the "
         "earlier decisions begin.",
     )
-    refresh: Duration | None = Field(
-        default=timedelta(seconds=30),
-        description="Time after which what other processes have learnt is read from the store; null: once, at first.",
-    )
     classification: ClassificationSettings = Field(
         default_factory=ClassificationSettings.defaults, description="How a message is classified."
     )
     quality: QualitySettings = Field(
-        default_factory=QualitySettings.defaults, description="What is good enough, and how it is learned."
+        default_factory=QualitySettings.defaults, description="What is good enough, and how it is found out."
     )
     demotion: DemotionSettings = Field(
-        default_factory=DemotionSettings.defaults, description="When models are left out of their tier."
+        default_factory=DemotionSettings.defaults, description="Failing and slow models."
     )
     task_types: Mapping[str, TaskTypeSettings] = Field(
         default_factory=dict[str, TaskTypeSettings], description="Routing by task type, such as `code_generation`."
@@ -241,6 +205,11 @@ class RoutingSettings(SettingsSection):
         if self.strategy in TIERED_STRATEGIES:
             return True
         return any(each.strategy in TIERED_STRATEGIES for each in self.task_types.values())
+
+    @cached_property
+    def learns(self) -> bool:
+        """Whether a strategy in use chooses by how earlier answers were judged."""
+        return not LEARNING_STRATEGIES.isdisjoint({self.strategy, *(e.strategy for e in self.task_types.values())})
 
     @property
     def names_models(self) -> bool:

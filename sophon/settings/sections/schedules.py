@@ -50,10 +50,6 @@ class SchedulesSettings(SettingsSection):
     quiet_action: Annotated[Literal["Postpone", "Skip"], CaseInsensitive()] = Field(
         default="Postpone", description="What becomes of a run in quiet hours: it follows them, or is left out."
     )
-    poll: Duration = Field(
-        default=timedelta(seconds=30),
-        description="How often schedules are looked for that other processes have made; those of this one are known.",
-    )
     heartbeat: HeartbeatSettings = Field(
         default_factory=HeartbeatSettings.defaults, description="Tasks from HEARTBEAT.md."
     )

@@ -1,8 +1,6 @@
 """Settings sections of traces and of OpenTelemetry."""
 
-from datetime import timedelta
-
-from sophon.settings.types.field_types import Duration, Flag, WebUrl, WholeNumber
+from sophon.settings.types.field_types import Flag, WebUrl
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
 
@@ -11,9 +9,6 @@ class TracesSettings(SettingsSection):
     """Traces of turns: stages, model attempts, tool calls and decisions with their times and cost."""
 
     enabled: Flag = Field(default=True, description="Whether turns are traced. Those off the record never are.")
-    max_entries: WholeNumber = Field(
-        default=1000, ge=10, le=100_000, description="Events of one turn that its trace keeps; the rest is counted."
-    )
 
 
 class TelemetrySettings(SettingsSection):
@@ -30,4 +25,3 @@ class TelemetrySettings(SettingsSection):
     )
     headers: dict[str, Secret] = Field(default={}, description="Headers of each request, as Authorization.")
     service_name: str = Field(default="sophon", min_length=1, description="Name of this service in the collector.")
-    timeout: Duration = Field(default=timedelta(seconds=10), description="Time of one export, its retries included.")

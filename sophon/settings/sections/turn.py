@@ -28,49 +28,6 @@ RiskSetting = Annotated[Literal["None", "Low", "Medium", "High", "Critical"], Ca
 """Risk level of a tool call, from `None` to `Critical`."""
 
 
-class LoopDetectionSettings(SettingsSection):
-    """Thresholds of the loop detector, in tool calls of a turn; null turns one off.
-
-    The defaults are the published ones (Sophon's orchestration guide, Agentic loop), and for PingPongCritical,
-    NoProgressCritical and Criticals those of this product.
-    """
-
-    window: WholeNumber = Field(default=30, ge=1, description="Last calls that the loop detector looks at.")
-    repeat_warning: WholeNumber | None = Field(
-        default=10, ge=1, description="Same call anywhere in the window: the model is warned."
-    )
-    repeat_critical: WholeNumber | None = Field(
-        default=20, ge=1, description="Same call with the same result anywhere in the window: it is refused."
-    )
-    repeat_breaker: WholeNumber | None = Field(
-        default=30, ge=1, description="Same call with the same result anywhere in the window: the turn ends."
-    )
-    poll_warning: WholeNumber | None = Field(default=3, ge=1, description="Same call in a row: the model is warned.")
-    poll_critical: WholeNumber | None = Field(
-        default=5, ge=1, description="Same call with the same result in a row: it is refused."
-    )
-    ping_pong_window: WholeNumber | None = Field(
-        default=6, ge=1, description="Calls among which A, B, A, B is warned of."
-    )
-    ping_pong_critical: WholeNumber | None = Field(
-        default=10, ge=1, description="Calls in a row that alternate between two, with unchanged results: refused."
-    )
-    no_progress_critical: WholeNumber | None = Field(
-        default=30, ge=1, description="Calls in a row that all repeat an earlier call and its result: refused."
-    )
-    criticals: WholeNumber = Field(default=3, ge=1, description="Refused calls after which the turn ends.")
-
-    def find_conflicts(self) -> Iterator[tuple[str, str]]:
-        """Yield the thresholds that were set to more than the window can hold; NoProgressCritical needs no window."""
-        for name in self.model_fields_set - {"window", "criticals", "no_progress_critical"}:
-            key, calls = to_pascal_case(name), getattr(self, name)
-            if calls is not None and calls > self.window:
-                yield (
-                    key,
-                    f"{calls} is more than Window ({self.window}), so it is never reached; null turns it off",
-                )
-
-
 class AgentExecutionSettings(SettingsSection):
     """Limits on the execution of one turn."""
 
@@ -82,10 +39,6 @@ class AgentExecutionSettings(SettingsSection):
     )
     max_tool_iterations_hard_limit: WholeNumber = Field(
         default=500, ge=1, description="Upper bound of that number, wherever it is set."
-    )
-    loop_detection: LoopDetectionSettings = Field(
-        default_factory=LoopDetectionSettings.defaults,
-        description="When repeated tool calls are warned of and refused.",
     )
     plan_max_steps: WholeNumber = Field(default=20, ge=1, description="Maximum number of steps of a plan.")
     max_execution_time: Duration = Field(
@@ -161,13 +114,20 @@ class ContextWindowSettings(SettingsSection):
         default=None,
         ge=1,
         description="Tokens of the window that are kept for the answer, at most half of it: Trigger and Fallback are "
-        "shares of the rest. null: 256 tokens, and shares of the whole window.",
+        "shares of the rest. The answer may have as many, or 4096 if that is more. null: 256 tokens, and shares of the "
+        "whole window.",
     )
     stale_result_turns: WholeNumber | None = Field(
         default=4,
         ge=1,
-        description="Age in turns from which the model sees a tool result as a summary of its size and type; that many "
-        "turns are replaced at a time. What is stored stays. null: never.",
+        description="Age in turns from which the model sees a tool result as a summary of its size and type. What is "
+        "stored stays. null: never.",
+    )
+    stale_result_step: WholeNumber | None = Field(
+        default=None,
+        ge=1,
+        description="Turns whose results are replaced at a time, when the newest of them has that age: the more, the "
+        "less often a prompt cache is missed. 1: each at its age. null: as many as StaleResultTurns.",
     )
     history_messages: WholeNumber | None = Field(
         default=None, ge=1, description="Messages of earlier turns that the model sees at most: the newest; null: all."
@@ -199,9 +159,6 @@ class PlanningSettings(SettingsSection):
     )
     max_depth: WholeNumber = Field(default=3, ge=0, description="Nesting depth of plans; 0 disables planning.")
     concurrency: WholeNumber = Field(default=4, ge=1, description="Steps of a plan that run concurrently.")
-    tries: WholeNumber = Field(
-        default=2, ge=1, description="Attempts per step; a later attempt receives the error of the previous one."
-    )
 
 
 AutonomyMode = Annotated[Literal["Assist", "Semi", "Full"], CaseInsensitive()]
@@ -229,6 +186,11 @@ class ApprovalSettings(SettingsSection):
     )
     questions: Flag = Field(
         default=False, description="Whether the model has the tool chat.ask, which asks the person a question."
+    )
+    questions_per_hour: WholeNumber | None = Field(
+        default=None,
+        ge=0,
+        description="Calls per user and hour that a person is asked about; more are denied at once. null: no limit.",
     )
     grant_expiry: Duration = Field(
         default=timedelta(days=30), description="Time after which an approval in advance (a grant) ends."
@@ -315,14 +277,6 @@ class ToolsSettings(SettingsSection):
         description="Whether calls of tools from medium risk on, and plans with such steps, are refused if they hold a "
         "placeholder such as todo, <value>, /path/to/, your-api-key or example.com that the user did not write.",
     )
-    placeholders: tuple[str, ...] = Field(
-        default=(), description="Further texts that are placeholders if they are the whole value, in any case."
-    )
-
-    @cached_property
-    def placeholder_words(self) -> frozenset[str]:
-        """`placeholders` in lower case."""
-        return frozenset(each.strip().casefold() for each in self.placeholders)
 
     @cached_property
     def call_seconds(self) -> tuple[float, float]:
@@ -346,6 +300,11 @@ class MemorySettings(SettingsSection):
         default=None,
         description="null: after a reply, the host stores facts that users stated about themselves if their message "
         "reads like it. true: it asks a model after each reply. false: never, and nothing before a compaction.",
+    )
+    flush_to: Annotated[Literal["Entries", "File"], CaseInsensitive()] = Field(
+        default="Entries",
+        description="Where facts go that are kept before a compaction. File: lines of MEMORY.md below a dated heading, "
+        "which their person may edit; entries if there is no Directory.",
     )
     embedder: Literal["Auto", "Embeddings"] | None = Field(
         default="Auto",

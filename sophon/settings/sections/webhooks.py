@@ -1,10 +1,9 @@
 """Settings of webhooks: requests that become messages, and events that are sent as requests."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Annotated, Literal, TypeAlias
 
-from sophon.settings.types.field_types import CaseInsensitive, Duration, Flag, WebUrl
+from sophon.settings.types.field_types import CaseInsensitive, Flag, WebUrl
 from sophon.settings.types.secret_references import Secret
 from sophon.settings.types.section import Field, SettingsSection
 
@@ -70,7 +69,6 @@ class OutgoingWebhookSettings(SettingsSection):
     content: Flag = Field(
         default=False, description="Whether texts, arguments and results are sent too: what people and models wrote."
     )
-    timeout: Duration = Field(default=timedelta(seconds=10), description="Time of one request.")
 
 
 class WebhooksSettings(SettingsSection):

@@ -6,8 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.errors import SettingsError
-from sophon.lazy_pattern import lazy_pattern
 from sophon.settings.sources.layers import SettingsLayer
 from sophon.settings.types.introspection import get_field_types, iterate_keys
 from sophon.settings.types.json_types import describe_json_type, is_mapping

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, get_args
 from urllib.parse import urlsplit
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
+from sophon._python.value_rules import ValueRules
 from sophon.security import KNOWN_SECRETS, hide_url_secrets, query_secrets
 from sophon.settings.types.section import build_value_error
-from sophon.value_rules import ValueRules
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -102,6 +102,14 @@ def _validate_import_path(value: str) -> str:
     return value
 
 
+def _validate_classifier(value: str) -> str:
+    if value != "shipped" and not value.endswith(".onnx") and not _IMPORT_PATH.fullmatch(value):
+        raise build_value_error(
+            f'{value!r} is no classifier; write "shipped", the path of an .onnx file, or "package.module:function"'
+        )
+    return value
+
+
 def _validate_network(value: str) -> str:
     try:
         return str(ipaddress.ip_network(value))
@@ -162,6 +170,9 @@ ImportPath = Annotated[
     str, ValueRules(after=_validate_import_path, json_schema={"type": "string", "format": "import-path"})
 ]
 """Import path `package.module:function`; validation does not import it."""
+
+ClassifierReference = Annotated[str, ValueRules(after=_validate_classifier, json_schema={"type": "string"})]
+"""Classifier of Shield: `shipped`, the path of an ONNX file, or an import path; nothing is opened or imported."""
 
 TimeZoneName = Annotated[str, ValueRules(after=_validate_time_zone)]
 """Name of a time zone in the IANA database, such as Europe/Vienna, or UTC."""

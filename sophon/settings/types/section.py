@@ -8,6 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache, partial
+from types import MappingProxyType
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -21,7 +22,7 @@ from typing import (
     get_origin,
 )
 
-from sophon.plain_values import Accept, NotPlain, build_acceptor
+from sophon._python.plain_values import Accept, NotPlain, build_acceptor
 from sophon.settings.types.json_types import is_mapping
 
 if TYPE_CHECKING:
@@ -104,6 +105,9 @@ class SettingsSection(metaclass=SectionType):
     model_fields_set: ClassVar[frozenset[str]] = NONE_SET
     """Python names of the settings that were given and not left to their defaults; each instance has its own."""
 
+    replaced_defaults: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """What settings had before `replace_defaults`, by their Python names; each instance has its own."""
+
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=True)(cls)
         # A `Field` of pydantic would be taken for the value.
@@ -172,6 +176,18 @@ class SettingsSection(metaclass=SectionType):
         copied = object.__new__(type(self))
         kept = {name: getattr(self, name) for name in type(self).model_fields}
         vars(copied).update(kept, **update, model_fields_set=self.model_fields_set | set(update))
+        return copied
+
+    def replace_defaults(self, values: Mapping[str, Any], *, sections: "Mapping[str, SettingsSection]") -> Self:
+        """Return a copy in which settings have other defaults, and still count as not given; those of an earlier
+        replacement are as they were. `sections` are the parts in which something is replaced.
+        """
+        before = self.replaced_defaults
+        copied = object.__new__(type(self))
+        kept = {name: getattr(self, name) for name in type(self).model_fields}
+        replaced = {name: before.get(name, kept[name]) for name in values}
+        vars(copied).update({**kept, **before, **values, **sections})
+        vars(copied).update(model_fields_set=self.model_fields_set, replaced_defaults=replaced)
         return copied
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:

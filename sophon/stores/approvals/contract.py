@@ -5,8 +5,8 @@ from dataclasses import field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
 
 

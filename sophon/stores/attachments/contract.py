@@ -5,12 +5,15 @@ expires; afterwards it lives as long as one of its sessions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.attachments import Attachment
 from sophon.errors import InputError, NotFound
-from sophon.lazy_dataclass import dataclass
+
+KEEP_UNSENT = timedelta(days=1)
+"""After that time a file that no message has is deleted: a draft is sent on the same day, or never."""
 
 
 @dataclass(frozen=True, slots=True)

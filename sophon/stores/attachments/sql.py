@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, delete, exists, func, insert, literal, select, update
+from sqlalchemy import Connection, delete, exists, func, insert, literal, select
 
 from sophon.attachments import Attachment
 from sophon.clock import Clock
@@ -108,13 +108,6 @@ def copy_session_attachments(connection: Connection, source: int, target: int) -
     """Let session `target` use the files of session `source`; both are row numbers."""
     same = select(literal(target), attachment_uses.c.attachment).where(attachment_uses.c.session == source)
     connection.execute(insert(attachment_uses).from_select(["session", "attachment"], same))
-
-
-def change_session_attachments_owner(connection: Connection, session_id: str, owner: str) -> None:
-    """Give the files of a session to its new owner."""
-    used = select(attachment_uses.c.attachment).join(sessions, sessions.c.number == attachment_uses.c.session)
-    own = attachments.c.number.in_(used.where(sessions.c.id == session_id))
-    connection.execute(update(attachments).where(own).values(owner=owner))
 
 
 def delete_session_attachments(connection: Connection, session: int) -> None:

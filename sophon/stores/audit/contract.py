@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict, slotted_dataclass
 from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import AuditHead
-from sophon.slotted_dataclass import new_dict, slotted_dataclass
 
 AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked", "changed"]
 """What became of a tool call. `failed` calls ran, or could not; `blocked` ones were refused by a guard or a person.
@@ -66,7 +65,10 @@ _get_columns: Final = attrgetter(*COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which entries are listed; None: any. `since` is inclusive, `until` is not."""
+    """Which entries are listed; None: any. `since` is inclusive, `until` is not.
+
+    `capability_level` is one of `sophon.security.capability_levels.LEVELS`.
+    """
 
     event: str | None = None
     session_id: str | None = None
@@ -78,6 +80,7 @@ class AuditFilter:
     outcome: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    capability_level: str | None = None
 
     def find_wanted(self) -> dict[str, str]:
         """Return the columns that must have a given value."""

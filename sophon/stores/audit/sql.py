@@ -1,14 +1,15 @@
 """SQL audit log: a row per entry, and one row with the ends of the chain, which an appending transaction locks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, delete, insert, or_, select, update
 
-from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry
+from sophon.security.audit_chain import GENESIS, AuditEntry, chain_entry, verify_audit
 from sophon.security.audit_head import AuditHead
+from sophon.security.capability_levels import list_conditions
 from sophon.stores.audit.contract import (
     ALL_ENTRIES,
     COLUMNS,
@@ -17,13 +18,13 @@ from sophon.stores.audit.contract import (
     AuditFilter,
     AuditVerification,
 )
-from sophon.stores.audit.in_memory import check_times, filter_of_texts
-from sophon.stores.audit.verification import verify_entries
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import audit, audit_chain
+from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.unit_of_work import WriteKind
+from sophon.stores.utc_time import to_utc
 
 CHAIN_NUMBER = 1
 """Number of the one row with the ends of the chain; the first append inserts it."""
@@ -33,6 +34,7 @@ _EMPTY = AuditChainState(0, GENESIS, 0, GENESIS)
 _STATE = select(
     audit_chain.c.last_number, audit_chain.c.last_hash, audit_chain.c.anchor_number, audit_chain.c.anchor_hash
 )
+
 _SELECT_AND_LOCK = PreparedStatement(
     lambda dialect: (
         _STATE.where(audit_chain.c.number == bindparam("chain"))
@@ -41,9 +43,13 @@ _SELECT_AND_LOCK = PreparedStatement(
         else _STATE.where(audit_chain.c.number == bindparam("chain")).with_for_update()
     )
 )
+
 _CREATE = PreparedStatement(lambda dialect: build_insert(dialect, audit_chain).on_conflict_do_nothing())
+
 _EMPTY_ROW = {"last_number": 0, "last_hash": GENESIS, "anchor_number": 0, "anchor_hash": GENESIS}
+
 _INSERT = PreparedStatement(lambda _: insert(audit))
+
 _ADVANCE = PreparedStatement(
     lambda _: (
         update(audit_chain)
@@ -53,16 +59,15 @@ _ADVANCE = PreparedStatement(
 )
 
 
-class SqlAuditStore:
+class SqlAuditStore(TurnRepository):
     """The audit log of an `SqlStore`; see `AuditStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.AUDIT
 
     async def append(self, events: Sequence[AuditEvent]) -> None:
         """See `AuditStore.append`."""
         if events:
-            await self._database.write(partial(append_audit_events, events=tuple(events)))
+            await self._add(partial(append_audit_events, events=tuple(events)))
 
     async def list_entries(
         self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
@@ -88,7 +93,7 @@ class SqlAuditStore:
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
         """See `AuditStore.blank_texts`. Uses a transaction per batch."""
-        condition = and_(_condition(filter_of_texts(session_id, principal)), audit.c.texts.is_not(None))
+        condition = and_(_condition(_filter_of_texts(session_id, principal)), audit.c.texts.is_not(None))
         blanked = 0
         while more := await self._database.write(partial(_blank_batch, condition=condition)):
             blanked += more
@@ -106,7 +111,8 @@ def append_audit_events(connection: Connection, events: Sequence[AuditEvent]) ->
     """Chain and insert entries, in the caller's transaction: the numbers of concurrent ones follow each other."""
     if not events:
         return
-    check_times(events)
+    for event in events:
+        to_utc(event.at)  # raises ValueError for a time without a zone, before anything is written
     state = _read_state(connection)
     previous = AuditEntry(state.number, {}, "", state.hash) if state.number else None
     rows: list[dict[str, Any]] = []
@@ -195,4 +201,59 @@ def _condition(wanted: AuditFilter) -> ColumnElement[bool]:
         conditions.append(audit.c.at >= wanted.since)
     if wanted.until is not None:
         conditions.append(audit.c.at < wanted.until)
+    if wanted.capability_level is not None:
+        conditions.append(or_(False, *map(_has_level, list_conditions(wanted.capability_level))))
     return and_(True, *conditions)
+
+
+def _has_level(condition: tuple[str, frozenset[str], bool]) -> ColumnElement[bool]:
+    risk, actions, all_others = condition
+    of_action = audit.c.capability.not_in(actions) if all_others else audit.c.capability.in_(actions)
+    return and_(audit.c.risk == risk, of_action)
+
+
+def _filter_of_texts(session_id: str | None, principal: str | None) -> AuditFilter:
+    """Return which entries are blanked. Raises ValueError without a session and a person: that would be all."""
+    if session_id is None and principal is None:
+        raise ValueError("name the session or the person whose texts are to be blanked")
+    return AuditFilter(session_id=session_id, principal=principal)
+
+
+def verify_entries(
+    entries: Iterable[AuditEntry], state: AuditChainState, head: AuditHead | None = None
+) -> AuditVerification:
+    """Return the first entry that breaks the chain from its anchor to its newest entry.
+
+    The two ends show a deletion at the beginning or at the end, which the entries alone do not. A signed head shows the
+    same where the ends were changed with them.
+    """
+    previous_number, previous_hash = state.anchor_number, state.anchor_hash
+    count = 0
+    for entry in entries:
+        if entry.number != previous_number + 1:
+            missing = previous_number + 1
+            return AuditVerification(count, missing, f"the entry {missing} is missing; {entry.number} follows")
+        if verify_audit([entry.to_line()], previous_hash=previous_hash) is not None:
+            return AuditVerification(count, entry.number, f"the entry {entry.number} was changed")
+        if head is not None and entry.number == head.number and entry.hash != head.hash:
+            return AuditVerification(count, entry.number, f"the entry {entry.number} is not the one that was signed")
+        previous_number, previous_hash, count = entry.number, entry.hash, count + 1
+    if (previous_number, previous_hash) == (state.number, state.hash):
+        return _compare_ends(count, state, head)
+    if previous_number == state.number:
+        return AuditVerification(count, state.number, f"the entry {state.number} is not the one that was appended")
+    missing = previous_number + 1
+    return AuditVerification(count, missing, f"the entry {missing} is missing: the chain ends at {state.number}")
+
+
+def _compare_ends(count: int, state: AuditChainState, head: AuditHead | None) -> AuditVerification:
+    """Return whether an intact chain reaches from before the signed entry up to it."""
+    if head is None or state.anchor_number < head.number <= state.number:
+        return AuditVerification(count)
+    if head.number > state.number:
+        missing = state.number + 1
+        return AuditVerification(count, missing, f"the entry {missing} is missing: the signed head is {head.number}")
+    # A host signs within a minute, and retention keeps the entries of a day.
+    if (head.number, head.hash) == (state.anchor_number, state.anchor_hash):
+        return AuditVerification(count)
+    return AuditVerification(count, head.number, f"the entry {head.number}, which was signed, is not there")

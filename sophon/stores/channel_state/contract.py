@@ -5,7 +5,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

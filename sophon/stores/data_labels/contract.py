@@ -1,10 +1,12 @@
 """The contract of the data labels: the taint of sessions, and of the files and memory entries written in them."""
 
 import hashlib
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.taint import Taint
 
 
@@ -32,6 +34,14 @@ class DataLabelStore(Protocol):
 def session_key(session_id: str) -> str:
     """Return the key of a session."""
     return f"session:{session_id}"
+
+
+def name_file(path: str, folder: Path) -> str:
+    """Return the name of a file, whose links are resolved, in the store: relative to the host's folder, which may be
+    moved, if it is in it.
+    """
+    root = os.path.realpath(folder)
+    return os.path.relpath(path, root) if path == root or path.startswith(f"{root}{os.sep}") else path
 
 
 def file_key(path: str) -> str:

@@ -10,10 +10,11 @@ from sqlalchemy import Connection, bindparam, delete, select
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.data_labels.in_memory import apply_writes
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import data_labels
+from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.unit_of_work import WriteKind
 
 KEYS_PER_QUERY = 500
 
@@ -21,11 +22,10 @@ _SELECT = select(data_labels.c.key, data_labels.c.label, data_labels.c.private, 
 _DELETE = PreparedStatement(lambda _: delete(data_labels).where(data_labels.c.key == bindparam("which")))
 
 
-class SqlDataLabelStore:
+class SqlDataLabelStore(TurnRepository):
     """The data labels of an `SqlStore`; see `DataLabelStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.LABEL
 
     async def find(self, keys: Sequence[str]) -> dict[str, Taint]:
         """See `DataLabelStore.find`."""
@@ -36,7 +36,7 @@ class SqlDataLabelStore:
     async def write(self, writes: Sequence[LabelWrite]) -> None:
         """See `DataLabelStore.write`."""
         if writes:
-            await self._database.write(partial(write_labels, writes=tuple(writes)))
+            await self._add(partial(write_labels, writes=tuple(writes)))
 
 
 def write_labels(connection: Connection, writes: Sequence[LabelWrite]) -> None:

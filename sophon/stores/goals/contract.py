@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import GoalState
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.events.contract import LoggedEvent
 
 GoalEvents: TypeAlias = Callable[[Goal], Sequence[LoggedEvent]]
@@ -69,10 +69,6 @@ class GoalStore(Protocol):
 
     async def list_live(self) -> Sequence[Goal]:
         """Return all goals that are planning, active or paused: the highest priority first, then the oldest."""
-        ...
-
-    async def count_live(self, owner: str) -> int:
-        """Return how many goals of an owner are planning, active or paused."""
         ...
 
     async def list_expired(self, before: datetime, limit: int = 100) -> Sequence[Goal]:

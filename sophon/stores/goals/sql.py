@@ -70,10 +70,6 @@ class SqlGoalStore:
         order = (goals.c.priority.desc(), goals.c.number)
         return await self._read(select(goals.c.data).where(goals.c.state.in_(LIVE_STATES)).order_by(*order))
 
-    async def count_live(self, owner: str) -> int:
-        """See `GoalStore.count_live`."""
-        return await self._database.read(partial(_count_live, owner=owner))
-
     async def list_expired(self, before: datetime, limit: int = 100) -> Sequence[Goal]:
         """See `GoalStore.list_expired`."""
         old = select(goals.c.data).where(goals.c.finished_at < before).order_by(goals.c.number)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import GrantScope
-from sophon.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,9 +50,3 @@ class InMemoryGrantStore:
             for grant_id, each in self._grants.items()
             if each.scope == "always" or each.session_id != session_id
         }
-
-    def forget_person(self, person: str) -> int:
-        """Delete the grants of a person; return how many."""
-        kept = {grant_id: each for grant_id, each in self._grants.items() if each.principal != person}
-        self._grants, before = kept, len(self._grants)
-        return before - len(kept)

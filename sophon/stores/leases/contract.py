@@ -9,7 +9,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.lease_names import HOST_PREFIX as HOST_PREFIX
 
 

@@ -12,7 +12,7 @@ from sophon.stores.leases.contract import Lease, check_duration
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.older_hosts import SchemaReplaced, check_not_replaced, describe_replacement
 from sophon.stores.sql.schema import leases
-from sophon.stores.sql.schema_migration import REVISIONS
+from sophon.stores.sql.schema_migration import newest_version
 from sophon.stores.sql.server_time import read_server_time
 
 _COLUMNS = (leases.c.name, leases.c.holder, leases.c.until, leases.c.number, leases.c.schema_version, leases.c.details)
@@ -65,10 +65,10 @@ def _acquire(connection: Connection, wanted: Mapping[str, Any], duration: timede
     if found is None or found.holder != holder:
         # A row of a process that died stays until somebody acquires a lease anew.
         connection.execute(delete(leases).where(leases.c.until <= now))
-        new = {**wanted, "until": until, "schema_version": REVISIONS[-1]}
+        new = {**wanted, "until": until, "schema_version": newest_version()}
         connection.execute(insert(leases).values(new))
     else:
-        values = {"until": until, "schema_version": REVISIONS[-1], "details": wanted["details"]}
+        values = {"until": until, "schema_version": newest_version(), "details": wanted["details"]}
         connection.execute(update(leases).where(leases.c.name == wanted["name"]).values(values))
     return _to_lease(connection.execute(own).one())
 

@@ -16,16 +16,14 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.stores.maintenance.contract import SchemaVersions, StoreSpace
 from sophon.stores.sql import sqlite_integrity
-from sophon.stores.sql.database import Database
-from sophon.stores.sql.database_file import COMPANIONS
+from sophon.stores.sql.database import COMPANIONS, Database, truncate_log
 from sophon.stores.sql.errors import to_store_error
-from sophon.stores.sql.log_truncation import truncate_log
 from sophon.stores.sql.schema import probes
 from sophon.stores.sql.schema_migration import (
-    REVISIONS,
     VERSION_TABLE,
     find_schema_gaps,
     is_schema_current,
+    newest_version,
     read_version,
 )
 
@@ -74,8 +72,8 @@ class SqlMaintenance:
     async def read_schema(self) -> SchemaVersions:
         """See `StoreMaintenance.read_schema`."""
         if self._database.file is not None and not self._database.file.is_file():
-            return SchemaVersions("", REVISIONS[-1])
-        return SchemaVersions(await asyncio.to_thread(self._inspect, _read_version), REVISIONS[-1])
+            return SchemaVersions("", newest_version())
+        return SchemaVersions(await asyncio.to_thread(self._inspect, _read_version), newest_version())
 
     async def migrate_schema(self, *, force: bool = False) -> None:
         """See `StoreMaintenance.migrate_schema`."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Literal, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.memory.keywords import scope_word
 from sophon.memory.relations import Relation
 from sophon.principals import MAIN_AGENT as MAIN_AGENT
@@ -16,11 +16,9 @@ MemoryCategory: TypeAlias = Literal["fact", "preference", "observation", "summar
 MemoryReach: TypeAlias = Literal["owner", "agent", "session"]
 """Who of the owner's turns sees an entry: all, those of one agent, those of one session."""
 
-MEMORY_CATEGORIES: Final = ("fact", "preference", "observation", "summary")
-MEMORY_REACHES: Final = ("owner", "agent", "session")
 
 INDEX_IS_MISSING: Final = "it is missing"
-"""What `find_index_damage` says of a store without an index, such as an older one: the first search builds it."""
+"""What `find_index_damage` says of a store without an index: the first search builds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,7 @@ class MemoryEntry:
 
     `reach` says which turns of the owner see it; `agent` and `session_id` which agent and session that are. An entry
     with a `session_id` is deleted with the session. `sources` names the untrusted texts (`http.request https://...`)
-    that the turn or its session had read before; None if that is unknown, as for an entry that an older version wrote.
+    that the turn or its session had read before; None if that is unknown.
     `entities` are the people, projects, places and dates that it is about, `relations` what it says of two of them.
     """
 

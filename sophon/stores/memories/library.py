@@ -5,18 +5,18 @@ from asyncio import gather
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import InputError, NotFound, SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.hashing_embedder import NAME_PREFIX as HASHING_PREFIX
-from sophon.learning.vectors import to_blob
+from sophon.learning.vectors import normalize, to_blob, to_unit_vector
+from sophon.memory.chunks import CHUNK_CHARACTERS, split_into_chunks
 from sophon.memory.entities import collect_entities, find_entities
 from sophon.memory.fusion import choose_diverse, decayed, fuse
 from sophon.memory.statements import Statement, normalize_statement
-from sophon.stores.memories.chunk_vectors import embed_long_texts
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, MemoryStore, vector_namespace
 from sophon.stores.memories.vector_cache import MAX_VECTORS, MemoryVectorCache
 from sophon.stores.vectors.contract import VectorRow, VectorStore
@@ -24,7 +24,9 @@ from sophon.stores.vectors.contract import VectorRow, VectorStore
 log = logging.getLogger("sophon")
 
 HALF_LIFE_DAYS: Final = 180
+
 MMR_LAMBDA: Final = 0.7
+
 MIN_SIMILARITY: Final = 0.25
 """Cosine similarity from which an entry is found without sharing a word: unrelated texts have 0.0 to 0.2."""
 
@@ -32,9 +34,12 @@ KNOWN_LOOKUPS: Final = 5
 """Entries with the same words among which a statement that is already known is looked for."""
 
 EMBEDDED_AT_ONCE: Final = 64
+
 SECONDS_PER_DAY: Final = 86_400
+
 MAX_ENTRIES: Final = 10_000
 """Entries of one scope: as many as are searched within a few milliseconds, and no person fills the store for others."""
+
 MAX_TEXT_CHARACTERS: Final = 20_000
 """Characters of a corrected entry."""
 
@@ -161,10 +166,7 @@ class LongTermMemory:
         """
         stored: list[MemoryEntry] = []
         for statement in statements:
-            similar = await self._store.memories.search(statement.text, scope=scope, limit=KNOWN_LOOKUPS)
-            wanted = normalize_statement(statement.text)
-            # What a page said does not count: once the person says it, it is trusted.
-            if any(each.is_trusted and normalize_statement(each.text) == wanted for each in similar):
+            if await self.find_same(statement.text, scope):
                 continue
             stored.append(
                 MemoryEntry(
@@ -181,6 +183,15 @@ class LongTermMemory:
             )
             await self.write(stored[-1])
         return stored
+
+    async def find_same(self, statement: str, scope: str) -> list[MemoryEntry]:
+        """Return the trusted entries that say the same, but for case and punctuation. Raises StoreError.
+
+        What a page said does not count: once the person says it, it is trusted.
+        """
+        similar = await self._store.memories.search(statement, scope=scope, limit=KNOWN_LOOKUPS)
+        wanted = normalize_statement(statement)
+        return [each for each in similar if each.is_trusted and normalize_statement(each.text) == wanted]
 
     async def forget(self, entry_id: str, *, scope: str | None = None) -> MemoryEntry:
         """Delete an entry, of one scope only if that is given, and return it. Raises NotFound, StoreError."""
@@ -313,3 +324,27 @@ def check_text(text: str) -> str:
 
 def _age_days(entry: MemoryEntry, now: datetime) -> float:
     return (now - entry.created_at).total_seconds() / SECONDS_PER_DAY if entry.created_at is not None else 0.0
+
+
+async def embed_long_texts(embedder: Embedder, texts: Sequence[str]) -> Sequence[Vector]:
+    """Return a vector for each text, in their order: of a long one the mean of its chunks' unit vectors, weighted by
+    their lengths, with length 1. Raises what `embedder` raises.
+
+    An embedding model reads about 512 tokens and ignores the rest without a word, so the end of a long text would never
+    be found.
+    """
+    if all(len(text) <= CHUNK_CHARACTERS for text in texts):
+        return await embedder.embed(texts)
+    pieces = [[chunk.text for chunk in split_into_chunks(text)] or [text] for text in texts]
+    vectors = iter(await embedder.embed([piece for each in pieces for piece in each]))
+    return [_mean(each, [next(vectors) for _ in each]) for each in pieces]
+
+
+def _mean(pieces: Sequence[str], vectors: Sequence[Vector]) -> Vector:
+    if len(vectors) == 1:
+        return vectors[0]
+    import numpy as np  # lazy: few processes compare vectors
+
+    weights = np.asarray([len(piece) for piece in pieces], dtype=np.float32)
+    weighted = weights @ np.stack([normalize(vector) for vector in vectors])
+    return to_unit_vector(cast(Vector, weighted))

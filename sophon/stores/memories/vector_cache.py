@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 from sophon.learning.contract import Vector
 from sophon.learning.vector_index import ExactIndex, Match
 from sophon.learning.vectors import from_blob

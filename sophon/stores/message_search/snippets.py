@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.message_search.terms import Term, find_matches, fold, fold_character
 
 SNIPPET_CHARACTERS: Final = 200

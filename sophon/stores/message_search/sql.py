@@ -1,16 +1,19 @@
 """SQL search in messages: the index finds candidates, their texts decide."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import partial, total_ordering
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, select, text
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 from sophon.messages import Message
 from sophon.stores.message_search import sqlite_table
 from sophon.stores.message_search.contract import MAX_CANDIDATES, MessageHit, MessageHits
-from sophon.stores.message_search.paging import Position, collect_page, decode_position
 from sophon.stores.message_search.snippets import make_snippet
 from sophon.stores.message_search.sql_index import (
     has_missing,
@@ -26,10 +29,12 @@ from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
 from sophon.stores.sql.row_keys import KEYS_PER_PARENT, to_key, to_seq
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
+from sophon.stores.utc_time import to_utc
 
 NO_FTS5: Final = "the SQLite library of this host has no FTS5, which the search in messages needs"
 
 _SESSION: Final = f"JOIN sessions ON sessions.number = records.key / {KEYS_PER_PARENT}"
+
 _CANDIDATES = {
     "sqlite": f"SELECT records.key, records.at FROM {sqlite_table.TABLE} "  # noqa: S608 - constants
     f"JOIN records ON records.key = {sqlite_table.TABLE}.rowid {_SESSION} "
@@ -40,6 +45,9 @@ _CANDIDATES = {
     "WHERE message_words.words @@ CAST(:words AS tsquery) AND sessions.owner = :owner "
     "ORDER BY message_words.key DESC LIMIT :most",
 }
+
+MAX_LOADED: Final = 200
+"""Messages that are looked at for one page."""
 
 
 class SqlMessageSearch:
@@ -77,6 +85,19 @@ class SqlMessageSearch:
     async def purge(self) -> None:
         """See `MessageSearch.purge`."""
         await purge_index(self._database)
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Place of a message in the order of time: when it was stored, the row number of its session, its seq."""
+
+    at: datetime
+    session: int
+    seq: int
+
+    def __lt__(self, other: "Position") -> bool:
+        return (self.at, self.session, self.seq) < (other.at, other.session, other.seq)
 
 
 def _search(
@@ -151,3 +172,44 @@ def _load_hit(
     if snippet is None:
         return None
     return MessageHit(row.id, row.title or row.provisional_title, position.seq, message.role, position.at, snippet)
+
+
+def collect_page(
+    positions: Iterable[Position],
+    after: Position | None,
+    limit: int,
+    load: Callable[[Position], MessageHit | None],
+    *,
+    is_complete: bool = True,
+) -> MessageHits:
+    """Return a page of the hits at some positions, in order of time, that follow one.
+
+    `load` returns None for a message that does not match as its reader sees it. A page ends, too, after many of these.
+    """
+    following = sorted((each for each in positions if after is None or each < after), reverse=True)
+    items: list[MessageHit] = []
+    for index, position in enumerate(following):
+        if len(items) >= limit or index >= MAX_LOADED:
+            # The next page begins after the last message that was looked at.
+            last = following[index - 1] if index else None
+            return MessageHits(items, encode_position(last) if last is not None else None, is_complete)
+        hit = load(position)
+        if hit is not None:
+            items.append(hit)
+    return MessageHits(items, None, is_complete)
+
+
+def encode_position(position: Position) -> str:
+    """Return the cursor of the page that follows a hit."""
+    text = f"{position.at.astimezone(UTC).isoformat()} {position.session} {position.seq}"
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def decode_position(cursor: str) -> Position:
+    """Return the hit that a page follows. Raises InputError."""
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        at, session, seq = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii").split(" ")
+        return Position(to_utc(datetime.fromisoformat(at)), int(session), int(seq))
+    except (binascii.Error, ValueError) as error:
+        raise InputError("the cursor is invalid; use the one of the previous page, or none") from error

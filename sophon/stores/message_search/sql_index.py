@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, and_, func, literal, not_, select, text
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.stores.message_search import sqlite_table
 from sophon.stores.message_search.sqlite_table import MessageWords

@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.sql.prepared_statement import PreparedStatement
 
 TABLE: Final = "message_words"

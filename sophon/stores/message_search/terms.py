@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 
 MAX_WORD_CHARACTERS: Final = 64
 """Characters of a word that are indexed and compared; PostgreSQL stores words of at most 2,046 bytes."""

@@ -16,15 +16,16 @@ class Outbox(Protocol):
 
     Unknown ids raise NotFound; transitions other than these raise IllegalTransition::
 
-        | from      | pending | sending | sent | refused | ambiguous | dead | withdrawn |
-        |-----------|---------|---------|------|---------|-----------|------|-----------|
-        | pending   |         | yes     |      |         |           | yes  | yes       |
-        | sending   |         |         | yes  | yes     | yes       | yes  | yes       |
-        | refused   |         | yes     |      |         |           | yes  | yes       |
-        | ambiguous |         | yes     | yes  |         |           | yes  | yes       |
-        | sent      |         |         |      |         |           | *    |           |
-        | dead      | yes     |         |      |         |           |      |           |
-        | withdrawn |         |         |      |         |           |      |           |
+        | from      | pending | held | sending | sent | refused | ambiguous | dead | withdrawn |
+        |-----------|---------|------|---------|------|---------|-----------|------|-----------|
+        | pending   |         | yes  | yes     |      |         |           | yes  | yes       |
+        | held      | yes     | yes  | yes     |      |         |           | yes  | yes       |
+        | sending   |         |      |         | yes  | yes     | yes       | yes  | yes       |
+        | refused   |         | yes  | yes     |      |         |           | yes  | yes       |
+        | ambiguous |         |      | yes     | yes  |         |           | yes  | yes       |
+        | sent      |         |      |         |      |         |           | *    |           |
+        | dead      | yes     |      |         |      |         |           |      |           |
+        | withdrawn |         |      |         |      |         |           |      |           |
 
     `sending` is entered when the request is about to leave, not when a sender takes the entry: an entry that waits for
     a limit is never in doubt after a kill. An ambiguous entry becomes sent when the platform confirms it later; only
@@ -41,10 +42,10 @@ class Outbox(Protocol):
         ...
 
     async def list_due(self, now: datetime, channel: str, limit: int = 100) -> list[OutboundEntry]:
-        """Return the entries to send now, oldest first: pending, refused or ambiguous, `not_before` reached.
+        """Return the entries to send now, oldest first: pending, held, refused or ambiguous, `not_before` reached.
 
-        At most one per chat: the first that is open (neither sent, dead nor withdrawn). So entries of a chat never
-        overtake each other.
+        At most one per chat: the first that is open (neither sent, dead nor withdrawn) and is not held until later. So
+        entries of a chat never overtake each other, except for those that are held.
         """
         ...
 
@@ -140,8 +141,13 @@ class Outbox(Protocol):
         """Make a dead letter pending again, with attempts, refusals and age counted anew; `doubtful` stays."""
         ...
 
+    async def hold(self, entry_id: str, until: datetime) -> OutboundEntry:
+        """Hold a pending, held or refused entry back until a time; later entries of its chat are sent meanwhile."""
+        ...
+
     async def postpone(self, entry_id: str, until: datetime) -> OutboundEntry:
-        """Set the earliest time of the next send of a pending, refused or ambiguous entry, and nothing else.
+        """Set the earliest time of the next send of a pending, held, refused or ambiguous entry; a held one is pending
+        then.
 
         Raises IllegalTransition for another status.
         """

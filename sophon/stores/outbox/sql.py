@@ -113,6 +113,10 @@ class SqlOutbox:
         """See `Outbox.retry`."""
         return await self._apply_transition(entry_id, partial(transitions.retry, at=self._clock.now()))
 
+    async def hold(self, entry_id: str, until: datetime) -> OutboundEntry:
+        """See `Outbox.hold`."""
+        return await self._apply_transition(entry_id, partial(transitions.hold, until=until))
+
     async def postpone(self, entry_id: str, until: datetime) -> OutboundEntry:
         """See `Outbox.postpone`."""
         return await self._apply_transition(entry_id, partial(transitions.postpone, until=until))

@@ -14,15 +14,22 @@ from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 
 _SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
 _UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
-_FIRST_OPEN_PER_CHAT = (
-    select(func.min(outbound.c.number))
-    .where(outbound.c.channel == bindparam("channel"), outbound.c.open)
-    .group_by(outbound.c.account, outbound.c.chat)
-)
+
+
+def _first_open_per_chat(now: str) -> Select[Any]:
+    """Select the number of the first open entry of each chat that is not held until later than the parameter `now`."""
+    is_due = or_(outbound.c.status != "held", outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam(now))
+    return (
+        select(func.min(outbound.c.number))
+        .where(outbound.c.channel == bindparam("channel"), outbound.c.open, is_due)
+        .group_by(outbound.c.account, outbound.c.chat)
+    )
+
+
 SELECT_DUE = (
     select(outbound)
     .where(
-        outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
+        outbound.c.number.in_(_first_open_per_chat("now")),
         outbound.c.status != "sending",
         or_(outbound.c.not_before.is_(None), outbound.c.not_before <= bindparam("now")),
     )
@@ -30,7 +37,9 @@ SELECT_DUE = (
     .limit(bindparam("most"))
 )
 _SELECT_NEXT_DUE = select(func.min(outbound.c.not_before)).where(
-    outbound.c.number.in_(_FIRST_OPEN_PER_CHAT),
+    outbound.c.channel == bindparam("channel"),
+    outbound.c.open,
+    or_(outbound.c.number.in_(_first_open_per_chat("after")), outbound.c.status == "held"),
     outbound.c.status != "sending",
     outbound.c.not_before > bindparam("after"),
 )

@@ -10,9 +10,10 @@ from sophon.security import redact
 from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
 
 TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
-    "pending": ("sending", "dead", "withdrawn"),
+    "pending": ("held", "sending", "dead", "withdrawn"),
+    "held": ("pending", "held", "sending", "dead", "withdrawn"),
     "sending": ("sent", "refused", "ambiguous", "dead", "withdrawn"),
-    "refused": ("sending", "dead", "withdrawn"),
+    "refused": ("held", "sending", "dead", "withdrawn"),
     "ambiguous": ("sending", "sent", "dead", "withdrawn"),
     "sent": (),
     "dead": ("pending",),
@@ -20,7 +21,7 @@ TRANSITIONS: dict[OutboundStatus, tuple[OutboundStatus, ...]] = {
 }
 """Allowed transitions by status; see `Outbox`."""
 
-WAITING: frozenset[OutboundStatus] = frozenset({"pending", "refused", "ambiguous"})
+WAITING: frozenset[OutboundStatus] = frozenset({"pending", "held", "refused", "ambiguous"})
 """The statuses in which an entry waits for its next send."""
 
 KEPT_CHARACTERS = 300
@@ -120,16 +121,18 @@ def retry(entry: OutboundEntry, at: datetime) -> OutboundEntry:
     )
 
 
+def hold(entry: OutboundEntry, until: datetime) -> OutboundEntry:
+    """Return the entry after `Outbox.hold`."""
+    return _transition(entry, "held", not_before=until)
+
+
 def postpone(entry: OutboundEntry, until: datetime) -> OutboundEntry:
     """Return the entry after `Outbox.postpone`."""
+    if entry.status == "held":  # what waits for a limit is not overtaken
+        return _transition(entry, "pending", not_before=until)
     if entry.status not in WAITING:
         raise IllegalTransition("outbound entry", entry.id, entry.status, "postponed", TRANSITIONS[entry.status])
     return replace(entry, not_before=until)
-
-
-def clear_penalty(entry: OutboundEntry) -> OutboundEntry:
-    """Return the entry after `Outbox.clear_penalties`."""
-    return replace(entry, refusals=0, not_before=None) if entry.status in ("pending", "refused") else entry
 
 
 def is_same_message(one: OutboundEntry, other: OutboundEntry) -> bool:

@@ -19,7 +19,3 @@ class InMemoryPreferenceStore:
             self._preferences[person] = preferences
         else:
             self._preferences.pop(person, None)
-
-    def forget_person(self, person: str) -> int:
-        """Delete the preferences of a person; return how many records that were."""
-        return int(self._preferences.pop(person, None) is not None)

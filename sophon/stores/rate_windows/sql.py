@@ -15,15 +15,20 @@ from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import rate_events
 from sophon.stores.sql.server_time import read_server_time
+from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.unit_of_work import WriteKind
 
 _INSERT = PreparedStatement(lambda _: insert(rate_events), ["scope", "at"])
 
 
-class SqlRateWindowStore:
+class SqlRateWindowStore(TurnRepository):
     """The rate windows of an `SqlStore`; see `RateWindowStore`."""
 
+    kind = WriteKind.RATE
+
     def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
+        super().__init__(database)
+        self._clock = clock
 
     async def reserve(self, limits: Sequence[RateLimit]) -> list[int] | RateExceeded:
         """See `RateWindowStore.reserve`."""
@@ -38,7 +43,7 @@ class SqlRateWindowStore:
     async def add(self, events: Sequence[RateEvent]) -> None:
         """See `RateWindowStore.add`."""
         if events:
-            await self._database.write(partial(add_rate_events, events=tuple(events)))
+            await self._add(partial(add_rate_events, events=tuple(events)))
 
     async def load(self, scope: str, since: datetime, limit: int) -> list[datetime]:
         """See `RateWindowStore.load`."""

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 MAX_KEYS = 10_000
 """Bound on the averages that are kept; the one that was updated longest ago is deleted for a new one."""
+SMOOTHING = 0.1
+"""Weight of a new observation: ten answers say how a model does, and a month-old one says hardly anything."""
+EXPIRY = timedelta(days=30)
+"""Time without observations after which an average is not used, and begins anew: the model may be another by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +20,7 @@ class RouteObservation:
 
     None says nothing about that value: a model without a price has no cost, which is not the same as 0. `quality` is 0
     to 1; `has_failed` counts a call that ended in an error. `said` is what people said about an answer, 0 (bad) to 1
-    (good), which is averaged by itself. `smoothing` is the weight of the observation. Averages that have observed
-    nothing for `expiry` begin anew with it; None: never.
+    (good), which is averaged by itself.
     """
 
     model: str
@@ -28,9 +31,7 @@ class RouteObservation:
     latency_ms: float | None = None
     quality: float | None = None
     has_failed: bool = False
-    smoothing: float = 0.1
     said: float | None = None
-    expiry: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +60,26 @@ class RouteAverage:
         """Model, tier and task type."""
         return (self.model, self.tier, self.task_type)
 
-    def is_expired(self, now: datetime, expiry: timedelta | None) -> bool:
-        """Return whether nothing was observed for as long as `expiry`."""
-        return expiry is not None and self.updated_at is not None and now - self.updated_at >= expiry
+    def is_expired(self, now: datetime) -> bool:
+        """Return whether nothing was observed for as long as `EXPIRY`."""
+        return self.updated_at is not None and now - self.updated_at >= EXPIRY
 
     def observe(self, observation: RouteObservation) -> "RouteAverage":
         """Return the averages after an observation."""
-        if self.is_expired(observation.at, observation.expiry):
+        if self.is_expired(observation.at):
             return RouteAverage(*self.key).observe(observation)
-        weight = observation.smoothing
         is_call = observation.latency_ms is not None or observation.has_failed
         return RouteAverage(
             *self.key,
             self.calls + is_call,
             self.failures + observation.has_failed,
             self.scored + (observation.quality is not None),
-            _move(self.cost_micros, observation.cost_micros, weight),
-            _move(self.latency_ms, observation.latency_ms, weight),
-            _move(self.quality, observation.quality, weight),
+            _move(self.cost_micros, observation.cost_micros),
+            _move(self.latency_ms, observation.latency_ms),
+            _move(self.quality, observation.quality),
             observation.at,
             self.rated + (observation.said is not None),
-            _move(self.said, observation.said, weight),
+            _move(self.said, observation.said),
         )
 
 
@@ -99,7 +99,7 @@ class RouteAverageStore(Protocol):
         ...
 
 
-def _move(average: float | None, value: float | None, weight: float) -> float | None:
+def _move(average: float | None, value: float | None) -> float | None:
     if value is None:
         return average
-    return value if average is None else average + weight * (value - average)
+    return value if average is None else average + SMOOTHING * (value - average)

@@ -7,10 +7,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, select
 
 from sophon.stores.route_averages.contract import MAX_KEYS, RouteAverage, RouteObservation
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import route_averages
+from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.unit_of_work import WriteKind
 
 _KEY = ("model", "tier", "task_type")
 _VALUES = ("calls", "failures", "scored", "cost_micros", "latency_ms", "quality", "updated_at", "rated", "said")
@@ -20,16 +21,15 @@ _COLUMNS = [route_averages.c[name] for name in (*_KEY, *_VALUES)]
 _SELECT = select(*_COLUMNS).where(*(route_averages.c[name] == bindparam(name) for name in _KEY))
 
 
-class SqlRouteAverageStore:
+class SqlRouteAverageStore(TurnRepository):
     """The moving averages of an `SqlStore`; see `RouteAverageStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.ROUTE
 
     async def add(self, observations: Sequence[RouteObservation]) -> None:
         """See `RouteAverageStore.add`."""
         if observations:
-            await self._database.write(partial(write_observations, observations=tuple(observations)))
+            await self._add(partial(write_observations, observations=tuple(observations)))
 
     async def list_all(self) -> list[RouteAverage]:
         """See `RouteAverageStore.list_all`."""

@@ -17,13 +17,12 @@ from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.lazy_dataclass import dataclass
 from sophon.security import redact
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.runs.staged_writes import NOTHING_STAGED, StagedWrites
-from sophon.stores.runs.staged_writes import LogWrite as LogWrite
+from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon.stores.usage.contract import UsageRow
 
 if TYPE_CHECKING:
@@ -46,6 +45,19 @@ class InboundKey:
     channel: str
     account: str
     external_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogWrite:
+    """Write to a log of a run's checkpoints: the entries from `start` on are replaced by `entries`, plain JSON values.
+
+    A run has any number of logs, told apart by their numbers `log`; one without entries does not exist. `start` is at
+    most the number of entries that the log has.
+    """
+
+    log: int
+    start: int
+    entries: Sequence[Any] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +218,10 @@ def no_events(last_record_seq: int) -> Sequence[LoggedEvent]:
 class RunStore(Protocol):
     """Repository of runs. Unknown ids raise NotFound with similar ids. Runs are deleted with their session.
 
-    What is written together is stored all or none: `staged` writes first, records, then events. `events` is called
-    within the write, possibly in another thread, and again if the write is repeated. `start` is the number of the start
-    in whose name is written, None for who does not run the run; StaleRun if the run has started again since, and then
-    nothing is written. What a stale start has spent is recorded by `UsageStore.record`, which has no fence.
+    What is written together is stored all or none: the writes of the `unit` first, records, then events. `events` is
+    called within the write, possibly in another thread, and again if the write is repeated. `start` is the number of
+    the start in whose name is written, None for who does not run the run; StaleRun if the run has started again since,
+    and then nothing is written. What a stale start has spent is recorded by `UsageStore.record`, which has no fence.
     """
 
     async def accept(
@@ -219,11 +231,11 @@ class RunStore(Protocol):
         *,
         session_owner: str | None = None,
         events: EventFactory = no_events,
-        staged: StagedWrites = NOTHING_STAGED,
+        unit: UnitOfWork = NO_WRITES,
         branch: "SessionBranch | None" = None,
         precondition: Precondition | None = None,
     ) -> AcceptResult:
-        """Store a run, its de-duplication key, events and staged writes in one write; creates the session if needed.
+        """Store a run, its de-duplication key, events and a unit of work in one write; creates the session if needed.
 
         A known key returns its existing run, whatever `run` says; then nothing is stored. `session_owner` is the owner
         of the session, by default the run's owner if the session is created. The session uses the attachments that the
@@ -245,7 +257,7 @@ class RunStore(Protocol):
         *,
         records: Sequence["SessionRecord"] = (),
         events: EventFactory = no_events,
-        staged: StagedWrites = NOTHING_STAGED,
+        unit: UnitOfWork = NO_WRITES,
         seen_starts: int | None = None,
         seen_text: str | None = None,
     ) -> BeginResult:
@@ -260,8 +272,8 @@ class RunStore(Protocol):
         """Replace text and origin of a queued run that has never started; return False, changing nothing, otherwise."""
         ...
 
-    async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
-        """Store staged writes and events of a session in one write; return the session's last event seq.
+    async def record(self, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
+        """Store a unit of work and events of a session in one write; return the session's last event seq.
 
         Raises NotFound for an unknown session or run, StaleRun for an old fence.
         """
@@ -283,12 +295,12 @@ class RunStore(Protocol):
         waiting_for: Sequence[str],
         logs: Sequence[LogWrite] = (),
         *,
-        staged: StagedWrites = NOTHING_STAGED,
+        unit: UnitOfWork = NO_WRITES,
         start: int | None = None,
     ) -> Run:
         """Suspend a running run until people decide; return the run, unchanged if it was not running.
 
-        State and logs are stored as by `checkpoint`, staged writes in any case.
+        State and logs are stored as by `checkpoint`, the unit of work in any case.
         """
         ...
 
@@ -305,7 +317,7 @@ class RunStore(Protocol):
         outbound: Sequence[OutboundEntry] = (),
         usage: Sequence[UsageRow] = (),
         events: EventFactory = no_events,
-        staged: StagedWrites = NOTHING_STAGED,
+        unit: UnitOfWork = NO_WRITES,
         start: int | None = None,
         unless_running: bool = False,
         withdrawal: Withdrawal | None = None,
@@ -313,21 +325,14 @@ class RunStore(Protocol):
         """Store outcome, session records, outbound entries, usage and terminal events in one write, all or none.
 
         The entries get the run's id. Checkpoint, its logs and `waiting_for` are cleared, and the journal of the run is
-        deleted. Of several outcomes the first wins; usage and staged writes are stored in any case. With
-        `unless_running`, for who does not run it, nothing but staged writes is stored while the run is running. With
+        deleted. Of several outcomes the first wins; usage and the unit of work are stored in any case. With
+        `unless_running`, for who does not run it, nothing but the unit of work is stored while the run is running. With
         `withdrawal` the first outcome decides what the run has asked and nobody has decided.
         """
         ...
 
     async def request_cancel(self, run_id: str) -> Run:
         """Store a cancellation request and return the run; a finished run stays unchanged."""
-        ...
-
-    async def change_owner(self, run_id: str, owner: str) -> Run:
-        """Give the run, the turn in its checkpoint and its de-duplication key to another owner; return the run.
-
-        A key whose account is not the previous owner, and one that the new owner has already, stay.
-        """
         ...
 
     async def get(self, run_id: str) -> Run:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from sophon.stores.runs.staged_writes import LogWrite
+from sophon.stores.runs.contract import LogWrite
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import checkpoint_logs
 from sophon.stores.texts.sql import TextReader, TextWriter

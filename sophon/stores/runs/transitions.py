@@ -8,7 +8,7 @@ from typing import Any
 
 from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken, StaleRun
 from sophon.stores.run_fence import check_start
-from sophon.stores.runs.contract import BeginResult, Precondition, Run, RunOutcome, RunStatus
+from sophon.stores.runs.contract import BeginResult, Precondition, Run, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 
 SUGGESTION_POOL_SIZE = 1000
@@ -86,20 +86,6 @@ def count_starts_after_outcome(status: RunStatus, starts: int, start: int | None
     return starts + 1 if status == "running" and start is None else starts
 
 
-def finish_run(run: Run, outcome: RunOutcome, at: datetime, start: int | None = None) -> Run:
-    """Return the run with its outcome."""
-    return replace(
-        run,
-        starts=count_starts_after_outcome(run.status, run.starts, start),
-        status=outcome.status,
-        finished_at=at,
-        checkpoint=None,
-        waiting_for=(),
-        response=dict(outcome.response) if outcome.response is not None else None,
-        error=outcome.error,
-    )
-
-
 def run_not_found(run_id: str, newest: Iterable[str]) -> NotFound:
     """Return the NotFound error for an unknown run, with similar ids among the newest."""
     return NotFound("task", run_id, get_close_matches(run_id, list(newest), n=3))
@@ -108,9 +94,3 @@ def run_not_found(run_id: str, newest: Iterable[str]) -> NotFound:
 def run_id_taken(run_id: str) -> InputError:
     """Return the InputError for a run id that exists already."""
     return InputError(f"run {run_id!r} exists already; choose another id")
-
-
-def give_to(run: Run, owner: str) -> Run:
-    """Return the run, and the turn in its checkpoint, with another owner."""
-    checkpoint = run.checkpoint if run.checkpoint is None else {**run.checkpoint, "principal": owner}
-    return replace(run, owner=owner, checkpoint=checkpoint)

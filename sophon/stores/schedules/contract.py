@@ -12,7 +12,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 ScheduleKind: TypeAlias = Literal["cron", "interval", "once"]
 ScheduleState: TypeAlias = Literal["active", "paused", "finished"]

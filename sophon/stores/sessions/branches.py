@@ -8,7 +8,7 @@ conversation for people. See docs/decisions/0108-a-branch-is-a-copied-session.md
 import math
 from collections.abc import Mapping, Sequence
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.sessions.contract import SessionSummary
 
 

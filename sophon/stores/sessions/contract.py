@@ -5,10 +5,9 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, new_dict, slotted_dataclass
 from sophon.messages import Message
 from sophon.security import redact_message
-from sophon.slotted_dataclass import new_dict, slotted_dataclass
 from sophon.stores.run_fence import RunFence
 
 SessionKind: TypeAlias = Literal["open", "archived", "pinned"]
@@ -243,10 +242,6 @@ class SessionStore(Protocol):
 
     async def set_planning(self, session_id: str, planning: str | None) -> None:
         """Set the session's planning mode; None leaves it to the settings. Raises NotFound."""
-        ...
-
-    async def change_owner(self, session_id: str, owner: str) -> None:
-        """Give the session, but not its runs, to another owner. Raises NotFound."""
         ...
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None, branch: bool = False) -> None:

@@ -1,17 +1,14 @@
 """In-memory session store. The message list and the newest compaction are updated on each append."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import field
 from datetime import datetime
 
+from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.clock import Clock
-from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
+from sophon.errors import InputError, StaleRun
 from sophon.messages import Message
-from sophon.slotted_dataclass import new_dict, new_list
-from sophon.stores.message_search.in_memory import StoredMessage
-from sophon.stores.message_search.paging import Position
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import (
     Compaction,
@@ -32,7 +29,6 @@ from sophon.stores.sessions.records import (
     copy_record,
     first_text_of_user,
     is_conversational,
-    session_busy,
     session_not_found,
     take_up_to_bytes,
 )
@@ -85,12 +81,9 @@ class InMemorySessionStore:
         self._numbers = itertools.count()
         self._delete_callbacks: list[Callable[[str], None]] = []
         self._fork_callbacks: list[Callable[[str, str], None]] = []
-        self._owner_callbacks: list[Callable[[str, str], None]] = []
-        self.is_needed: Callable[[str], bool] = lambda _: False
-        """Whether something is to happen in a session; see `SessionStore.list_idle`."""
-        self.check_fence: Callable[[RunFence | None], None] = lambda _: None
-        self.has_unfinished: Callable[[str], bool] = lambda _: False
-        """Both are those of the store's runs."""
+        self.fork_elsewhere: Callable[[str, str], Awaitable[None]] = _do_nothing
+        self.delete_elsewhere: Callable[[str], Awaitable[None]] = _do_nothing
+        """Awaited with the ids of a session and its fork, and with that of a deleted one, for data in another store."""
 
     async def load_history(self, session_id: str) -> History:
         """See `SessionStore.load_history`. Makes one shallow copy of the message list."""
@@ -105,7 +98,8 @@ class InMemorySessionStore:
         self, session_id: str, records: Sequence[SessionRecord], *, owner: str = "", fence: RunFence | None = None
     ) -> int:
         """See `SessionStore.append`."""
-        self.check_fence(fence)
+        if fence is not None:  # there are no runs
+            raise StaleRun(fence.run_id, fence.start)
         session = self._sessions.get(session_id)
         last_seq = len(session.log) if session else 0
         if not records:
@@ -222,10 +216,6 @@ class InMemorySessionStore:
             each.pinned = each.pinned if pinned is None else pinned
             each.archived = each.archived if archived is None else archived
 
-    def suggest_title(self, session_id: str, text: str) -> None:
-        """Set the provisional title of a session that has none."""
-        self._get(session_id).suggest_title(text)
-
     async def set_model(self, session_id: str, model: str | None) -> None:
         """See `SessionStore.set_model`."""
         self._get(session_id).model = model
@@ -233,12 +223,6 @@ class InMemorySessionStore:
     async def set_planning(self, session_id: str, planning: str | None) -> None:
         """See `SessionStore.set_planning`."""
         self._get(session_id).planning = planning
-
-    async def change_owner(self, session_id: str, owner: str) -> None:
-        """See `SessionStore.change_owner`."""
-        self._get(session_id).owner = owner
-        for callback in self._owner_callbacks:
-            callback(session_id, owner)
 
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None, branch: bool = False) -> None:
         """See `SessionStore.fork`."""
@@ -257,6 +241,7 @@ class InMemorySessionStore:
         self._sessions[new_id] = fork
         for callback in self._fork_callbacks:
             callback(session_id, new_id)
+        await self.fork_elsewhere(session_id, new_id)
 
     async def join_family(self, session_id: str, family: str, forked_from: str | None, forked_at: int | None) -> None:
         """See `SessionStore.join_family`."""
@@ -265,10 +250,14 @@ class InMemorySessionStore:
 
     async def delete(self, session_id: str, *, unless_unfinished: bool = False) -> None:
         """See `SessionStore.delete`."""
-        for each in self._list_branches(session_id) if unless_unfinished else ():
-            if self.has_unfinished(each):
-                raise session_busy(each)
-        self.remove(session_id)
+        for each in self._list_branches(session_id):
+            del self._sessions[each]
+            for copy in self._sessions.values():
+                if copy.forked_from == each:
+                    copy.forked_from = copy.forked_at = None
+            for forget in self._delete_callbacks:
+                forget(each)
+            await self.delete_elsewhere(each)
 
     async def list_idle(self, before: datetime, limit: int = 100) -> Sequence[str]:
         """See `SessionStore.list_idle`."""
@@ -279,28 +268,13 @@ class InMemorySessionStore:
         """See `SessionStore.delete_idle`."""
         is_idle = self._is_idle(session_id, before)
         if is_idle:
-            self.remove(session_id)
+            await self.delete(session_id)
         return is_idle
 
     def _is_idle(self, session_id: str, before: datetime) -> bool:
         if session_id not in self._sessions:
             return False
-        return all(
-            self._sessions[each].updated_at < before and not self.is_needed(each)
-            for each in self._list_branches(session_id)
-        )
-
-    def remove(self, session_id: str) -> None:
-        """Delete a session, its branches, and what is deleted with them. Raises NotFound."""
-        for each in self._list_branches(session_id):
-            if each not in self._sessions:  # deleted with a goal of another branch
-                continue
-            del self._sessions[each]
-            for copy in self._sessions.values():
-                if copy.forked_from == each:
-                    copy.forked_from = copy.forked_at = None
-            for forget in self._delete_callbacks:
-                forget(each)
+        return all(self._sessions[each].updated_at < before for each in self._list_branches(session_id))
 
     def _list_branches(self, session_id: str) -> Sequence[str]:
         """Return the ids of the sessions of the same conversation, that of the session among them. Raises NotFound."""
@@ -319,32 +293,9 @@ class InMemorySessionStore:
         """Register a callback that gets the ids of each forked session and of the fork."""
         self._fork_callbacks.append(callback)
 
-    def on_change_owner(self, callback: Callable[[str, str], None]) -> None:
-        """Register a callback that gets the id of each session with a new owner, and the owner."""
-        self._owner_callbacks.append(callback)
-
     def on_delete(self, callback: Callable[[str], None]) -> None:
         """Register a callback that gets the id of each deleted session, for data that is deleted with it."""
         self._delete_callbacks.append(callback)
-
-    def iterate_messages(self, owner: str) -> Iterator[StoredMessage]:
-        """Yield the messages of an owner that are text, the newest session first, in each the newest message first."""
-        for session_id, session in reversed(self._sessions.items()):
-            copies = (session.forked_at or 0) if session.family not in (None, session_id) else 0
-            for record in reversed(session.log) if session.owner == owner else ():
-                if record.seq <= copies:
-                    break  # found in the branch that they are copies of
-                if is_conversational(record) and record.message is not None and record.at is not None:
-                    position = Position(record.at, session.number, record.seq)
-                    yield StoredMessage(
-                        position, session_id, session.title or session.provisional_title, record.message
-                    )
-
-    def __contains__(self, session_id: str) -> bool:
-        return session_id in self._sessions
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sessions)
 
     def _get(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
@@ -370,3 +321,7 @@ def _summary(session_id: str, session: _Session) -> SessionSummary:
         session.pinned,
         session.archived,
     )
+
+
+async def _do_nothing(*_: str) -> None:
+    """Do nothing."""

@@ -4,19 +4,36 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    not_,
+    or_,
+    select,
+    update,
+)
 
 from sophon.clock import Clock
-from sophon.stores.attachments.sql import change_session_attachments_owner
+from sophon.goals.goal import WORK_SESSION_PREFIX
+from sophon.goals.state_machine import LIVE_STATES
+from sophon.stores.attachments.sql import delete_session_attachments
+from sophon.stores.audit.sql import blank_session_texts
+from sophon.stores.data_labels.sql import delete_session_label
+from sophon.stores.grants.sql import delete_session_grants
+from sophon.stores.memories.sql import delete_session_memories
 from sophon.stores.message_search.sql_index import (
     PURGE_STEPS,
-    add_messages,
-    count_copies,
     purge_index,
-    read_messages,
     remove_messages,
 )
 from sophon.stores.run_fence import RunFence
+from sophon.stores.schedules.sql import delete_session_schedules
 from sophon.stores.sessions.contract import (
     History,
     NewSession,
@@ -29,14 +46,13 @@ from sophon.stores.sessions.contract import (
 from sophon.stores.sessions.history_cache import HistoryCache
 from sophon.stores.sessions.paging import decode_cursor, split_words
 from sophon.stores.sessions.provisional_title import provisional_title
-from sophon.stores.sessions.records import assign_seqs, first_text_of_user, is_conversational
+from sophon.stores.sessions.records import assign_seqs, first_text_of_user, is_conversational, session_busy
 from sophon.stores.sessions.sql_branches import copy_session, join_family, list_family
-from sophon.stores.sessions.sql_deletion import delete_idle_session, delete_session
 from sophon.stores.sessions.sql_history import load_history
-from sophon.stores.sessions.sql_idle import select_idle
 from sophon.stores.sessions.sql_paging import NEWEST_FIRST, select_page, summary_from_row
 from sophon.stores.sessions.sql_records import add_records, insert_records, read_records, read_turn
 from sophon.stores.sessions.sql_rows import (
+    BY_ID,
     SELECT_SESSION,
     create_session,
     find_row,
@@ -46,10 +62,32 @@ from sophon.stores.sessions.sql_rows import (
     update_session,
 )
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.row_keys import to_key
+from sophon.stores.sql.goal_deletion import delete_session_goals
+from sophon.stores.sql.row_keys import belongs_to, to_key
 from sophon.stores.sql.run_fences import check_fences
-from sophon.stores.sql.schema import sessions
+from sophon.stores.sql.schema import (
+    IS_UNFINISHED,
+    approvals,
+    attempts,
+    event_logs,
+    events,
+    goals,
+    journal,
+    records,
+    runs,
+    schedules,
+    sessions,
+    traces,
+)
+from sophon.stores.sub_agents.sql import delete_session_sub_agents
 from sophon.stores.texts.sql import TextWriter
+from sophon.stores.traces.sql import delete_session_traces
+from sophon.stores.trajectories.sql import delete_session_trajectories
+from sophon.stores.vectors.sql import delete_session_vectors
+
+_SELECT_UNFINISHED = (
+    select(runs.c.id).where(runs.c.session_id == bindparam("which"), IS_UNFINISHED).order_by(runs.c.number).limit(1)
+)
 
 
 class SqlSessionStore:
@@ -168,10 +206,6 @@ class SqlSessionStore:
         """See `SessionStore.set_planning`."""
         await self._database.write(partial(_update_column, session_id=session_id, column="planning", value=planning))
 
-    async def change_owner(self, session_id: str, owner: str) -> None:
-        """See `SessionStore.change_owner`."""
-        await self._database.write(partial(_change_owner, session_id=session_id, owner=owner))
-
     async def fork(self, session_id: str, new_id: str, *, upto: int | None = None, branch: bool = False) -> None:
         """See `SessionStore.fork`."""
         now = self._clock.now()
@@ -243,14 +277,6 @@ def _update_column(connection: Connection, session_id: str, column: str, value: 
     update_session(connection, session_id, {column: value})
 
 
-def _change_owner(connection: Connection, session_id: str, owner: str) -> None:
-    session = find_row(connection, session_id)
-    remove_messages(connection, session.number, session_id, session.owner)
-    _update_column(connection, session_id, "owner", owner)
-    add_messages(connection, owner, [*read_messages(connection, session.number, session_id, count_copies(session))])
-    change_session_attachments_owner(connection, session_id, owner)
-
-
 def _rename(connection: Connection, session_id: str, title: str) -> None:
     branches = [each.id for each in list_family(connection, session_id)]
     connection.execute(update(sessions).where(sessions.c.id.in_(branches)).values(title=title))
@@ -262,3 +288,85 @@ def _mark(connection: Connection, session_id: str, pinned: bool | None, archived
     values = {name: value for name, value in wanted.items() if value is not None}
     if values:
         connection.execute(update(sessions).where(sessions.c.id.in_(branches)).values(values))
+
+
+def delete_session(connection: Connection, session_id: str, *, unless_unfinished: bool) -> Sequence[str]:
+    """Delete a session with its branches, and the sessions in which their goals work; return the ids of the others."""
+    branches = [each.id for each in list_family(connection, session_id)]
+    found = [each for branch in branches for each in delete_session_goals(connection, branch)]
+    goal_sessions = [each for each in found if connection.execute(SELECT_SESSION, {"which": each}).one_or_none()]
+    with_it = [each for each in dict.fromkeys([*branches, *goal_sessions]) if each != session_id]
+    for each in (session_id, *with_it) if unless_unfinished else ():
+        if connection.execute(_SELECT_UNFINISHED, {"which": each}).first() is not None:
+            raise session_busy(each)
+    _delete_one(connection, session_id)
+    for each in with_it:
+        _delete_one(connection, each)
+    return with_it
+
+
+def delete_idle_session(connection: Connection, session_id: str, before: datetime) -> Sequence[str] | None:
+    """Do the same to a session that is idle since a time; None, deleting nothing, for any other."""
+    if not is_idle(connection, session_id, before):
+        return None
+    return delete_session(connection, session_id, unless_unfinished=False)
+
+
+def _delete_one(connection: Connection, session_id: str) -> None:
+    own_copies = sessions.c.forked_from == session_id
+    connection.execute(update(sessions).where(own_copies).values(forked_from=None, forked_at=None))
+    blank_session_texts(connection, session_id)
+    delete_session_label(connection, session_id)
+    delete_session_grants(connection, session_id)
+    delete_session_schedules(connection, session_id)
+    delete_session_trajectories(connection, session_id)
+    delete_session_sub_agents(connection, session_id)
+    delete_session_traces(connection, session_id)
+    delete_session_vectors(connection, session_id)
+    delete_session_memories(connection, session_id)
+    # What was spent stays in the totals, but is nothing of the next session of that id.
+    connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))
+    session = find_row(connection, session_id)
+    remove_messages(connection, session.number, session_id, session.owner)
+    delete_session_attachments(connection, session.number)
+    connection.execute(delete(approvals).where(approvals.c.session_id == session_id))
+    own_runs = select(runs.c.id).where(runs.c.session_id == session_id)
+    connection.execute(delete(journal).where(journal.c.turn.in_(own_runs)))
+    log = connection.execute(select(event_logs.c.number).where(event_logs.c.session_id == session_id)).scalar()
+    connection.execute(delete(records).where(belongs_to(records.c.key, session.number)))
+    if log is not None:
+        connection.execute(delete(events).where(belongs_to(events.c.key, log)))
+        connection.execute(delete(traces).where(belongs_to(traces.c.key, log)))
+    # Foreign keys cascade to the other tables.
+    connection.execute(delete(sessions).where(BY_ID), {"which": session_id})
+
+
+def select_idle(connection: Connection, before: datetime, limit: int) -> list[str]:
+    """Return the ids of idle sessions, the oldest first."""
+    query = select(sessions.c.id).where(_is_idle(before)).order_by(sessions.c.updated_at, sessions.c.number)
+    return list(connection.execute(query.limit(max(limit, 0))).scalars())
+
+
+def is_idle(connection: Connection, session_id: str, before: datetime) -> bool:
+    """Return whether a session is idle; False for one that does not exist."""
+    query = select(sessions.c.id).where(sessions.c.id == session_id, _is_idle(before))
+    return connection.execute(query).one_or_none() is not None
+
+
+def _is_idle(before: datetime) -> ColumnElement[bool]:
+    """Return the condition for a session that is idle with all its branches."""
+    branch = sessions.alias()
+    is_branch = (branch.c.family == sessions.c.family) & (branch.c.owner == sessions.c.owner)
+    is_branch_used = exists().where(is_branch, not_(_is_row_idle(branch, before)))
+    return and_(_is_row_idle(sessions, before), or_(sessions.c.family.is_(None), not_(is_branch_used)))
+
+
+def _is_row_idle(rows: FromClause, before: datetime) -> ColumnElement[bool]:
+    is_run = exists().where(runs.c.session_id == rows.c.id, runs.c.finished_at.is_(None))
+    is_scheduled = exists().where(schedules.c.session_id == rows.c.id, schedules.c.state != "finished")
+    has_goal = exists().where(goals.c.session_id == rows.c.id, goals.c.state.in_(LIVE_STATES))
+    first = goals.c.work_session_id
+    # `Goal.list_work_sessions`: the others have a number behind the name of the first one.
+    is_other = func.substr(rows.c.id, 1, func.length(first) + 1) == first + "-"
+    is_worked_in = rows.c.id.startswith(f"{WORK_SESSION_PREFIX}-") & exists().where(or_(first == rows.c.id, is_other))
+    return and_(rows.c.updated_at < before, not_(or_(is_run, is_scheduled, has_goal, is_worked_in)))

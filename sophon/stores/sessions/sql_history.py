@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Integer, Text, bindparam, literal_column, select
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.stores.sessions.contract import Compaction, History
 from sophon.stores.sessions.history_cache import CachedHistory, HistoryCache, SessionIdentity, estimate_bytes

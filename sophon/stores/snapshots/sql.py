@@ -7,16 +7,20 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
 
+from sophon.security.audit_chain import GENESIS, chain_entry
 from sophon.stores.audit.contract import AuditChainState, AuditVerification
-from sophon.stores.audit.verification import verify_entries
+from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
-from sophon.stores.snapshots.in_memory import EMPTY_CHAIN, chain_snapshot, check_snapshot_times, count_expired
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.schema import snapshot_chains, snapshots
+from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.unit_of_work import WriteKind
+from sophon.stores.utc_time import to_utc
 
 IDS_PER_QUERY = 500
 """Databases limit the number of parameters of a statement."""
+
+EMPTY_CHAIN = AuditChainState(0, GENESIS, 0, GENESIS)
 
 _STATE = select(
     *(snapshot_chains.c.last_number, snapshot_chains.c.last_hash),
@@ -24,16 +28,15 @@ _STATE = select(
 )
 
 
-class SqlSnapshotStore:
+class SqlSnapshotStore(TurnRepository):
     """The snapshots of an `SqlStore`; see `SnapshotStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.SNAPSHOT
 
     async def add(self, events: Sequence[SnapshotEvent]) -> None:
         """See `SnapshotStore.add`."""
         if events:
-            await self._database.write(partial(add_snapshots, events=tuple(events)))
+            await self._add(partial(add_snapshots, events=tuple(events)))
 
     async def list(self, owner: str, *, before: int | None = None, limit: int = 100) -> list[StoredSnapshot]:
         """See `SnapshotStore.list`."""
@@ -79,11 +82,12 @@ class SqlSnapshotStore:
 
 def add_snapshots(connection: Connection, events: Sequence[SnapshotEvent]) -> None:
     """Chain and insert entries, in the caller's transaction: the numbers of concurrent ones follow each other."""
-    check_snapshot_times(events)
+    for event in events:
+        to_utc(event.at)  # raises ValueError for a time without a zone, before anything is written
     for event in events:
         state = _read_state(connection, event.owner)
         is_new = state is None
-        snapshot = chain_snapshot(state or EMPTY_CHAIN, event)
+        snapshot = _chain_snapshot(state or EMPTY_CHAIN, event)
         connection.execute(insert(snapshots).values(**_row(snapshot)))
         ends: dict[str, Any] = {"last_number": snapshot.number, "last_hash": snapshot.hash}
         if is_new:
@@ -135,7 +139,7 @@ def _expire(connection: Connection, owner: str, before: datetime | None, keep: i
     chain = select(snapshots.c.number, snapshots.c.at, snapshots.c.hash).where(is_own).order_by(snapshots.c.number)
     total = connection.execute(select(func.count()).where(is_own)).scalar_one()
     entries = connection.execute(chain.limit(EXPIRE_BATCH_SIZE)).all()
-    count = min(count_expired([row.at for row in entries], before, keep - (total - len(entries))), len(entries))
+    count = min(_count_expired([row.at for row in entries], before, keep - (total - len(entries))), len(entries))
     if not count:
         return 0
     last = entries[count - 1]
@@ -143,3 +147,18 @@ def _expire(connection: Connection, owner: str, before: datetime | None, keep: i
     connection.execute(update(snapshot_chains).where(snapshot_chains.c.owner == owner).values(**ends))
     old = (snapshots.c.owner == owner) & (snapshots.c.number <= last.number)
     return connection.execute(delete(snapshots).where(old)).rowcount
+
+
+def _chain_snapshot(state: AuditChainState, event: SnapshotEvent) -> StoredSnapshot:
+    """Return the snapshot that follows the newest one of a chain."""
+    previous = StoredSnapshot(state.number, event, "", state.hash).to_entry() if state.number else None
+    entry = chain_entry(previous, event.build_fields(), {}, {})
+    return StoredSnapshot(entry.number, event, entry.previous_hash, entry.hash)
+
+
+def _count_expired(times: Sequence[datetime], before: datetime | None, keep: int) -> int:
+    """Return how many of the oldest entries are deleted: the chain is only cut at its beginning."""
+    old = 0
+    if before is not None:
+        old = next((index for index, at in enumerate(times) if at >= before), len(times))
+    return max(old, len(times) - keep)

@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import DateTime, Dialect, Text
 from sqlalchemy.types import TypeDecorator
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.utc_time import to_utc
 
 _ESCAPE = "\x1a"

@@ -1,10 +1,11 @@
 """Database access for the repositories: reader and writer threads, so that no statement blocks the event loop."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -14,11 +15,10 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import SQLAlchemyError
 
 from sophon.errors import SophonError, StoreError, StoreUnavailable
+from sophon.private_files import create_private_file, make_private_folder, tighten_file
 from sophon.stores.health import StoreHealth
-from sophon.stores.sql.database_file import secure_database_file
 from sophon.stores.sql.dialects import READER_COUNT, create_engine_for, describe_url, enable_wal
 from sophon.stores.sql.errors import to_runtime_error, to_store_error
-from sophon.stores.sql.log_truncation import truncate_log
 from sophon.stores.sql.older_hosts import check_no_older_hosts
 from sophon.stores.sql.schema_migration import create_or_migrate_schema, find_schema_gaps, is_schema_current
 from sophon.stores.sql.sqlite_integrity import describe_damage
@@ -31,33 +31,105 @@ T = TypeVar("T")
 LOG_CHECK_SECONDS = 10.0
 """Time limit of the check of a write-ahead log on opening, which reads about 10 MB per second."""
 
+log = logging.getLogger("sophon")
+
+COMPANIONS = ("", "-wal", "-shm", "-journal")
+"""Suffixes of the files of one database; SQLite gives new companions the mode of the database."""
+
+SQLITE_HEADER = b"SQLite format 3\0"
+"""First bytes of every database that is not empty. Source: sqlite.org/fileformat2.html 1.3."""
+
+CHECKPOINT_TIMEOUT_MS = 100
+"""How long truncating the write-ahead log waits for readers; it blocks writers meanwhile, and is tried again later."""
+
 
 class Database:
-    """One writer thread and `READER_COUNT` reader threads, each with its own connection.
+    """Access of the repositories to a database; `ThreadedDatabase` and `MemoryDatabase` implement it.
 
-    Every later read sees what a completed write wrote. `lock_timeout_seconds` is the timeout for a lock of another
-    process. `on_open` runs on each open, once the schema is current. `health` learns from every operation whether the
-    database is available.
+    Every later read sees what a completed write wrote. `health` learns from every operation whether the database is
+    available.
+    """
+
+    def __init__(self, name: str, errors: tuple[type[Exception], ...], file: Path | None = None) -> None:
+        self.name, self.file = name, file
+        self.health = StoreHealth(name)
+        # Prepared statements call the driver directly, so its own errors reach us too.
+        self.database_errors = errors
+        self._refusal: StoreError | None = None
+        """Why this process writes nothing any more."""
+
+    async def open(self) -> None:
+        """Make what is missing of the database, and connect. Raises StoreError."""
+        raise NotImplementedError
+
+    async def migrate(self, *, force: bool) -> None:
+        """Migrate the schema of a store that is not open here. Raises StoreError.
+
+        While hosts of another version use it, only with `force`.
+        """
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        """Complete what was begun, and disconnect."""
+        raise NotImplementedError
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` on one consistent snapshot of the database; it must not write. Raises StoreUnavailable."""
+        raise NotImplementedError
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in one transaction. It completes before this returns, even if the caller is cancelled.
+
+        Raises StoreUnavailable.
+        """
+        raise NotImplementedError
+
+    async def run_outside_transaction(self, work: Callable[[DBAPIConnection], T]) -> T:
+        """Run `work` with a reader's driver connection, on which no transaction is open. Raises StoreUnavailable."""
+        raise NotImplementedError
+
+    def refuse_writes(self, problem: str) -> StoreError:
+        """Write nothing any more until the store is opened again; return the error that every write raises."""
+        self._refusal = StoreError(self.name, problem)
+        return self._refusal
+
+    async def clear_log(self) -> None:
+        """Empty SQLite's write-ahead log after a deletion: it holds copies of what was deleted.
+
+        While a reader needs it, it stays until the next write after that. An error is none of the deletion.
+        """
+        if self.file is not None:
+            with suppress(StoreError):
+                await self.run_outside_transaction(truncate_log)
+
+    def _to_runtime_error(self, error: Exception) -> StoreError:
+        found = to_runtime_error(self.name, error)
+        if isinstance(found, StoreUnavailable):
+            self.health.record_failure(found.kind)
+        return found
+
+
+class ThreadedDatabase(Database):
+    """A file or a server: one writer thread and `READER_COUNT` reader threads, each with its own connection.
+
+    `lock_timeout_seconds` is the timeout for a lock of another process. `on_open` runs on each open, once the schema is
+    current.
     """
 
     def __init__(self, url: URL, lock_timeout_seconds: float, on_open: Callable[[Connection], object]) -> None:
-        self.name = describe_url(url)
-        self.health = StoreHealth(self.name)
-        self.file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+        name = describe_url(url)
         self._lock_timeout_seconds = lock_timeout_seconds
         self._on_open = on_open
         try:
             self._read_engine = create_engine_for(url, "read", lock_timeout_seconds)
             self._write_engine = create_engine_for(url, "write", lock_timeout_seconds)
         except (SQLAlchemyError, ModuleNotFoundError) as error:
-            raise to_store_error(self.name, error) from error
+            raise to_store_error(name, error) from error
+        file = Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+        super().__init__(name, (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error), file)
         self._read_connections = ThreadConnections(self._read_engine)
         self._write_connections = ThreadConnections(self._write_engine)
-        # Prepared statements call the driver directly, so its own errors reach us too.
-        self.database_errors = (SQLAlchemyError, self._write_engine.dialect.loaded_dbapi.Error)
         self._open_lock = asyncio.Lock()
-        self._refusal: StoreError | None = None
-        """Why this process writes nothing any more."""
         self._readers: ThreadPoolExecutor | None = None
         self._writer: WriterThread | None = None
 
@@ -86,11 +158,6 @@ class Database:
         """
         async with self._open_lock:
             await asyncio.to_thread(self._prepare, force=force)
-
-    def refuse_writes(self, problem: str) -> StoreError:
-        """Write nothing any more until the store is opened again; return the error that every write raises."""
-        self._refusal = StoreError(self.name, problem)
-        return self._refusal
 
     async def close(self) -> None:
         """Complete queued writes and running reads, close the connections, end the threads."""
@@ -132,15 +199,6 @@ class Database:
         except self.database_errors as error:
             raise self._to_runtime_error(error) from error
 
-    async def clear_log(self) -> None:
-        """Empty SQLite's write-ahead log after a deletion: it holds copies of what was deleted.
-
-        While a reader needs it, it stays until the next write after that. An error is none of the deletion.
-        """
-        if self.file is not None:
-            with suppress(StoreError):
-                await self.run_outside_transaction(truncate_log)
-
     def _read(self, work: Callable[[Connection], T]) -> T:
         with self._read_connections.connect() as connection:
             return work(connection)
@@ -150,12 +208,6 @@ class Database:
             driver_connection = connection.connection.driver_connection
             assert driver_connection is not None
             return work(driver_connection)
-
-    def _to_runtime_error(self, error: Exception) -> StoreError:
-        found = to_runtime_error(self.name, error)
-        if isinstance(found, StoreUnavailable):
-            self.health.record_failure(found.kind)
-        return found
 
     def _prepare(self, *, force: bool = False) -> None:
         try:
@@ -213,3 +265,39 @@ class Database:
             self.name,
             "it is not open: write `async with services:`, or `await services.open()` first",
         )
+
+
+def secure_database_file(path: Path) -> None:
+    """Create the file and its folder, if missing, with modes 0600 and 0700; take the rights of others from the files.
+
+    Raises OSError.
+    """
+    make_private_folder(path.parent)
+    create_private_file(path)
+    if not path.is_file() or not _may_be_database(
+        path
+    ):  # a file of something else: opening it fails, and its mode is not ours to change
+        return
+    tightened = [each for suffix in COMPANIONS if tighten_file(each := Path(f"{path}{suffix}"))]
+    if tightened:
+        names = ", ".join(each.name for each in tightened)
+        log.warning("others could read the database in %s; mode 0600 was set on %s", path.parent, names)
+
+
+def _may_be_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(len(SQLITE_HEADER))
+    return head in (b"", SQLITE_HEADER)
+
+
+def truncate_log(connection: DBAPIConnection) -> None:
+    """Write the write-ahead log into the database file and empty it, unless readers need it now."""
+    with closing(connection.cursor()) as cursor:
+        previous = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        # Most of the work, while writers go on; the rest blocks them.
+        cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        cursor.execute(f"PRAGMA busy_timeout={CHECKPOINT_TIMEOUT_MS}").fetchall()
+        try:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            cursor.execute(f"PRAGMA busy_timeout={previous}").fetchall()

@@ -9,6 +9,7 @@ Settings: WAL, so that readers and the writer do not block each other; `synchron
 the disk; Python's own transaction control off, because it begins too late and without the write lock.
 """
 
+import logging
 import sqlite3
 import time
 from pathlib import Path
@@ -16,16 +17,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import URL, Connection, Engine, Table, create_engine, event
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.engine.interfaces import DBAPIConnection, DBAPIModule
 
 from sophon.security import hide_url_secrets
-from sophon.stores.sql.pool_log import POOL_NAME, silence_lost_connections
 from sophon.stores.sql.process_locks import hold_process_lock
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
 
 READER_COUNT = 2
+
 WRITE_LOCK_KEY = 5070146863
 """Key of PostgreSQL's advisory lock: an arbitrary constant."""
 
@@ -58,6 +59,11 @@ TRANSACTION_ID = "sophon_transaction_id"
 """Key of the id of the open write transaction in `Connection.info`."""
 
 _RETRY_SECONDS = 0.01
+
+POOL_NAME = "sophon"
+"""Name of the stores' pools in their logger, so that the pools of other programs keep theirs."""
+
+_LOGGER = logging.getLogger(f"sqlalchemy.pool.impl.QueuePool.{POOL_NAME}")
 
 
 def create_engine_for(url: URL, mode: Literal["read", "write"], lock_timeout_seconds: float) -> Engine:
@@ -191,3 +197,24 @@ def _take_write_lock(connection: Connection) -> None:
     # With the id, which tells what became of the transaction if its commit gets no answer: one round trip for both.
     locked = connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITE_LOCK_KEY}), txid_current()").one()
     connection.info[TRANSACTION_ID] = locked[1]
+
+
+class LostConnectionFilter(logging.Filter):
+    """Drops the lines about an error of the connection itself; any other error stays.
+
+    Whoever uses such a connection gets the error, and the health of the store logs the outage once.
+    """
+
+    def __init__(self, driver: DBAPIModule) -> None:
+        super().__init__()
+        self._errors: tuple[type[Exception], ...] = (driver.OperationalError, driver.InterfaceError)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the line is written."""
+        return record.exc_info is None or not isinstance(record.exc_info[1], self._errors)
+
+
+def silence_lost_connections(driver: DBAPIModule) -> None:
+    """Add the filter for the errors of a driver (PEP 249) to the logger of the stores' pools, once."""
+    if not any(isinstance(each, LostConnectionFilter) for each in _LOGGER.filters):
+        _LOGGER.addFilter(LostConnectionFilter(driver))

@@ -1,4 +1,8 @@
-"""Schema version check and migration (Alembic)."""
+"""Schema of a database: made at once when it is new, its version checked, brought up to date by Alembic.
+
+The next version of the schema: change the tables, write `migrations/versions/NUMBER_name.py`, append the number to
+`REVISIONS`, and run `python -m tests.sophon.stores.sql.known_schemas`, whose files are the schemas to migrate from.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +19,16 @@ from sqlalchemy import (
     select,
     text,
 )
+from sqlalchemy.engine.mock import MockConnection
 
 from sophon.errors import StoreError
 from sophon.stores.sql.schema import metadata
+from sophon.stores.sql.schema.schema_metadata import repeat_conditions
 
-REVISIONS = tuple(f"{number:04}" for number in range(1, 39))
-"""The migrations, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
+REVISIONS = ("0001",)
+"""The versions, oldest first. Listed here so that a current schema is recognised without importing Alembic."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
 
 VERSION_TABLE = "sophon_version"
 """Alembic's version table, renamed because another program in the same database may use the default name."""
@@ -43,6 +51,11 @@ _versions = Table(
 """As Alembic makes it."""
 
 
+def newest_version() -> str:
+    """Return the version of the schema that this Sophon uses."""
+    return REVISIONS[-1]
+
+
 def is_schema_current(connection: Connection, store: str) -> bool:
     """Return whether no migration is needed; StoreError for a newer schema, or for tables of another program."""
     inspector = inspect(connection)
@@ -57,9 +70,11 @@ def is_schema_current(connection: Connection, store: str) -> bool:
     version = read_version(connection)
     if version is not None and version not in REVISIONS:
         raise StoreError(
-            store, f"its schema {version!r} is newer than this Sophon, which knows {REVISIONS[-1]!r}; update Sophon"
+            store,
+            f"its schema {version!r} is newer than this Sophon, which knows {newest_version()!r}; update Sophon, or "
+            "give it a new store if this one was made before the first release",
         )
-    return version == REVISIONS[-1]
+    return version == newest_version()
 
 
 def remove_queue_tables(names: Sequence[str]) -> list[str]:
@@ -96,17 +111,20 @@ def _read_columns(connection: Connection) -> dict[str, set[str]]:
 
 
 def create_or_migrate_schema(connection: Connection) -> None:
-    """Make the schema of an empty database, or run the missing migrations, inside the connection's transaction.
-
-    On SQLite what is made at once is what all migrations make together. It needs no Alembic, which takes 0.2 s and
-    12 MB. On PostgreSQL names and conditions of indexes differ.
-    """
-    if connection.dialect.name != "sqlite" or inspect(connection).has_table(VERSION_TABLE):
+    """Make the schema of an empty database, or run the missing migrations, inside the connection's transaction."""
+    if inspect(connection).has_table(VERSION_TABLE):
         migrate_schema(connection)
         return
-    metadata.create_all(connection, checkfirst=False)
+    create_tables(connection)
     _versions.create(connection)
-    connection.execute(insert(_versions).values(version_num=REVISIONS[-1]))
+    connection.execute(insert(_versions).values(version_num=newest_version()))
+
+
+def create_tables(connection: Connection | MockConnection) -> None:
+    """Make all tables and indexes of the newest version in an empty database."""
+    if connection.dialect.name == "postgresql":
+        repeat_conditions()
+    metadata.create_all(connection, checkfirst=False)
 
 
 def migrate_schema(connection: Connection) -> None:
@@ -116,7 +134,6 @@ def migrate_schema(connection: Connection) -> None:
     from alembic.config import Config
 
     config = Config()
-    folder = str(Path(__file__).parent / "migrations")
-    config.set_main_option("script_location", folder.replace("%", "%%"))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.sql.dialects import PAGE_BYTES
 from sophon.stores.sql.sqlite_log import find_log_problem
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 BIG_ENDIAN_MAGIC = 0x377F0683
 LITTLE_ENDIAN_MAGIC = 0x377F0682

@@ -13,12 +13,12 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
-from sophon.lazy_dataclass import dataclass
-from sophon.stores.sql.commit_status import read_commit_status, read_transaction_id
+from sophon._python.lazy_dataclass import dataclass
+from sophon.stores.sql.dialects import TRANSACTION_ID
 from sophon.stores.sql.errors import find_unavailable_kind
 from sophon.stores.sql.thread_connections import ThreadConnections
 
@@ -29,6 +29,8 @@ DOUBT_INTERVAL_SECONDS = 1.0
 """Interval between two questions for the status of a batch in doubt."""
 
 T = TypeVar("T")
+
+CommitStatus: TypeAlias = Literal["committed", "aborted", "in progress"]
 
 
 class _TransactionEnded(Exception):
@@ -223,3 +225,27 @@ def _call_in_loops(batch: list[_Job[Any]], call: Callable[[list[_Job[Any]]], Non
 def _resolve_all(jobs: list[_Job[Any]]) -> None:
     for job in jobs:
         job.answer()
+
+
+def read_transaction_id(connection: Connection) -> int | None:
+    """Return the id of the open write transaction; None if its commit cannot be in doubt.
+
+    PostgreSQL keeps the status of each transaction under its id, also across a restart: `txid_status`, PostgreSQL 10,
+    section 9.26.8 (Transaction ID and Snapshot Information Functions). A local database always answers.
+    """
+    found = connection.info.get(TRANSACTION_ID)
+    return None if found is None else int(found)
+
+
+def read_commit_status(engine: Engine, transaction_id: int) -> CommitStatus | None:
+    """Return the status of a transaction; None if the server no longer knows it. Raises the errors of the driver."""
+    # Not `engine.begin()`: the write lock may still be held by that very transaction.
+    connection = engine.raw_connection()
+    try:
+        cursor = connection.cursor()
+        cursor.execute(f"SELECT txid_status({transaction_id})")
+        row = cursor.fetchone()
+        cursor.close()
+    finally:
+        connection.close()
+    return None if row is None else row[0]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 FINAL_STATES = frozenset({"completed", "failed", "timed_out", "cancelled"})
 """States that do not change any more; the others are `spawning` and `working`."""

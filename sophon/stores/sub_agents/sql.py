@@ -6,11 +6,12 @@ from functools import partial
 
 from sqlalchemy import Connection, Row, delete, select, update
 
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import sub_agents
+from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
+from sophon.stores.unit_of_work import WriteKind
 
 _COLUMNS = (
     *("id", "task_id", "parent_id", "agent", "session_id", "principal", "task", "state", "depth", "created_at"),
@@ -18,16 +19,15 @@ _COLUMNS = (
 )
 
 
-class SqlSubAgentStore:
+class SqlSubAgentStore(TurnRepository):
     """The ledger of an `SqlStore`; see `SubAgentStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.SUB_AGENT
 
     async def put(self, rows: Sequence[SubAgentRun]) -> None:
         """See `SubAgentStore.put`."""
         if rows:
-            await self._database.write(partial(put_sub_agents, rows=tuple(rows)))
+            await self._add(partial(put_sub_agents, rows=tuple(rows)))
 
     async def find(self, sub_agent_id: str) -> SubAgentRun | None:
         """See `SubAgentStore.find`."""

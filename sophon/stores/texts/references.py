@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.texts.contract import HEAD_CHARACTERS, is_large, text_id
 
 TextPart: TypeAlias = str | Mapping[str, str]

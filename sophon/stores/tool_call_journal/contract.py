@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Protocol
 
+from sophon._python.lazy_dataclass import slotted_dataclass
 from sophon.messages import ToolResult
-from sophon.slotted_dataclass import slotted_dataclass
 from sophon.stores.run_fence import RunFence
 
 

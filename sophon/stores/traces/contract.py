@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.traces.trace import Trace
 
 
@@ -17,7 +17,11 @@ class TraceWrite:
 
 @dataclass(frozen=True, slots=True)
 class TurnTotal:
-    """Turns of one day and person by how they ended, for a report; `working_ms` is the sum of their working times."""
+    """Turns of one day and person by how they ended, for a report; `working_ms` is the sum of their working times.
+
+    `p50_working_ms` and `p95_working_ms` are the working times of half of the turns and of 95 % of them at most: of the
+    turn with that rank, the nearest one.
+    """
 
     day: str
     principal: str
@@ -28,6 +32,8 @@ class TurnTotal:
     max_working_ms: int
     tokens: int
     cost_micros: int
+    p50_working_ms: int = 0
+    p95_working_ms: int = 0
 
 
 def turn_total_to_json(total: TurnTotal) -> dict[str, str | int]:
@@ -38,6 +44,7 @@ def turn_total_to_json(total: TurnTotal) -> dict[str, str | int]:
 
 _TOTAL_FIELDS = (
     *("day", "principal", "turns", "failed", "cancelled", "working_ms", "max_working_ms", "tokens", "cost_micros"),
+    *("p50_working_ms", "p95_working_ms"),
 )
 
 

@@ -5,31 +5,31 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, case, delete, func, select
+from sqlalchemy import Connection, Select, case, delete, func, select
 from sqlalchemy.sql.dml import UpdateBase
 
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
+from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import turn_traces
+from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.traces.contract import TraceWrite, TurnTotal
+from sophon.stores.unit_of_work import WriteKind
 from sophon.traces.serialization import trace_from_json, trace_to_stored
 from sophon.traces.trace import Trace
 
 _COLUMNS = ("run_id", "session_id", "principal", "ended_at", "day", "status", "working_ms", "tokens", "cost_micros")
 
 
-class SqlTraceStore:
+class SqlTraceStore(TurnRepository):
     """The traces of an `SqlStore`; see `TraceStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.TRACE
 
     async def add(self, writes: Sequence[TraceWrite]) -> None:
         """See `TraceStore.add`."""
         if writes:
-            await self._database.write(partial(add_traces, writes=tuple(writes)))
+            await self._add(partial(add_traces, writes=tuple(writes)))
 
     async def find(self, run_id: str) -> Trace | None:
         """See `TraceStore.find`."""
@@ -55,34 +55,14 @@ class SqlTraceStore:
 
     async def list_daily(self, *, since: datetime, principal: str | None = None) -> Sequence[TurnTotal]:
         """See `TraceStore.list_daily`."""
-        columns = turn_traces.c
-        key = (columns.day, columns.principal)
-        query = (
-            select(
-                *key,
-                func.count(),
-                func.sum(case((columns.status == "failed", 1), else_=0)),
-                func.sum(case((columns.status == "cancelled", 1), else_=0)),
-                func.sum(columns.working_ms),
-                func.max(columns.working_ms),
-                func.sum(columns.tokens),
-                func.sum(columns.cost_micros),
-            )
-            .where(columns.ended_at >= since, columns.status != "suspended")
-            .group_by(*key)
-            .order_by(*key)
-        )
-        if principal is not None:
-            query = query.where(columns.principal == principal)
-        rows = await self._database.read(lambda connection: connection.execute(query).all())
-        return [TurnTotal(day, person, *map(int, counts)) for day, person, *counts in rows]
+        query = _select_daily(since, principal)
+        rows: Sequence[Any] = await self._database.read(lambda connection: connection.execute(query).all())
+        return [TurnTotal(row[0], row[1], *map(int, row[2:])) for row in rows]
 
     async def expire(self, before: datetime) -> int:
         """See `TraceStore.expire`. Uses a transaction per batch."""
-        deleted = 0
-        while more := await self._database.write(partial(_expire, before=before)):
-            deleted += more
-        return deleted
+        old = select(turn_traces.c.number).where(turn_traces.c.ended_at < before)
+        return await recheck_and_delete_in_batches(self._database, old)
 
 
 def add_traces(connection: Connection, writes: Sequence[TraceWrite]) -> None:
@@ -96,9 +76,35 @@ def delete_session_traces(connection: Connection, session_id: str) -> None:
     connection.execute(delete(turn_traces).where(turn_traces.c.session_id == session_id))
 
 
-def _expire(connection: Connection, before: datetime) -> int:
-    oldest = select(turn_traces.c.number).where(turn_traces.c.ended_at < before).limit(EXPIRE_BATCH_SIZE)
-    return connection.execute(delete(turn_traces).where(turn_traces.c.number.in_(oldest))).rowcount
+def _select_daily(since: datetime, principal: str | None) -> Select[Any]:
+    """Return the query of the totals; percentiles by nearest rank."""
+    columns = turn_traces.c
+    group = (columns.day, columns.principal)
+    ranked = select(
+        *(columns.day, columns.principal, columns.status, columns.working_ms, columns.tokens, columns.cost_micros),
+        func.row_number().over(partition_by=group, order_by=columns.working_ms).label("rank"),
+        func.count().over(partition_by=group).label("of"),
+    ).where(columns.ended_at >= since, columns.status != "suspended")
+    if principal is not None:
+        ranked = ranked.where(columns.principal == principal)
+    turns = ranked.subquery("turns").c
+    key = (turns.day, turns.principal)
+    percentiles = [func.min(case((turns.rank * 100 >= turns.of * percent, turns.working_ms))) for percent in (50, 95)]
+    return (
+        select(
+            *key,
+            func.count(),
+            func.sum(case((turns.status == "failed", 1), else_=0)),
+            func.sum(case((turns.status == "cancelled", 1), else_=0)),
+            func.sum(turns.working_ms),
+            func.max(turns.working_ms),
+            func.sum(turns.tokens),
+            func.sum(turns.cost_micros),
+            *percentiles,
+        )
+        .group_by(*key)
+        .order_by(*key)
+    )
 
 
 def _build_upsert(dialect: str) -> UpdateBase:

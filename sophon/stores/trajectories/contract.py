@@ -1,11 +1,11 @@
 """The contract of the trajectories, and of the feedback on the answers of runs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Literal, Protocol, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory, rate_quality
 
@@ -51,7 +51,10 @@ class TrajectoryStore(Protocol):
         at_least: float | None = None,
         below: float | None = None,
     ) -> list[Trajectory]:
-        """Return trajectories with a quality of `at_least` and `below`; the newest first among equals."""
+        """Return trajectories with a quality of `at_least` and `below`; the newest first among equals.
+
+        By quality, those that nobody has judged come last.
+        """
         ...
 
     async def count(self) -> int:
@@ -62,6 +65,10 @@ class TrajectoryStore(Protocol):
         """Store what a person says about the answer of a run, instead of what they said before; a value of 0 without
         a text takes it back. The trajectory of the run, if there is one, gets its new quality.
         """
+        ...
+
+    async def score(self, run_id: str, scores: Mapping[str, float], judge: str) -> Trajectory | None:
+        """Give the trajectory of a run the scores of a judge; return it, None if there is none any more."""
         ...
 
     async def list_feedback(self, run_id: str) -> Sequence[Feedback]:
@@ -79,9 +86,14 @@ class TrajectoryStore(Protocol):
 
 def apply_feedback(trajectory: Trajectory, values: Sequence[float]) -> Trajectory:
     """Return the trajectory with the values of all persons who said something."""
-    overall = (trajectory.scores or {}).get("overall", trajectory.quality)
     mean = sum(values) / len(values) if values else None
-    return replace(trajectory, quality=rate_quality(overall, values), feedback=mean)
+    return replace(trajectory, quality=rate_quality(trajectory.judged_score, values), feedback=mean)
+
+
+def apply_score(trajectory: Trajectory, scores: Mapping[str, float], judge: str) -> Trajectory:
+    """Return the trajectory with the scores of a judge, beside what people have said."""
+    scored = replace(trajectory, scores=scores, judge=judge)
+    return apply_feedback(scored, () if trajectory.feedback is None else (trajectory.feedback,))
 
 
 def is_withdrawal(feedback: Feedback) -> bool:

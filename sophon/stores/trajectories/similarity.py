@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.trajectories import Trajectory
-from sophon.learning.vector_index import create_index
+from sophon.learning.vector_index import ExactIndex
 from sophon.learning.vectors import from_blob, to_blob
 from sophon.stores.trajectories.contract import TrajectoryStore
 from sophon.stores.vectors.contract import TRAJECTORIES, VectorRow, VectorStore
@@ -53,7 +53,7 @@ async def find_similar(
         new = await embedder.embed([each.request for each in missing])
         by_run |= {each.run_id: vector for each, vector in zip(missing, new, strict=True)}
         await vectors.put([_to_row(each, embedder.name, by_run[each.run_id]) for each in missing])
-    index = create_index(len(query), max(len(by_run), 1))
+    index = ExactIndex(len(query), max(len(by_run), 1))
     for run_id, vector in by_run.items():
         if len(vector) == len(query):
             index.add(run_id, vector)

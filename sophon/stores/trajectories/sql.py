@@ -1,6 +1,6 @@
 """SQL trajectories: a row per run, and a row per person who said something about its answer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -9,37 +9,38 @@ from sqlalchemy import Connection, RowMapping, delete, func, insert, select, upd
 
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.schema import feedback as feedback_table
 from sophon.stores.sql.schema import trajectories
+from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.trajectories.contract import (
     FeedbackResult,
     TrajectoryOrder,
     TrajectoryWrite,
     apply_feedback,
+    apply_score,
     is_withdrawal,
 )
+from sophon.stores.unit_of_work import WriteKind
 
 _OWN_COLUMNS = ("run_id", "session_id", "principal", "task_type", "at", "quality", "feedback")
 """Fields of a trajectory with a column of their own; the others are in `data`."""
 
 _DATA_FIELDS = (
     *("request", "reply", "complexity", "tier", "model", "strategy", "finish_reason", "tools", "scores"),
-    *("cost_micro_usd", "duration_ms", "output_tokens"),
+    *("cost_micro_usd", "duration_ms", "output_tokens", "judge"),
 )
 
 
-class SqlTrajectoryStore:
+class SqlTrajectoryStore(TurnRepository):
     """The trajectories of an `SqlStore`; see `TrajectoryStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.TRAJECTORY
 
     async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
         """See `TrajectoryStore.add`."""
         if writes:
-            await self._database.write(partial(add_trajectories, writes=tuple(writes)))
+            await self._add(partial(add_trajectories, writes=tuple(writes)))
 
     async def find(self, run_id: str) -> Trajectory | None:
         """See `TrajectoryStore.find`."""
@@ -59,7 +60,7 @@ class SqlTrajectoryStore:
         query = select(trajectories).limit(max(limit, 0))
         if order != "newest":
             quality = trajectories.c.quality
-            query = query.order_by(quality.desc() if order == "best" else quality)
+            query = query.order_by((quality.desc() if order == "best" else quality).nulls_last())
         query = query.order_by(trajectories.c.number.desc())
         if principal is not None:
             query = query.where(trajectories.c.principal == principal)
@@ -80,6 +81,10 @@ class SqlTrajectoryStore:
     async def rate(self, feedback: Feedback) -> FeedbackResult:
         """See `TrajectoryStore.rate`."""
         return await self._database.write(partial(_rate, feedback=feedback))
+
+    async def score(self, run_id: str, scores: Mapping[str, float], judge: str) -> Trajectory | None:
+        """See `TrajectoryStore.score`."""
+        return await self._database.write(partial(_score, run_id=run_id, scores=scores, judge=judge))
 
     async def list_feedback(self, run_id: str) -> Sequence[Feedback]:
         """See `TrajectoryStore.list_feedback`."""
@@ -141,6 +146,17 @@ def _rate(connection: Connection, feedback: Feedback) -> FeedbackResult:
     return FeedbackResult(earlier.value if earlier is not None else None, before, after, is_changed)
 
 
+def _score(connection: Connection, run_id: str, scores: Mapping[str, float], judge: str) -> Trajectory | None:
+    before = _find(connection, run_id)
+    if before is None:
+        return None
+    after = apply_score(before, scores, judge)
+    row = _row(after)
+    changed = {"quality": row["quality"], "data": row["data"]}
+    connection.execute(update(trajectories).where(trajectories.c.run_id == run_id).values(changed))
+    return after
+
+
 _FEEDBACK_COLUMNS = ("run_id", "principal", "session_id", "value", "text", "source", "at")
 
 
@@ -158,4 +174,6 @@ def _row(trajectory: Trajectory) -> dict[str, Any]:
 
 def _to_trajectory(row: RowMapping) -> Trajectory:
     own = {name: row[name] for name in _OWN_COLUMNS}
-    return Trajectory(**own, **{name: row["data"][name] for name in _DATA_FIELDS})
+    data: dict[str, Any] = {name: row["data"][name] for name in _DATA_FIELDS}
+    data["tools"] = tuple(data["tools"])
+    return Trajectory(**own, **data)

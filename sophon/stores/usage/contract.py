@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass, slotted_dataclass
 from sophon.messages import Usage
-from sophon.slotted_dataclass import slotted_dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,16 +164,6 @@ class InMemoryUsageStore:
         """Keep the usage of a deleted session in the totals only."""
         self._by_session.pop(session_id, None)
 
-    def forget_payer(self, payer: str, current: Period) -> int:
-        """Delete the accounts of a payer but those of the current day and month, and its alerts; return how many."""
-        account, kept = payer_account(payer), (current.day, current.month)
-        accounts = [key for key in self._payer_micros if key[0] == account and key[1] not in kept]
-        for key in accounts:
-            del self._payer_micros[key]
-        alerts = {key for key in self._alerts if key[0] == account and key[1] not in kept}
-        self._alerts -= alerts
-        return len(accounts) + len(alerts)
-
     def _add(self, row: UsageRow) -> None:
         provider, usage, period = row.provider, row.usage, row.period
         self._tokens[provider, period.day] += usage.input_tokens + usage.output_tokens

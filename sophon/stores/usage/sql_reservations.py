@@ -17,8 +17,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select
 from sqlalchemy.sql.dml import UpdateBase
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.process_locks import current_process_id, is_process_known

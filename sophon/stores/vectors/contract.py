@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 POLICIES: Final = "policies"
 TRAJECTORIES: Final = "trajectories"
@@ -25,17 +25,6 @@ class VectorRow:
     data: Any
     at: datetime
     session_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class VectorDeletion:
-    """A vector to delete in the transaction of a turn."""
-
-    namespace: str
-    key: str
-
-
-VectorWrite: TypeAlias = VectorRow | VectorDeletion
 
 
 class VectorStore(Protocol):
@@ -66,8 +55,8 @@ class VectorStore(Protocol):
         """
         ...
 
-    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
-        """Delete vectors, by default all of the namespace; return how many. Unknown keys are ignored."""
+    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> None:
+        """Delete vectors, by default all of the namespace. Unknown keys are ignored."""
         ...
 
     async def count(self, namespace: str) -> int:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from datetime import datetime
 
-from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorWrite
+from sophon.stores.vectors.contract import VectorRow
 
 
 class InMemoryVectorStore:
@@ -43,10 +43,10 @@ class InMemoryVectorStore:
         ][: max(limit, 0)]
         return [row for _, row in found], found[-1][0] if found else number
 
-    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
+    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> None:
         """See `VectorStore.delete`."""
-        named = {row.key for row in self._of(namespace)} if keys is None else set(keys)
-        return sum(self.remove(namespace, key) for key in named)
+        for key in [row.key for row in self._of(namespace)] if keys is None else keys:
+            self.remove(namespace, key)
 
     async def count(self, namespace: str) -> int:
         """See `VectorStore.count`."""
@@ -56,20 +56,21 @@ class InMemoryVectorStore:
         """See `VectorStore.expire`."""
         rows = self._of(namespace)
         old = [row for row in rows if before is not None and row.at < before]
-        return await self.delete(namespace, [row.key for row in (*rows[: max(len(rows) - keep, 0)], *old)])
+        gone = {row.key for row in (*rows[: max(len(rows) - keep, 0)], *old)}
+        await self.delete(namespace, list(gone))
+        return len(gone)
 
-    def add(self, writes: Sequence[VectorWrite]) -> None:
-        """Store and delete vectors, in their order."""
-        for write in writes:
-            self.remove(write.namespace, write.key)
-            if not isinstance(write, VectorDeletion):
-                self._rows[write.namespace, write.key] = write
-                self._numbers[write.namespace, write.key] = next(self._next_number)
+    def add(self, rows: Sequence[VectorRow]) -> None:
+        """Store vectors, in their order."""
+        for row in rows:
+            self.remove(row.namespace, row.key)
+            self._rows[row.namespace, row.key] = row
+            self._numbers[row.namespace, row.key] = next(self._next_number)
 
-    def remove(self, namespace: str, key: str) -> bool:
-        """Delete a vector; return whether there was one."""
+    def remove(self, namespace: str, key: str) -> None:
+        """Delete a vector, if there is one."""
         self._numbers.pop((namespace, key), None)
-        return self._rows.pop((namespace, key), None) is not None
+        self._rows.pop((namespace, key), None)
 
     def forget_session(self, session_id: str) -> None:
         """Delete the vectors of a session that is deleted."""

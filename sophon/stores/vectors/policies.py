@@ -2,18 +2,16 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
 
 from sophon.clock import Clock
 from sophon.learning.contract import Embedder, StoredPolicy
 from sophon.learning.policy_cache import (
-    PolicyCacheOptions,
+    MAX_ENTRIES,
     VectorPolicyCache,
     parse_policy,
     policy_to_json,
 )
 from sophon.learning.vectors import from_blob, to_blob
-from sophon.settings import LearningSettings
 from sophon.stores.vectors.contract import POLICIES, VectorRow, VectorStore
 
 log = logging.getLogger("sophon")
@@ -23,16 +21,9 @@ def create_policy_cache(
     vectors: VectorStore,
     embedder: Embedder,
     clock: Clock,
-    settings: LearningSettings,
-    min_similarity: float,
-    *,
-    refresh: timedelta | None = None,
 ) -> VectorPolicyCache:
-    """Return a policy cache that begins with the stored policies of the embedder; `refresh` as in its options."""
-    options = PolicyCacheOptions(
-        min_similarity, settings.policy_neighbours, settings.max_policies, settings.policy_expiry, refresh
-    )
-    return VectorPolicyCache(clock.now, options, source=StoredPolicies(vectors, embedder.name, settings.max_policies))
+    """Return a policy cache that begins with the stored policies of the embedder."""
+    return VectorPolicyCache(clock.now, source=StoredPolicies(vectors, embedder.name, MAX_ENTRIES))
 
 
 class StoredPolicies:

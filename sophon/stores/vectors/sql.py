@@ -22,11 +22,12 @@ from sqlalchemy import (
 )
 
 from sophon.stores.sql.column_types import load_json
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import vectors
-from sophon.stores.vectors.contract import VectorDeletion, VectorRow, VectorWrite
+from sophon.stores.sql.turn_repository import TurnRepository
+from sophon.stores.unit_of_work import WriteKind
+from sophon.stores.vectors.contract import VectorRow
 
 KEYS_PER_QUERY = 500
 """Databases limit the number of parameters of a statement."""
@@ -50,16 +51,15 @@ _LOAD_AFTER = PreparedStatement(
 )
 
 
-class SqlVectorStore:
+class SqlVectorStore(TurnRepository):
     """The vectors of an `SqlStore`; see `VectorStore`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = WriteKind.VECTOR
 
     async def put(self, rows: Sequence[VectorRow]) -> None:
         """See `VectorStore.put`."""
         if rows:
-            await self._database.write(partial(put_vectors, writes=tuple(rows)))
+            await self._add(partial(put_vectors, rows=tuple(rows)))
 
     async def load(self, namespace: str, embedder: str, limit: int) -> list[VectorRow]:
         """See `VectorStore.load`."""
@@ -104,11 +104,9 @@ class SqlVectorStore:
         rows = await self._database.read(lambda connection: list(_LOAD_AFTER.fetch_records(connection, values)))
         return [_to_row(dict(zip(_NAMES, row, strict=False))) for row in rows], rows[-1][-1] if rows else number
 
-    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> int:
+    async def delete(self, namespace: str, keys: Sequence[str] | None = None) -> None:
         """See `VectorStore.delete`."""
-        return await self._database.write(
-            partial(delete_vectors, namespace=namespace, keys=None if keys is None else tuple(keys))
-        )
+        await self._add(partial(delete_vectors, namespace=namespace, keys=None if keys is None else tuple(keys)))
 
     async def count(self, namespace: str) -> int:
         """See `VectorStore.count`."""
@@ -121,13 +119,11 @@ class SqlVectorStore:
         return await recheck_and_delete_in_batches(self._database, old) if old is not None else 0
 
 
-def put_vectors(connection: Connection, writes: Sequence[VectorWrite]) -> None:
-    """Store and delete vectors in their order, in the caller's transaction."""
-    for row in writes:
+def put_vectors(connection: Connection, rows: Sequence[VectorRow]) -> None:
+    """Store vectors in their order, in the caller's transaction."""
+    for row in rows:
         # A replaced one counts as new and gets the next number.
         delete_vectors(connection, row.namespace, (row.key,))
-        if isinstance(row, VectorDeletion):
-            continue
         connection.execute(
             insert(vectors),
             {

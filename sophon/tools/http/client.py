@@ -1,25 +1,78 @@
 """HTTP client for URLs from a model: SSRF-checked, connected to the checked IP address, limited in size and time."""
 
+import codecs
+import re
 import ssl
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 
 import httpx
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon._version import __version__
 from sophon.clock import Clock, SystemClock
 from sophon.errors import ToolError
-from sophon.lazy_dataclass import dataclass
-from sophon.tools.http.request_headers import drop_body_headers, keep_cross_origin_headers, validate_headers
-from sophon.tools.http.response_body import decode_body, read_limited_body
+from sophon.security.http_headers import is_header_name, is_reserved_header, normalize_header_name
 from sophon.tools.http.ssrf_guard import SsrfBlocked, SsrfGuard, Target
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
 CredentialLookup = Callable[[str, str, int], Mapping[str, str]]
 """Takes scheme, host and port of one request and returns the operator's headers for it, with lower-case names."""
 
 OWN_HEADERS = {"accept": "*/*", "user-agent": f"sophon/{__version__}"}
+
+CREDENTIAL_HEADERS = frozenset(
+    {
+        "authorization",
+        "cookie",
+        "cookie2",
+        "api-key",
+        "apikey",
+        "authentication",
+        "dd-api-key",
+        "dd-application-key",
+        "ocp-apim-subscription-key",
+        "private-token",
+        "set-cookie",
+        "set-cookie2",
+        "token",
+        "x-access-token",
+        "x-amz-security-token",
+        "x-api-key",
+        "x-api-token",
+        "x-apikey",
+        "x-auth",
+        "x-auth-key",
+        "x-auth-token",
+        "x-authorization",
+        "x-functions-key",
+        "x-gitlab-token",
+        "x-goog-api-key",
+        "x-rapidapi-key",
+        "x-session-token",
+        "x-subscription-token",
+        "x-vault-token",
+    }
+)
+"""Headers that hold credentials: only the operator may set them, by the setting Vault."""
+
+CROSS_ORIGIN_HEADERS = frozenset(
+    {"accept", "accept-language", "cache-control", "content-language", "content-type", "range", "user-agent"}
+)
+"""The only headers that a redirect sends to another origin: any other header may contain a key."""
+
+_VALUE = re.compile(r"[\t\x20-\x7e]*")
+
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._:-]+)""", re.IGNORECASE)
+
+# Allow list: Python also has codecs that decompress archives, need quadratic time or produce no text.
+_TEXT_CODEC = re.compile(
+    r"utf-(8|16|32)(-[lb]e)?|ascii|iso8859-\d+|cp\d+|koi8-[rtu]|big5\w*|gb\w+|shift_jis\w*|euc_\w+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +239,105 @@ def _redirect(hop: _Hop, status: int, url: str, *, same_origin: bool) -> _Hop:
     if rewritten:
         return _Hop("GET", url, drop_body_headers(headers), None)
     return replace(hop, url=url, headers=headers)
+
+
+def validate_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return `headers` with lower-case names; raises ToolError that names the first header that is not allowed."""
+    return {name.lower(): _check_header(name, value) for name, value in headers.items()}
+
+
+def keep_cross_origin_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that may be sent after a redirect to another scheme, host or port."""
+    return {name: value for name, value in headers.items() if name in CROSS_ORIGIN_HEADERS}
+
+
+def drop_body_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers without those of the body, for a redirect that drops the body."""
+    return {name: value for name, value in headers.items() if not name.startswith("content-")}
+
+
+def _check_header(name: str, value: str) -> str:
+    if not is_header_name(name):
+        raise ToolError(f"{name!r} is not a header name")
+    if normalize_header_name(name) in CREDENTIAL_HEADERS or is_reserved_header(name):
+        raise ToolError(f"the header {name!r} must not be set; remove it")
+    if _VALUE.fullmatch(value) is None:
+        raise ToolError(f"the value of the header {name!r} has characters other than printable ASCII")
+    return value
+
+
+async def read_limited_body(chunks: AsyncIterator[bytes], encoding: str, limit: int) -> tuple[bytes, bool]:
+    """Return the first `limit` decompressed bytes, and whether there were more.
+
+    `encoding` is the Content-Encoding: gzip or none; anything else raises ToolError, since it was not requested.
+    Decompression stops at the limit, so a small compressed body cannot become a large one in memory.
+    """
+    decompressor = _create_decompressor(encoding)
+    kept = bytearray()
+    async for chunk in chunks:
+        kept += decompressor.feed(chunk, limit + 1 - len(kept))
+        if len(kept) > limit:
+            return bytes(kept[:limit]), True
+    return bytes(kept), not decompressor.complete
+
+
+def decode_body(body: bytes, content_type: str, *, is_complete: bool = True) -> str:
+    """Decode `body` with the charset of `content_type`, else UTF-8; invalid bytes become U+FFFD.
+
+    With `is_complete` false, an incomplete character at the end of a truncated body is dropped.
+    """
+    decoder = codecs.getincrementaldecoder(_find_text_codec(content_type))(errors="replace")
+    return decoder.decode(body, final=is_complete)
+
+
+class _IdentityDecoder:
+    complete = True
+
+    def feed(self, chunk: bytes, limit: int) -> bytes:
+        return chunk[:limit]
+
+
+class _GzipDecoder:
+    """Decompressor for one or several consecutive gzip members."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+        self._started = False
+
+    @property
+    def complete(self) -> bool:
+        return self._member.eof or not self._started
+
+    def feed(self, chunk: bytes, limit: int) -> bytes:
+        out = bytearray()
+        try:
+            while chunk and len(out) < limit:
+                if self._member.eof:
+                    self._member = zlib.decompressobj(wbits=31)
+                self._started = True
+                out += self._member.decompress(chunk, limit - len(out))
+                chunk = self._member.unused_data
+        except zlib.error as error:
+            raise ToolError(f"the response body is not valid gzip: {error}") from error
+        return bytes(out)
+
+
+def _create_decompressor(encoding: str) -> _IdentityDecoder | _GzipDecoder:
+    match encoding.strip().lower():
+        case "" | "identity":
+            return _IdentityDecoder()
+        case "gzip" | "x-gzip":
+            return _GzipDecoder()
+        case other:
+            raise ToolError(f"the response has the content encoding {other!r}; only gzip was requested")
+
+
+def _find_text_codec(content_type: str) -> str:
+    named = _CHARSET.search(content_type)
+    try:
+        codec = codecs.lookup(named[1] if named else "utf-8").name
+    except LookupError:
+        codec = "utf-8"
+    if codec == "utf-8" or _TEXT_CODEC.fullmatch(codec) is None:
+        return "utf-8-sig"
+    return codec

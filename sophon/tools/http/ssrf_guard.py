@@ -5,8 +5,8 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import SophonError
-from sophon.lazy_dataclass import dataclass
 from sophon.security.redaction import describe_error
 from sophon.tools.http.ip_ranges import AddressAllowList, explain_blocked_address, parse_address
 from sophon.tools.http.url_origin import InvalidUrl, UrlOrigin, explain_private_name, parse_origin, resolve_location

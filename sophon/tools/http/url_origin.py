@@ -10,8 +10,8 @@ import re
 import unicodedata
 from urllib.parse import urljoin
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_HOST_NAME_LENGTH = 253

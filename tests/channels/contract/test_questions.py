@@ -10,6 +10,7 @@ from sophon import Services
 from sophon.principals import channel_person_principal
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import Channel
@@ -39,7 +40,9 @@ class Asking:
     def __init__(self, channel: Channel, **approval: Any) -> None:
         self.channel = channel
         settings = {"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Approval": approval}
-        self._services = Services(models=FunctionModel(answer), tools=[pay], settings=settings)
+        self._services = Services(
+            models=FunctionModel(answer), tools=[pay], settings=settings, store=SqlStore("memory://")
+        )
         self.supervisor = ChannelSupervisor(self._services, [ConfiguredChannel(channel, AccessPolicy())])
         self.host = Host(self._services, twelve(self._services), build_outbound=self.supervisor.replies)
         self.supervisor.connect(self.host)

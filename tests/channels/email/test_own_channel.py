@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import StoreUnavailable
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbound_entry import OutboundEntry
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.contract import SendAmbiguous, SendDeferred, SendSucceeded, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
@@ -39,9 +39,11 @@ async def answer(request: ModelRequest) -> str | ModelResponse:
 async def open_host(server: MailServer) -> AsyncIterator[Callable[..., Any]]:
     opened: list[HostServer] = []
 
-    async def open_host(store: InMemoryStore | None = None) -> HostServer:
+    async def open_host(store: SqlStore | None = None) -> HostServer:
         settings = {"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}}
-        services = Services(store=store, models=FunctionModel(answer), tools=[pay], settings=settings)
+        services = Services(
+            store=store or SqlStore("memory://"), models=FunctionModel(answer), tools=[pay], settings=settings
+        )
         host = HostServer(services, server.environment)
         opened.append(host)
         await host.start(bind_address("127.0.0.1", 0))
@@ -147,6 +149,37 @@ async def test_what_was_not_stored_is_not_marked_as_read(
         await inbox.again.wait()
     await channel.stop()
     assert [each[0].text for each in inbox.received[:2]] == ["A question\n\nhello"] * 2
+
+
+@needs_dovecot
+async def test_a_mail_that_is_announced_before_the_wait_begins_is_not_waited_for(
+    server: MailServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sophon_email import channel as module
+
+    loop, delivered = asyncio.get_running_loop(), list[str]()
+
+    class LateBox(module.MailBoxUnencrypted):
+        """Announces a mail at the end of a search that has found none."""
+
+        def fetch(self, *args: Any, **kwargs: Any) -> Any:
+            found = list(super().fetch(*args, **kwargs))
+            if not delivered:
+                delivered.append("once")
+                asyncio.run_coroutine_threadsafe(server.deliver(write_mail("late")), loop).result()
+                self.client.noop()
+            return found
+
+    monkeypatch.setattr(module, "MailBoxUnencrypted", LateBox)
+    inbox, channel = _Refusing(), module.EmailChannel(server.environment)
+    inbox.received.append([])  # so that it takes them
+    await channel.start(inbox)
+    async with asyncio.timeout(module.IDLE_SECONDS / 2):
+        while not any(inbox.received):
+            inbox.again.clear()
+            await inbox.again.wait()
+    assert [event.text for events in inbox.received for event in events] == ["A question\n\nlate"]
+    await channel.stop()
 
 
 @needs_dovecot

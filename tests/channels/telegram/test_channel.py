@@ -85,14 +85,6 @@ async def test_commands_that_cannot_be_registered_hold_up_nothing(opened: Open, 
     assert (await opened()).health.state == "running"
 
 
-async def test_it_stops_twice_and_without_a_start(opened: Open, api: BotApi, clock: VirtualClock) -> None:
-    channel = await opened()
-    await channel.stop()
-    await channel.stop()
-    assert channel.health.state == "stopped"
-    await TelegramChannel(settings(api.base), ENVIRONMENT, clock).stop()
-
-
 async def test_it_can_be_started_again(opened: Open, api: BotApi, box: Box) -> None:
     channel = await opened()
     await channel.stop()

@@ -7,8 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon_channels.contract import OutboundMessage
-from sophon_channels.telegram.entities import MAX_ENTITIES, MAX_ENTITY_BYTES, build_entity_budget, find_entities
-from sophon_channels.telegram.rendering import PART_LIMIT, render_payloads
+from sophon_channels.telegram.rendering import (
+    MAX_ENTITIES,
+    MAX_ENTITY_BYTES,
+    PART_LIMIT,
+    build_entity_budget,
+    find_entities,
+    render_payloads,
+)
 from sophon_channels.text.markdown import runs_from_markdown
 from sophon_channels.text.styled_text import StyledRun, TextStyle, split_runs, to_plain_text
 from sophon_channels.text.utf16 import utf16_length

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from sophon_channels.contract import OutboundMessage
-from sophon_channels.telegram.entities import find_entities
-from sophon_channels.telegram.rendering import render_payloads
+from sophon_channels.telegram.rendering import find_entities, render_payloads
 from sophon_channels.text.styled_text import StyledRun
 
 

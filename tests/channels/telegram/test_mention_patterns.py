@@ -7,8 +7,7 @@ import pytest
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 from sophon_channels.contract import InboundMessage
-from sophon_channels.telegram.mention_patterns import contains_mention
-from sophon_channels.telegram.mentions import BotIdentity
+from sophon_channels.telegram.mentions import BotIdentity, contains_mention
 from sophon_channels.telegram.parsing import parse_update
 from tests.channels.telegram.bot_api import BotApi
 from tests.channels.telegram.conftest import Open

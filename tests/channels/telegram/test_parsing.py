@@ -117,11 +117,6 @@ def test_an_answer_to_the_bot_speaks_to_it_and_quotes() -> None:
     assert (arrival.is_mention, arrival.quoted_text) == (True, "Shall I?")
 
 
-@pytest.mark.parametrize(("origin", "forwarded"), [({"type": "user", "date": 1}, True), (None, False)])
-def test_a_message_of_somebody_else_is_forwarded(origin: dict[str, Any] | None, forwarded: bool) -> None:
-    assert written(message("yes", **({"forward_origin": origin} if origin else {}))).is_forwarded is forwarded
-
-
 def test_only_the_stretch_that_was_chosen_is_quoted() -> None:
     answered = {"message_id": 3, "from": ADA, "text": "one two three"}
     assert written(message(reply_to_message=answered, quote={"text": "two"})).quoted_text == "two"

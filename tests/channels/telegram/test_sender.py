@@ -375,4 +375,22 @@ async def test_in_quiet_hours_nothing_makes_a_sound(
     ],
 )
 def test_quiet_hours_are_those_of_their_time_zone(window: list[str], zone: str, now: str, covered: bool) -> None:
-    assert QuietHours.parse(window, zone).covers(datetime.fromisoformat(now)) is covered
+    quiet = QuietHours.parse(window, zone)
+    assert quiet.covers(datetime.fromisoformat(now)) is covered
+    assert (quiet.find_end(datetime.fromisoformat(now)) is not None) is covered
+
+
+@pytest.mark.parametrize(
+    ("window", "now", "end"),
+    [
+        (["22:00", "07:00"], "2026-11-23T23:00+01:00", "2026-11-24T07:00+01:00"),
+        (["22:00", "07:00"], "2026-11-24T03:00+01:00", "2026-11-24T07:00+01:00"),
+        (["13:00", "15:00"], "2026-11-24T14:00+01:00", "2026-11-24T15:00+01:00"),
+        (["22:00", "02:30"], "2026-10-25T02:10+02:00", "2026-10-25T02:30+02:00"),
+        (["22:00", "02:30"], "2026-10-25T02:10+01:00", "2026-10-25T02:30+01:00"),
+        (["22:00", "02:30"], "2026-03-29T01:10+01:00", "2026-03-29T02:30+01:00"),
+    ],
+)
+def test_quiet_hours_end_after_the_time_that_is_in_them(window: list[str], now: str, end: str) -> None:
+    found = QuietHours.parse(window, "Europe/Vienna").find_end(datetime.fromisoformat(now))
+    assert found == datetime.fromisoformat(end)

@@ -16,8 +16,7 @@ from sophon_channels.contract import (
     SendSucceeded,
     before_no_request,
 )
-from sophon_channels.telegram.api.client import TelegramClient
-from sophon_channels.telegram.api.topics import redirect_to_chat
+from sophon_channels.telegram.api.client import TelegramClient, redirect_to_chat
 from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.rendering import REPEAT_MARK, TEXT_LIMIT, render_payloads
 from sophon_channels.telegram.sender import TelegramSender
@@ -29,16 +28,9 @@ TOPIC = ChatLocation("-100", "group", thread="7")
 
 
 @pytest.fixture
-async def bot_api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
-
-
-@pytest.fixture
-async def sender(bot_api: BotApi) -> AsyncIterator[TelegramSender]:
+async def sender(api: BotApi) -> AsyncIterator[TelegramSender]:
     clock = VirtualClock()
-    transport = BotApiTransport(TOKEN, bot_api.base, clock)
+    transport = BotApiTransport(TOKEN, api.base, clock)
     yield TelegramSender(TelegramClient(transport), clock, ChannelHealth())
     await transport.close()
 
@@ -51,15 +43,15 @@ def entry(message: OutboundMessage) -> OutboundEntry:
     "reason", ["message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"], ids=["unknown", "closed", "deleted"]
 )
 async def test_an_answer_goes_to_the_chat_with_a_line_that_names_the_topic(
-    bot_api: BotApi, sender: TelegramSender, reason: str
+    api: BotApi, sender: TelegramSender, reason: str
 ) -> None:
-    bot_api.script("sendMessage", Answer.error(400, f"Bad Request: {reason}"))
+    api.script("sendMessage", Answer.error(400, f"Bad Request: {reason}"))
     buttons = (Button("Approve", "ap:1:approve"),)
     result = await sender.send(
         entry(OutboundMessage("**hello**", buttons=buttons, reply_to_message_id="5")), before_no_request
     )
     assert isinstance(result, SendSucceeded)
-    first, second = bot_api.of("sendMessage")
+    first, second = api.of("sendMessage")
     assert first["message_thread_id"] == 7
     assert "message_thread_id" not in second
     assert "reply_parameters" not in second
@@ -68,43 +60,41 @@ async def test_an_answer_goes_to_the_chat_with_a_line_that_names_the_topic(
 
 
 @pytest.mark.parametrize("caption", ["", "the log"])
-async def test_a_file_goes_to_the_chat_too(
-    bot_api: BotApi, sender: TelegramSender, tmp_path: Path, caption: str
-) -> None:
+async def test_a_file_goes_to_the_chat_too(api: BotApi, sender: TelegramSender, tmp_path: Path, caption: str) -> None:
     path = tmp_path.resolve() / "log.txt"
     path.write_text("content")
-    bot_api.script("sendDocument", Answer.error(400, "Bad Request: message thread not found"))
+    api.script("sendDocument", Answer.error(400, "Bad Request: message thread not found"))
     message = OutboundMessage(caption, file_path=str(path), media_type="text/plain")
     assert isinstance(await sender.send(entry(message), before_no_request), SendSucceeded)
-    sent = bot_api.of("sendDocument")[-1]
+    sent = api.of("sendDocument")[-1]
     assert "message_thread_id" not in sent
     assert sent["caption"] == (NOTE + caption).strip()
 
 
-async def test_a_preview_and_the_answer_that_replaces_it_keep_the_line(bot_api: BotApi, sender: TelegramSender) -> None:
-    bot_api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
+async def test_a_preview_and_the_answer_that_replaces_it_keep_the_line(api: BotApi, sender: TelegramSender) -> None:
+    api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
     preview = await sender.update_preview(TOPIC, "so far", None, None)
-    assert bot_api.of("sendMessage")[-1]["text"] == f"{NOTE}so far"
+    assert api.of("sendMessage")[-1]["text"] == f"{NOTE}so far"
     await sender.send(entry(OutboundMessage("so far and further", replaces_message_id=preview)), before_no_request)
-    assert bot_api.of("editMessageText")[-1]["text"] == f"{NOTE}so far and further"
+    assert api.of("editMessageText")[-1]["text"] == f"{NOTE}so far and further"
 
 
 async def test_what_was_shown_in_a_topic_that_was_then_deleted_is_sent_to_the_chat(
-    bot_api: BotApi, sender: TelegramSender
+    api: BotApi, sender: TelegramSender
 ) -> None:
-    bot_api.script("editMessageText", Answer.error(400, "Bad Request: message to edit not found"))
-    bot_api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
+    api.script("editMessageText", Answer.error(400, "Bad Request: message to edit not found"))
+    api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
     assert isinstance(
         await sender.send(entry(OutboundMessage("done", replaces_message_id="44")), before_no_request), SendSucceeded
     )
-    assert bot_api.of("sendMessage")[-1]["text"] == f"{NOTE}done"
+    assert api.of("sendMessage")[-1]["text"] == f"{NOTE}done"
 
 
-async def test_a_chat_without_topics_gets_no_second_attempt(bot_api: BotApi, sender: TelegramSender) -> None:
-    bot_api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
+async def test_a_chat_without_topics_gets_no_second_attempt(api: BotApi, sender: TelegramSender) -> None:
+    api.script("sendMessage", Answer.error(400, "Bad Request: message thread not found"))
     plain = OutboundEntry("e:0", None, "telegram", "1", "-100", "answer", render_payloads(OutboundMessage("x"))[0])
     assert not isinstance(await sender.send(plain, before_no_request), SendSucceeded)
-    assert len(bot_api.of("sendMessage")) == 1
+    assert len(api.of("sendMessage")) == 1
 
 
 def test_every_part_of_a_long_text_has_space_for_the_line() -> None:

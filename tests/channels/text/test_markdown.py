@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon_channels.text.markdown import runs_from_markdown
-from sophon_channels.text.markdown_parser import MAX_UNLINKED_BRACKETS
+from sophon_channels.text.markdown import MAX_UNLINKED_BRACKETS, runs_from_markdown
 from sophon_channels.text.styled_text import to_plain_text
 from tests.properties import examples
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_channels.text.code_fences import find_code_fences
-from sophon_channels.text.message_splitting import split_text
+from sophon_channels.text.message_splitting import find_code_fences, split_text
 from sophon_channels.text.utf16 import utf16_length
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"

@@ -11,6 +11,11 @@ from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, Gr
 ENVIRONMENT = {"TOKEN": TOKEN, "SECRET": SECRET, "WORD": WORD}
 
 
+class Nobody:
+    async def receive(self, events: Any) -> None:
+        return
+
+
 @pytest.fixture
 async def graph() -> AsyncIterator[GraphApi]:
     graph = GraphApi()
@@ -44,3 +49,11 @@ async def make(graph: GraphApi) -> AsyncIterator[Callable[..., Any]]:
     yield make
     for each in made:
         await each.stop()
+
+
+@pytest.fixture
+async def channel(make: Any) -> Any:
+    """A channel at that server, started."""
+    channel = make()
+    await channel.start(Nobody())
+    return channel

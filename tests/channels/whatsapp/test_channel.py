@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from sophon_channels.contract import (
     Button,
     ChannelAttachment,
     ChatLocation,
+    HoldingChannel,
     OutboundMessage,
     SendAmbiguous,
     SendDeferred,
@@ -24,12 +25,8 @@ from sophon_channels.contract import (
 )
 from sophon_channels.errors import ChannelError
 from sophon_channels.whatsapp.api.rate_limiter import PAIR_BURST, WhatsAppRateLimiter
+from tests.channels.whatsapp.conftest import Nobody
 from tests.channels.whatsapp.graph_api import NUMBER_ID, TOKEN, GraphApi
-
-
-class Nobody:
-    async def receive(self, events: Any) -> None:
-        return
 
 
 async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **more: Any) -> SendResult:
@@ -37,13 +34,6 @@ async def sent(channel: Any, text: str = "hello", to: str = "15550002222", **mor
     entry = OutboundEntry("e", None, "whatsapp", NUMBER_ID, to, "note", payload, attempts=1)
     receipt: SendResult = await channel.send(entry)
     return receipt
-
-
-@pytest.fixture
-async def channel(make: Any) -> Any:
-    channel = make()
-    await channel.start(Nobody())
-    return channel
 
 
 async def test_a_message_is_sent_as_an_answer(channel: Any, graph: GraphApi) -> None:
@@ -111,21 +101,6 @@ async def test_each_refusal_is_what_it_means(
     receipt = await sent(channel)
     assert isinstance(receipt, expected)
     assert TOKEN not in str(receipt)
-
-
-async def test_the_24_hour_window_is_told_honestly(channel: Any, graph: GraphApi) -> None:
-    graph.answers.append((400, 131047))
-    receipt = await sent(channel)
-    assert isinstance(receipt, SendUndeliverable)
-    assert "more than 24 hours" in receipt.error
-
-
-async def test_limits_of_the_number_hold_everybody_and_of_the_pair_nobody_else(channel: Any, graph: GraphApi) -> None:
-    graph.answers.extend([(429, 130429), (400, 131056)])
-    assert [await sent(channel), await sent(channel)] == [
-        SendDeferred("130429: details 130429", timedelta(seconds=4), is_account_wide=True),
-        SendDeferred("131056: details 131056", timedelta(seconds=8)),
-    ]
 
 
 async def test_an_expired_token_is_told_in_the_health(channel: Any, graph: GraphApi) -> None:
@@ -210,11 +185,6 @@ async def test_a_file_that_is_too_large_or_damaged_is_not_kept(
     assert not (tmp_path / "f").exists()
 
 
-async def test_a_file_that_is_gone_says_so(channel: Any, tmp_path: Any) -> None:
-    with pytest.raises(ChannelError, match="could not be downloaded"):
-        await channel.download_attachment(ChannelAttachment("gone", "image"), str(tmp_path / "f"), max_bytes=10_000)
-
-
 @pytest.mark.parametrize(
     ("changes", "environment", "said"),
     [
@@ -285,3 +255,12 @@ async def test_typing_is_shown_again_when_it_has_ended_and_not_before(make: Any,
         clock.advance(4)
     await channel.send_typing(ChatLocation("15550002222"), "wamid.AAA1")
     assert graph.reads == ["wamid.AAA1", "wamid.AAA1"]
+
+
+async def test_quiet_hours_are_those_of_the_settings(make: Any) -> None:
+    night, noon = datetime(2026, 11, 23, 22, 30, tzinfo=UTC), datetime(2026, 11, 23, 12, tzinfo=UTC)
+    quiet = make(quiet_hours=("22:00", "07:00"), quiet_time_zone="Europe/Vienna")
+    assert isinstance(quiet, HoldingChannel)
+    assert quiet.find_quiet_end(night) == datetime(2026, 11, 24, 6, tzinfo=UTC)
+    assert quiet.find_quiet_end(noon) is None
+    assert make().find_quiet_end(night) is None

@@ -8,7 +8,7 @@ import pytest
 
 from sophon_channels.contract import InboundMessage, SharedText
 from sophon_channels.message_kinds import UNKNOWN_KIND, render_kind_table
-from sophon_channels.whatsapp.message_kinds import MESSAGE_KINDS
+from sophon_channels.whatsapp.message_content import MESSAGE_KINDS
 from sophon_channels.whatsapp.parsing import parse_webhook
 from tests.channels.whatsapp.test_parsing import NOW, NUMBER, body, message
 

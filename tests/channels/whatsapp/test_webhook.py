@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon.errors import StoreError
-from sophon_channels.whatsapp.signature import is_valid_signature, sign_body
-from sophon_channels.whatsapp.webhook import MAX_BODY_BYTES
+from sophon_channels.whatsapp.webhook import MAX_BODY_BYTES, is_valid_signature, sign_body
 from tests.channels.whatsapp.graph_api import SECRET, WORD
 from tests.channels.whatsapp.test_parsing import body, message
 

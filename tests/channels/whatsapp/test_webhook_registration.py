@@ -10,8 +10,9 @@ from aiohttp.test_utils import TestServer
 
 from sophon.testing import VirtualClock
 from sophon_channels.whatsapp.webhook_registration import check_webhook
+from tests.channels.whatsapp.conftest import Nobody
 from tests.channels.whatsapp.graph_api import GraphApi
-from tests.channels.whatsapp.test_channel import Nobody, sent
+from tests.channels.whatsapp.test_channel import sent
 
 URL = "https://chat.example/webhooks/whatsapp"
 

@@ -10,6 +10,7 @@ import pytest
 import socketio
 
 from sophon.clock import SystemClock
+from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.agents import Workshop, ask, call
 
@@ -51,7 +52,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     shop = Workshop(folder, Tools={"FilesRoot": str(tmp_path / "files")})
     shop.write("helper", "tools: [look, wait]")
     (folder / "broken.md").write_text("no front matter")
-    shop.options["clock"] = SystemClock()
+    shop.options |= {"clock": SystemClock(), "store": SqlStore("memory://")}
     site = HostServer(shop.open(), {})
     address = bind_address("127.0.0.1", 0)
     with address.socket:

@@ -13,21 +13,23 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.chat_overrides import ChatOverrides
 from sophon.clock import Clock
 from sophon.stores.contract import Store
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
-from sophon_hosting.channels.inbound.inbound_options import InboundOptions
+from sophon_hosting.channels.inbound.handler import InboundOptions
 from sophon_hosting.channels.inbound.transcription import Transcriber
 from sophon_hosting.channels.lifecycle import ChannelSupervisor
 from sophon_hosting.channels.outbound.speech_synthesis import SpeechSynthesizer
 from sophon_hosting.fanout.contract import HostFanout
 from sophon_hosting.host import Host
+from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.channels.email.page_package import email_package as email_package
+from tests.channels.telegram.bot_api import BotApi
 
 LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 
@@ -73,6 +75,8 @@ class Brain:
             argument = {"memory.search": "query", "memory.write": "text"}.get(name, "path")
             more = {"content": "written"} if name == "files.write" else {}
             return ModelResponse("", [ToolCall(f"c{len(request.messages)}", name, {argument: value, **more})])
+        if last.content.startswith("question "):
+            return ModelResponse("", [ToolCall("q", "chat.ask", {"question": last.content[9:]})])
         if last.content.startswith("narrate"):
             return ModelResponse(
                 "Let me look.", [ToolCall("c", "calculator", {"expression": "6 * 7"})], reasoning="Hm."
@@ -128,6 +132,21 @@ class Running:
         records = await self.store.sessions.list_records(session)
         return [each.message.content for each in records if each.message and each.message.role == "user"]
 
+    async def answer(self, text: str) -> str:
+        """Return what a command is answered with."""
+        before = len(self.channel.sent)
+        await self.channel.deliver_message(text)
+        await self.channel.wait_until(lambda: any(entry.kind == "note" for entry in self.channel.sent[before:]))
+        return next(str(entry.payload["text"]) for entry in self.channel.sent[before:] if entry.kind == "note")
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[BotApi]:
+    """Telegram on loopback, which was asked for nothing that the real one refuses."""
+    async with BotApi().serving() as server:
+        yield server
+    assert server.problems == []
+
 
 @pytest.fixture
 async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
@@ -150,9 +169,10 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             clock: Clock | None = None,
             tools: Sequence[Any] = (),
             fanout: HostFanout | None = None,
+            off_the_record: bool = False,
             **settings: Any,
         ) -> Running:
-            channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or InMemoryStore()
+            channel, brain, store = channel or SyntheticChannel(), brain or Brain(), store or SqlStore("memory://")
             services = Services(
                 models=brain.model(),
                 tools=[brain.tool(), brain.critical_tool(), *tools],
@@ -168,6 +188,9 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
             inbound = InboundOptions(debounce_seconds, group_history)
             configured = [ConfiguredChannel(channel, policy, inbound, chats)]
             switchboard = ChannelSupervisor(services, configured, transcriber, synthesizer)
+            off = OffTheRecordHost(
+                services, approvers=switchboard.approvers, build_outbound=switchboard.replies_off_the_record
+            )
             host = Host(
                 services,
                 add_guards(twelve(services), services.settings.guards) if guarded else twelve(services),
@@ -178,9 +201,13 @@ async def start(tmp_path: Any) -> AsyncIterator[Callable[..., Any]]:
                 prepare=switchboard.prepare_run,
                 fanout=fanout,
             )
+            host.off_the_record = off if off_the_record else None
             switchboard.connect(host)
             await services.open()
             await host.start()
+            if off_the_record:
+                await off.start()
+                stack.push_async_callback(off.shutdown, grace_seconds=0)
             switchboard.start()
             running = Running(channel, host, switchboard, store, brain)
             stack.push_async_callback(running.end)

@@ -9,7 +9,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, ToolCall
 from sophon.approvals import Decision
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import ChatLocation, Person
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
 from sophon_hosting.events.wire_event import WireEvent
@@ -169,14 +169,14 @@ class SlowToFind:
 
 
 async def test_a_question_is_stored_once_its_event_is_published_however_busy_the_store_is(start) -> None:
-    store, published, known = InMemoryStore(), asyncio.Event(), []
-    approvals = store.approvals
-    store.approvals = SlowToFind(approvals, published)
+    store, published, known = SqlStore("memory://"), asyncio.Event(), []
+    store.approvals = SlowToFind(store.approvals, published)
     running = await start(store=store)
 
     def note(frame: WireEvent) -> None:
         if frame.name == "approval_requested":
-            known.append(str(frame.data["approval_id"]) in approvals._records)
+            rows = store._database._connection.exec_driver_sql("SELECT id FROM approvals")  # what is committed by now
+            known.append(frame.data["approval_id"] in rows.scalars())
             published.set()
 
     running.host.event_bus.subscribe_all(note)

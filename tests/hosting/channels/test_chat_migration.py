@@ -7,7 +7,7 @@ import pytest
 
 from sophon.errors import StoreError
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import ChatLocation
 from sophon_channels.testing import SyntheticChannel
@@ -17,12 +17,12 @@ OLD, NEW = ChatLocation("-20", "group"), ChatLocation("-100", "group")
 
 
 @pytest.fixture
-def store() -> InMemoryStore:
-    return InMemoryStore(clock=VirtualClock())
+def store() -> SqlStore:
+    return SqlStore("memory://", clock=VirtualClock())
 
 
 @pytest.fixture
-def chats(store: InMemoryStore) -> ChatState:
+def chats(store: SqlStore) -> ChatState:
     return ChatState(SyntheticChannel(), store, VirtualClock())
 
 
@@ -44,7 +44,7 @@ async def test_a_thread_that_began_anew_stays_in_that(chats: ChatState) -> None:
 
 @pytest.mark.parametrize("kind", ["session", "moved"])
 async def test_a_move_that_failed_in_its_middle_is_done_when_it_comes_again(
-    chats: ChatState, store: InMemoryStore, kind: str
+    chats: ChatState, store: SqlStore, kind: str
 ) -> None:
     begun, put = await chats.start_new_session(OLD, "w1"), store.channel_state.put
     failures: list[Mapping[str, Any]] = []

@@ -14,7 +14,6 @@ from tests.hosting.channels.test_platforms import (
     ADA,
     ENVIRONMENT,
     SOON,
-    api,
     graph,
     open_site,
     ready,
@@ -23,7 +22,7 @@ from tests.hosting.channels.test_platforms import (
 )
 from tests.hosting.channels.test_platforms import post as send
 
-__all__ = ["api", "graph", "open_site"]
+__all__ = ["graph", "open_site"]
 
 FORUM = -1001234567890
 

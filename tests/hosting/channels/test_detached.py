@@ -11,7 +11,7 @@ from sophon.errors import NotFound
 from sophon_channels.contract import Inbox
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels import lifecycle
+from sophon_hosting.channels import connected_channel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.fanout.contract import Wake
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
@@ -52,7 +52,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     def find_delay(rejections: int) -> float:
         return 0.0 if rejections < 5 else 600.0
 
-    monkeypatch.setattr(lifecycle, "credential_delay", find_delay)
+    monkeypatch.setattr(connected_channel, "credential_delay", find_delay)
 
 
 async def test_after_five_refused_starts_a_channel_is_detached_until_it_is_attached_again(

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from sophon import Services
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbound_entry import OutboundEntry
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
@@ -40,9 +40,7 @@ class Process:
 
 
 @asynccontextmanager
-async def processes(
-    clock: VirtualClock, store: InMemoryStore, *, is_shared: bool = True
-) -> AsyncGenerator[list[Process]]:
+async def processes(clock: VirtualClock, store: SqlStore, *, is_shared: bool = True) -> AsyncGenerator[list[Process]]:
     made: list[Process] = []
     for _ in range(2):
         services = Services(models=Brain().model(), store=store, clock=clock)
@@ -83,7 +81,7 @@ def entry(number: int, channel: SyntheticChannel) -> OutboundEntry:
 
 async def test_one_process_polls_and_sends_and_another_takes_over() -> None:
     clock = VirtualClock(auto=False)
-    store = InMemoryStore(clock=clock)
+    store = SqlStore("memory://", clock=clock)
     async with processes(clock, store) as both:
         await advance_until(clock, lambda: any(each.is_running for each in both))
         await clock.advance(20)
@@ -101,6 +99,6 @@ async def test_one_process_polls_and_sends_and_another_takes_over() -> None:
 
 async def test_processes_that_lead_without_a_lease_both_poll() -> None:
     clock = VirtualClock(auto=False)
-    async with processes(clock, InMemoryStore(clock=clock), is_shared=False) as both:
+    async with processes(clock, SqlStore("memory://", clock=clock), is_shared=False) as both:
         await clock.advance(20)
         assert [each.is_running for each in both] == [True, True]

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from typing import Any
 
@@ -19,13 +18,6 @@ __all__ = ["program"]
 
 PATIENCE_SECONDS = 240
 """A test that would hang fails instead: the fork server loads the Telegram library, which takes seconds."""
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 def stored_previews(here: Program) -> list[str]:

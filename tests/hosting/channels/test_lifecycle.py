@@ -9,14 +9,14 @@ import pytest
 
 from sophon.approvals import Decision
 from sophon.errors import StoreError
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import Run
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChannelAttachment, ChatLocation
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import DEFAULT_LOCATION, SyntheticChannel
-from sophon_hosting.channels import lifecycle as switchboard
+from sophon_hosting.channels import connected_channel
 from sophon_hosting.channels.inbound.attachments import AttachmentDownloader
 
 GROUP = ChatLocation("-20", "group")
@@ -28,8 +28,8 @@ async def asked(running: Any) -> None:
 
 
 async def test_a_channel_begins_again_after_a_failure_of_the_store(start, monkeypatch) -> None:
-    monkeypatch.setattr(switchboard, "START_RETRY_SECONDS", 0)
-    store = InMemoryStore()
+    monkeypatch.setattr(connected_channel, "START_RETRY_SECONDS", 0)
+    store = SqlStore("memory://")
     kept, failures = store.channel_state.expire, [StoreError("memory", "the disk is full")]
 
     async def expire(*some: Any) -> int:
@@ -44,7 +44,7 @@ async def test_a_channel_begins_again_after_a_failure_of_the_store(start, monkey
 
 
 async def test_what_another_process_decided_is_told_in_the_chat(start, monkeypatch) -> None:
-    monkeypatch.setattr(switchboard, "PROMPT_CHECK_SECONDS", 0)
+    monkeypatch.setattr(connected_channel, "PROMPT_CHECK_SECONDS", 0)
     running = await start()
     await asked(running)
     [record] = await running.store.approvals.list()
@@ -54,7 +54,7 @@ async def test_what_another_process_decided_is_told_in_the_chat(start, monkeypat
 
 
 async def test_a_session_that_somebody_made_under_the_name_of_a_chat_hears_nothing_of_it(start) -> None:
-    store = InMemoryStore()
+    store = SqlStore("memory://")
     await store.sessions.get_or_create("synthetic-10", "bob")
     running = await start(store=store)
     await running.channel.deliver_message("a secret")
@@ -203,7 +203,7 @@ async def test_a_turn_that_goes_on_after_a_restart_waits_for_its_channel_before_
 
 
 async def test_a_channel_that_cannot_start_holds_a_turn_for_a_bounded_time(start, monkeypatch) -> None:
-    monkeypatch.setattr(switchboard, "START_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(connected_channel, "START_WAIT_SECONDS", 0.01)
     running = await start(channel=SyntheticChannel(start_error="no token"))
     file = {"id": "f", "kind": "document", "name": "a.txt"}
     run = Run("r1", "s", channel="synthetic", text="look", origin={"chat": "10", "attachments": [file]})

@@ -6,7 +6,7 @@ import pytest
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, Person
@@ -22,7 +22,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 def pairing(clock: Clock) -> PairingService:
-    return PairingService(InMemoryStore(clock=clock), clock)
+    return PairingService(SqlStore("memory://", clock=clock), clock)
 
 
 async def asks(pairing: PairingService, person: Person = EVE) -> str | None:

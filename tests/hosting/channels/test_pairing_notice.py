@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +19,6 @@ from tests.hosting.channels.test_platforms import answer, update
 from tests.programs import PATIENCE_SECONDS, program
 
 __all__ = ["program"]
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 async def test_who_is_let_in_hears_of_it_before_any_time_passes_for_the_host(

@@ -13,7 +13,7 @@ from sophon.errors import SettingsError
 from sophon.stores.contract import Store
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
-from sophon_channels.whatsapp.signature import sign_body
+from sophon_channels.whatsapp.webhook import sign_body
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
@@ -44,18 +44,11 @@ async def answer(request: ModelRequest) -> str | ModelResponse:
 
 def services(store: Store | None = None, **channels: Any) -> Services:
     return Services(
-        store=store,
+        store=store or SqlStore("memory://"),
         models=FunctionModel(answer),
         tools=[pay],
         settings={"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Channels": channels},
     )
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """`PublicUrl`: the host registers the webhook of its bot itself, and says what differs from it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -16,13 +16,6 @@ ENVIRONMENT = {"BOT": TOKEN, "SECRET": "s3cret"}
 class Nobody:
     async def receive(self, events: Sequence[InboundEvent]) -> None:
         return
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 def created(api: BotApi, **fields: Any) -> Any:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.channels.whatsapp.graph_api import GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
-from tests.hosting.channels.test_platforms import SOON, api, graph, open_site, post, ready, whatsapp
+from tests.hosting.channels.test_platforms import SOON, graph, open_site, post, ready, whatsapp
 
-__all__ = ["api", "graph", "open_site"]
+__all__ = ["graph", "open_site"]
 
 ADA = "15550002222"
 TEMPLATE = {"Name": "answer_ready", "Language": "en_US", "HasParameter": True}

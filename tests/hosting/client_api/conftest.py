@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_hosting.client_api.authentication import User
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
@@ -55,7 +56,11 @@ async def office() -> AsyncIterator[Office]:
         return last.content.upper()
 
     services = Services(
-        models=FunctionModel(answer), tools=[pay], events=events, settings={"Planning": {"Mode": "Never"}}
+        models=FunctionModel(answer),
+        tools=[pay],
+        events=events,
+        settings={"Planning": {"Mode": "Never"}},
+        store=SqlStore("memory://"),
     )
     host = Host(services, twelve(services), approvers={"olga"})
     async with host:

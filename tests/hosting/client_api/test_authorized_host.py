@@ -1,22 +1,13 @@
 import pytest
 
 from sophon import Decision
-from sophon.errors import InputError, NotFound, QueueFull
-from sophon_hosting.client_api.client_errors import Forbidden, TooLarge, Unavailable
-from sophon_hosting.client_api.client_message import MAX_CONTENT_CHARACTERS, ClientMessage
+from sophon.errors import InputError, NotFound
+from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.client_message import ClientMessage
 
 
 def message(content: str = "hello", **more) -> ClientMessage:
     return ClientMessage(content, **{"session_id": "s", **more})
-
-
-async def test_a_message_makes_the_session_its_senders(office) -> None:
-    receipt = await office.ada.send_message(message())
-    await office.over(receipt.task_id)
-    assert (await office.ada.get_session("s")).owner == "ada"
-    assert [each.id for each in (await office.ada.list_sessions()).items] == ["s"]
-    assert [record.message.content for record in await office.ada.list_records("s")] == ["hello", "HELLO"]
-    assert (await office.ada.get_task(receipt.task_id)).owner == "ada"
 
 
 async def test_the_same_client_message_id_is_the_same_task_for_one_user_only(office) -> None:
@@ -84,53 +75,3 @@ async def test_an_id_that_cannot_be_shown_is_refused(office, session_id: str) ->
     with pytest.raises(InputError):
         await office.ada.sessions.find_or_create(session_id)
     assert (await office.ada.list_sessions()).items == []
-
-
-async def test_a_message_that_is_too_long_is_refused_before_anything_is_kept(office) -> None:
-    with pytest.raises(TooLarge):
-        await office.ada.send_message(message("x" * (MAX_CONTENT_CHARACTERS + 1)))
-    assert (await office.ada.list_sessions()).items == []
-
-
-async def test_a_host_that_stops_takes_nothing_more(office) -> None:
-    await office.host.shutdown()
-    with pytest.raises(Unavailable):
-        await office.ada.send_message(message())
-
-
-async def test_a_full_queue_says_when_to_come_again(office) -> None:
-    await office.host.pause()
-    for number in range(office.host.services.settings.queue.capacity):
-        await office.ada.send_message(message(session_id=f"s{number}"))
-    with pytest.raises(QueueFull) as full:
-        await office.ada.send_message(message())
-    assert full.value.retry_after_seconds >= 1
-    await office.host.resume()
-
-
-async def test_deleting_a_session_ends_what_runs_in_it(office) -> None:
-    receipt = await office.ada.send_message(message("wait"))
-    await office.reached(receipt.task_id, "running")
-    await office.ada.delete_session("s")
-    with pytest.raises(NotFound):
-        await office.ada.get_session("s")
-    with pytest.raises(NotFound):
-        await office.ada.get_task(receipt.task_id)
-
-
-async def test_a_fork_keeps_its_owner_and_goes_its_own_way(office) -> None:
-    await office.over((await office.ada.send_message(message())).task_id)
-    copy = await office.ada.fork_session("s", "copy", up_to_seq=1)
-    assert (copy.owner, copy.message_count) == ("ada", 1)
-    assert (await office.ada.get_session("s")).message_count == 2
-
-
-async def test_a_listener_hears_the_whole_next_task(office) -> None:
-    heard: list[str] = []
-    await office.over((await office.ada.send_message(message())).task_id)
-    await office.ada.subscribe("s", lambda frame: heard.append(frame.name))
-    receipt = await office.ada.send_message(message("again"))
-    await office.over(receipt.task_id)
-    await office.host.event_bus.flush("s")
-    names = [name for name in heard if name in ("task_queued", "task_started", "message", "task_completed")]
-    assert names == ["task_queued", "task_started", "message", "message", "task_completed"]

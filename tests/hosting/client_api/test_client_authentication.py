@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sophon.security.api_tokens import digest_api_token, generate_api_token
-from sophon.stores import ApiToken, InMemoryStore
+from sophon.stores import ApiToken
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.authentication import TokenAuthenticator, Unauthorized, User
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
@@ -19,7 +20,7 @@ USERS = {"token-of-ada": User("ada"), "token-of-olga": User("olga", operator=Tru
 class Door:
     def __init__(self, users: dict[str, User] = USERS) -> None:
         self.clock = VirtualClock(auto=False)
-        self.store = InMemoryStore(clock=self.clock)
+        self.store = SqlStore("memory://", clock=self.clock)
         self.authenticator = ClientAuthenticator(TokenAuthenticator(users), self.store, self.clock)
 
     async def give(self, principal: str = "ada", *scopes: str, **fields: Any) -> None:

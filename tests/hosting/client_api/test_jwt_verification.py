@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sophon.errors import SettingsError
 from sophon.settings import Settings, find_dangerous_settings
-from sophon.stores import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.client_api.authentication import TokenAuthenticator, Unauthorized
 from sophon_hosting.client_api.client_authentication import ClientAuthenticator
@@ -43,7 +43,7 @@ def hub(*issuers: dict[str, Any]) -> Any:
 
 
 def door(*issuers: dict[str, Any]) -> ClientAuthenticator:
-    return ClientAuthenticator(TokenAuthenticator.from_settings(hub(*issuers), {}), InMemoryStore(), CLOCK)
+    return ClientAuthenticator(TokenAuthenticator.from_settings(hub(*issuers), {}), SqlStore("memory://"), CLOCK)
 
 
 def token(key: Any = PRIVATE, algorithm: str = "EdDSA", **changes: Any) -> str:

@@ -15,9 +15,9 @@ from sophon.messages import Message, Reasoning, ToolCall
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import session_key
 from sophon.stores.factory import store_from_url
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.sessions.contract import NewSession, SessionRecord
 from sophon.stores.sessions.copy_limits import MAX_SESSIONS
+from sophon.stores.sql_store import SqlStore
 from sophon_hosting.conversation_import.conversation import Unreadable
 from sophon_hosting.conversation_import.export_file import read_export
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN, ConversationImport
@@ -93,7 +93,7 @@ async def test_a_conversation_that_is_twice_in_a_file_is_stored_once(store: Stor
 
 
 async def test_an_import_ends_where_its_user_has_as_many_conversations_as_one_may_have():
-    store = InMemoryStore()
+    store = SqlStore("memory://")
     for number in range(MAX_SESSIONS - 1):
         await store.sessions.add(NewSession(f"s{number}", "ada", "", [], NOW, NOW))
     report = await ConversationImport(store, "ada", NOW).store(read_export(FILE))
@@ -183,7 +183,7 @@ RECORDS = st.lists(
 @settings(max_examples=50)
 @given(records=RECORDS)
 async def test_every_export_comes_back_equal(records: list[SessionRecord]):
-    here, there = InMemoryStore(), InMemoryStore()
+    here, there = SqlStore("memory://"), SqlStore("memory://")
     await here.sessions.add(NewSession("s", "ada", "T", records, datetime(2000, 1, 1, tzinfo=UTC), NOW))
     before = await export(here, "s")
     conversations = read_export(json.dumps(before).encode())

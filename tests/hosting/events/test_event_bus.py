@@ -12,7 +12,7 @@ from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunOutcome
-from sophon.stores.runs.staged_writes import StagedWrites
+from sophon.stores.unit_of_work import UnitOfWork
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 
@@ -221,10 +221,11 @@ async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventBus, 
     await feed.join_session("s", 0, ear)
     feed.emit(of(TaskQueued()))
     outcome = RunOutcome("completed", {"text": "done"})
-    ending = feed.commit_outcome(
+    ending = feed.commit(
         "s",
         lambda recorded: [of(completed())],
-        lambda rows, staged: store.runs.finish("t", outcome, events=rows, staged=staged),
+        lambda rows, unit: store.runs.finish("t", outcome, events=rows, unit=unit),
+        is_stored=lambda finished: finished.is_first,
     )
     finished, _ = await asyncio.gather(ending, emit_later(feed, progress(9, task="u")))
     await feed.flush("s")
@@ -242,10 +243,11 @@ async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventBus, store
     await feed.join_session("s", 0, ear)
 
     async def end() -> FinishResult:
-        return await feed.commit_outcome(
+        return await feed.commit(
             "s",
             lambda recorded: [of(completed())],
-            lambda rows, staged: store.runs.finish("t", RunOutcome("cancelled"), events=rows, staged=staged),
+            lambda rows, unit: store.runs.finish("t", RunOutcome("cancelled"), events=rows, unit=unit),
+            is_stored=lambda finished: finished.is_first,
         )
 
     assert [(await end()).is_first for _ in range(2)] == [True, False]
@@ -329,13 +331,15 @@ async def test_an_end_takes_along_what_came_before_it_or_neither_is_written(
     feed.emit(progress(1))
     refused = [True]
 
-    async def finish(rows: EventFactory, staged: StagedWrites) -> FinishResult:
+    async def finish(rows: EventFactory, unit: UnitOfWork) -> FinishResult:
         if refused.pop():
             raise StoreError("memory://", "it is full")
-        return await store.runs.finish("t", RunOutcome("cancelled"), events=rows, staged=staged)
+        return await store.runs.finish("t", RunOutcome("cancelled"), events=rows, unit=unit)
 
     def end() -> Awaitable[FinishResult]:
-        return feed.commit_outcome("s", lambda recorded: [of(completed())], finish)
+        return feed.commit(
+            "s", lambda recorded: [of(completed())], finish, is_stored=lambda finished: finished.is_first
+        )
 
     with pytest.raises(StoreError):
         await end()
@@ -400,41 +404,5 @@ async def test_a_caller_that_is_cancelled_leaves_no_failure_of_the_store_unheard
     is_away.set()
     await feed.aclose()  # after the transaction
     del caller
-    gc.collect()
-    assert unheard == []
-
-
-async def test_who_leaves_while_first_commits_are_written_together_takes_nobody_else_along(feed: EventBus) -> None:
-    unheard: list[str] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))
-    began, is_away, written = asyncio.Event(), asyncio.Event(), []
-
-    async def write(name: str) -> FinishResult:
-        began.set()
-        await is_away.wait()
-        if name != "stays":
-            raise StoreUnavailable("SQLite", "locked", "the store is locked")
-        written.append(name)
-        return FinishResult(True, 1)
-
-    def commit(name: str) -> asyncio.Task[FinishResult]:
-        def write_it(*_: object) -> Awaitable[FinishResult]:
-            return write(name)
-
-        return asyncio.create_task(feed.commit_first("s", lambda _: [], write_it, is_stored=lambda _: False))
-
-    async with feed._acquire_sequencer("s"):  # so that they wait for their turn together
-        callers = {name: commit(name) for name in ("leaves in its write", "stays", "leaves before it")}
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        callers["leaves before it"].cancel()
-    await began.wait()
-    callers["leaves in its write"].cancel()
-    await asyncio.sleep(0)
-    is_away.set()
-    assert (await callers["stays"]).is_first
-    assert written == ["stays"]
-    await feed.aclose()
-    callers.clear()
     gc.collect()
     assert unheard == []

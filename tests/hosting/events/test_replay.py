@@ -2,7 +2,6 @@ import pytest
 
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon_hosting.events.large_fields import referenced_text_id
 from sophon_hosting.events.replay import (
     MAX_REPLAY_BYTES,
     MAX_REPLAY_EVENTS,
@@ -15,7 +14,7 @@ from sophon_hosting.events.replay import (
 
 async def read(store: Store, known: int, max_bytes: int = MAX_REPLAY_BYTES) -> SessionReplay:
     position = (await store.events.find_positions(["s"])).get("s")
-    missed = await read_missed_events(store.events, "s", known, position, store.texts)
+    missed = await read_missed_events(store.events, "s", known, position)
     return bound_replay(missed, max_bytes=max_bytes)
 
 
@@ -73,12 +72,3 @@ async def test_a_single_event_that_does_not_fit_is_left_out_and_the_client_advan
     assert ([*joined.events], joined.seq, joined.is_partial) == ([], 2, True)
     again = await read(store, joined.seq, max_bytes=500)
     assert ([*again.events], again.seq, again.is_partial) == ([], 2, False)
-
-
-async def test_a_large_event_of_an_earlier_version_is_cut_and_its_text_can_be_fetched(store: Store) -> None:
-    text = "x" * 3_000_000
-    await store.events.append("s", [LoggedEvent("task_completed", {"text": text, "session_id": "s"})])
-    joined = await read(store, 0)
-    data = joined.events[0].data
-    assert data["text"] == "x" * 4000
-    assert await store.texts.get("s", referenced_text_id(data, "text")) == text

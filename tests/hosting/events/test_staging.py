@@ -1,14 +1,14 @@
 """Staged parts wait while the store is unavailable; what it refuses for good takes along what builds on it."""
 
 from sophon.errors import StoreError, StoreUnavailable
-from sophon.stores.runs.staged_writes import CheckpointWrite
+from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon_hosting.events.staging import StagedPart, StagingArea
 
 REFUSED = StoreError("store", "a checkpoint was refused")
 
 
 def checkpoint(run_id: str, settled: list[str], name: str) -> StagedPart:
-    return StagedPart(CheckpointWrite(run_id, {}), on_settled=lambda error: settled.append(f"{name} {error}"))
+    return StagedPart(checkpoint_write(run_id, {}), on_settled=lambda error: settled.append(f"{name} {error}"))
 
 
 def test_a_checkpoint_that_builds_on_a_refused_one_is_refused_after_it() -> None:

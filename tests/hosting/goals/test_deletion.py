@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.errors import InputError, NotFound
+from sophon.errors import InputError
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.persons.export import PersonExport
@@ -119,13 +119,3 @@ async def test_an_export_with_an_invalid_goal_is_not_imported(world: World, wron
     memory = LongTermMemory(world.store, world.clock, HashingEmbedder())
     with pytest.raises(InputError, match="item 1 cannot be imported"):
         await import_person(world.store, memory, "eva", [{"kind": "goal", "goal": wrong}])
-
-
-async def test_a_deleted_goal_cannot_be_resumed(world: World):
-    world.plans = [plan(step("a", "note", text="one"))]
-    await world.start()
-    goal = await world.create()
-    await world.ended(goal)
-    await world.delete_session("chat")
-    with pytest.raises(NotFound):
-        await world.commands.resume(goal.id, "ada", by="ada")

@@ -11,6 +11,7 @@ from sophon.builtin_tools.goals import build_goal_id, goal_tools
 from sophon.goals.commands import GoalCommands
 from sophon.models.offline import OfflineModel
 from sophon.stores.runs.contract import Run
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.goals.engine import GoalEngine
 from sophon_hosting.host import Host, RunRequest
@@ -47,7 +48,13 @@ class Chat:
     def __init__(self, **settings: Any) -> None:
         self.clock = VirtualClock(auto=False)
         given = {"Goals": {"Enabled": True}, "Planning": {"Mode": "Never"}, "Memory": {"Learn": False}, **settings}
-        self.services = Services(models=FunctionModel(answer), tools=[browse], clock=self.clock, settings=given)
+        self.services = Services(
+            models=FunctionModel(answer),
+            tools=[browse],
+            clock=self.clock,
+            settings=given,
+            store=SqlStore("memory://", clock=self.clock),
+        )
         self.host = Host(self.services, twelve(self.services))
 
     async def say(self, text: str, *, decide: Decision | None = None, session_id: str = "chat") -> Run:
@@ -70,6 +77,41 @@ class Chat:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.host.shutdown(grace_seconds=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "goals"),
+    [
+        ("make a goal: a list of all birds", {}),
+        ("make a list of birds in the background", {}),
+    ],
+)
+async def test_a_goal_that_the_person_calls_one_is_made_without_a_question(text: str, goals: dict[str, Any]) -> None:
+    async with Chat(Goals={"Enabled": True, **goals}) as chat:
+        run = await chat.say(text)
+        assert await chat.goals() == [text.removeprefix("make ")]
+        assert not await chat.services.store.approvals.list()
+        assert run.status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("text", "goals"),
+    [
+        ("make a list of birds", {}),
+        ("make a goal: a list of all birds", {"Autonomy": "Full"}),
+    ],
+)
+async def test_what_only_a_model_takes_for_a_goal_and_full_autonomy_ask(text: str, goals: dict[str, Any]) -> None:
+    async with Chat(Goals={"Enabled": True, **goals}) as chat:
+        await chat.say(text, decide=Decision.reject("no"))
+        assert await chat.goals() == []
+
+
+async def test_a_goal_that_is_called_one_asks_after_a_page() -> None:
+    async with Chat() as chat:
+        await chat.say("browse", decide=Decision.reject("no"))
+        await chat.say("make a goal: a list of all birds", decide=Decision.reject("no"))
+        assert await chat.goals() == []
 
 
 async def test_a_goal_is_made_with_the_approval_of_a_person_who_reads_what_it_may_use() -> None:
@@ -134,9 +176,11 @@ async def test_a_step_of_a_goal_makes_no_goals() -> None:
 def test_the_tools_are_there_only_where_goals_are_on() -> None:
     names = {each.name for each in goal_tools()}
     assert names == {f"goals.{each}" for each in ("create", "list", "show", "pause", "resume", "cancel")}
-    assert names.isdisjoint(each.name for each in Services().registry)
+    assert names.isdisjoint(each.name for each in Services(store=SqlStore("memory://")).registry)
     assert names.isdisjoint(each.name for each in builtin_tools())
-    assert names <= {each.name for each in Services(settings={"Goals": {"Enabled": True}}).registry}
+    assert names <= {
+        each.name for each in Services(settings={"Goals": {"Enabled": True}}, store=SqlStore("memory://")).registry
+    }
 
 
 def test_a_resumed_turn_makes_the_same_goal_and_another_call_another_one() -> None:
@@ -147,7 +191,7 @@ def test_a_resumed_turn_makes_the_same_goal_and_another_call_another_one() -> No
 async def test_the_offline_model_plans_and_reaches_a_simple_goal() -> None:
     clock = VirtualClock(auto=False)
     settings = {"Goals": {"Enabled": True}, "Memory": {"Learn": False}, "AgentExecution": {"Titles": False}}
-    services = Services(models=OfflineModel(), clock=clock, settings=settings)
+    services = Services(models=OfflineModel(), clock=clock, settings=settings, store=SqlStore("memory://", clock=clock))
     host = Host(services, add_guards(twelve(services), services.settings.guards))
     await host.start()
     engine = GoalEngine(host)

@@ -8,11 +8,12 @@ from sophon import ModelRequest, ModelResponse, Services
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.events import GoalChanged
 from sophon.goals.commands import GoalCommands
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import InboundKey, Run, RunOutcome
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.goals.engine import GoalEngine
+from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.leadership.contract import SoleLeadership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 from sophon_middlewares.chains import twelve
@@ -29,6 +30,7 @@ class InstantHost:
         self.event_bus = EventBus(services.store.events, services.clock, services.events, services.store.sessions)
         self.leadership = SoleLeadership()
         self.pipelines = PipelineRegistry(twelve(services))
+        self.unattended_starts = KeyLocks[str]()
         self.accepted: list[str] = []
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
@@ -54,8 +56,8 @@ async def answer(request: ModelRequest) -> ModelResponse:
 
 async def test_a_month_of_goals_runs_in_a_second() -> None:
     clock = VirtualClock()
-    store = InMemoryStore(clock=clock)
-    settings = {"Goals": {"Enabled": True, "Review": False, "Tick": "00:05:00", "ArchiveAfter": "7.00:00:00"}}
+    store = SqlStore("memory://", clock=clock)
+    settings = {"Goals": {"Enabled": True, "Review": False, "Tick": "00:05:00"}}
     events = EventRecorder()
     services = Services(models=FunctionModel(answer), store=store, clock=clock, settings=settings, events=events)
     host = InstantHost(services)

@@ -13,7 +13,7 @@ from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.stores.goals.contract import GoalEvents, GoalWrite
 from sophon_hosting.events.stored_events import StoredEvents
-from sophon_hosting.goals.goal_work import GoalWork
+from sophon_hosting.goals.engine import GoalWork
 from sophon_hosting.goals.planning import GoalPlanner
 from tests.hosting.goals.conftest import World, plan, step
 

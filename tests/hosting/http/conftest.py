@@ -14,6 +14,7 @@ from aiohttp import web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.rate_limited_log import RateLimitedLog
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.client_api.client_address import TrustedProxies
@@ -125,6 +126,7 @@ async def serve() -> AsyncIterator[Callable[..., Any]]:
             tools=[pay, stubborn],
             clock=clock,
             settings={"Planning": {"Mode": "Never"}, **(settings or {})},
+            store=SqlStore("memory://", clock=clock),
         )
         access = TokenAuthenticator(USERS if users else {})
         host = await stack.enter_async_context(Host(services, twelve(services), approvers=access.operator_ids))

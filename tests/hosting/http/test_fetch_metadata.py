@@ -3,7 +3,7 @@
 import pytest
 from aiohttp import web
 
-from sophon_hosting.http.fetch_metadata import is_refused_fetch
+from sophon_hosting.http.middlewares import is_refused_fetch
 
 LINK = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 IMAGE = {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}

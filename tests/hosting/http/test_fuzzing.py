@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sophon import Services
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
@@ -66,7 +67,9 @@ def url() -> Iterator[str]:
         return "fine"
 
     async def start() -> tuple[Host, web.AppRunner]:
-        services = Services(models=FunctionModel(answer), settings={"Queue": {"Capacity": 100_000}})
+        services = Services(
+            models=FunctionModel(answer), settings={"Queue": {"Capacity": 100_000}}, store=SqlStore("memory://")
+        )
         host = Host(services, twelve(services))
         await host.__aenter__()
         runner = web.AppRunner(make_app(host, TokenAuthenticator({})), access_log=None, auto_decompress=False)

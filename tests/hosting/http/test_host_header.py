@@ -1,6 +1,6 @@
 import pytest
 
-from sophon_hosting.http.host_header import host_name_from_header, is_known_host
+from sophon_hosting.http.middlewares import host_name_from_header, is_known_host
 
 
 @pytest.mark.parametrize(

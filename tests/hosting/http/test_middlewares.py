@@ -66,18 +66,6 @@ async def test_a_page_that_is_named_may_ask_first(serve) -> None:
     assert (answer.status_code, answer.headers["Access-Control-Allow-Origin"]) == (200, page)
 
 
-async def test_the_own_page_may(api) -> None:
-    client = await api.open("ada", Origin=api.url)
-    assert (await client.get("/api/me")).status_code == 200
-
-
-async def test_every_answer_says_how_it_is_to_be_taken(ada: httpx.AsyncClient) -> None:
-    for path in ("/api/me", "/", "/healthz", "/api/nothing"):
-        headers = (await ada.get(path)).headers
-        assert headers["X-Content-Type-Options"] == "nosniff"
-        assert "default-src 'none'" in headers["Content-Security-Policy"]
-
-
 async def test_bodies_that_are_none_are_told_with_their_place(ada: httpx.AsyncClient) -> None:
     async def post(content: bytes, kind: str = "application/json") -> tuple[int, str]:
         answer = await ada.post("/api/tasks", content=content, headers={"Content-Type": kind})
@@ -256,11 +244,6 @@ async def test_a_body_that_breaks_off_is_no_error_of_the_host(api, caplog: pytes
     await api.raw(head + b'Content-Type: application/json\r\nContent-Length: 99\r\n\r\n{"content"', hang_up=True)
     assert (await (await api.open("ada")).get("/api/tasks")).json() == {"items": [], "more": False}
     assert "internal error" not in caplog.text
-
-
-async def test_no_answer_says_what_serves_it(ada: httpx.AsyncClient) -> None:
-    for path in ("/api/me", "/", "/api/nothing"):
-        assert (await ada.get(path)).headers["Server"] == "sophon"
 
 
 async def test_answers_are_kept_by_nobody_on_the_way(ada: httpx.AsyncClient) -> None:

@@ -12,6 +12,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, web
 
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.settings import HubSettings
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
@@ -106,6 +107,7 @@ class House:
             tools=self.tools(),
             clock=self.clock,
             settings={"Planning": {"Mode": "Never"}, **self.settings},
+            store=SqlStore("memory://", clock=self.clock),
         )
         self.host = Host(services, twelve(services), approvers={"olga"}, several_users=True)
         await self.stack.enter_async_context(self.host)

@@ -69,11 +69,6 @@ def test_what_was_sent_is_not_repeated() -> None:
     assert "secret" not in problem("send_message", {"content": {"password": "secret"}})
 
 
-@pytest.mark.parametrize("arguments", [[], [None], [{}]])
-def test_a_list_needs_no_payload(arguments: list[Any]) -> None:
-    assert parse_payload(PAYLOAD_MODELS["list_tasks"], arguments)
-
-
 @pytest.mark.parametrize(("levels", "shallow"), [(0, True), (3, True), (4, False), (2000, False)])
 def test_depth_is_measured_without_going_down(levels: int, shallow: bool) -> None:
     assert is_within_depth(nested(levels), 3) is shallow

@@ -27,18 +27,6 @@ async def test_a_client_receives_text_call_and_text_in_order(house: Any) -> None
     assert peer.of("stream_completed")[0]["length"] == len(WHOLE)
 
 
-async def test_who_joins_later_gets_everything_again_in_order(house: Any) -> None:
-    house.release.set()
-    peer = await house.peer()
-    sent = await peer.done("send_message", {"content": "look here", "session_id": "s"})
-    await peer.ended(sent["task_id"])
-    other = await house.peer()
-    joined = await other.done("join_session", {"session_id": "s", "last_seq": 0})
-    texts = [each["data"]["content"] for each in joined["events"] if each["event"] == "message"]
-    assert texts == ["look here", "Let me look.", "Done: here"]
-    assert [each["data"]["text"] for each in joined["events"] if each["event"] == "reasoning"] == ["Where is it?"]
-
-
 async def test_the_task_and_a_cancelled_one_keep_all_text(house: Any) -> None:
     peer = await house.peer()
     sent = await peer.done("send_message", {"content": "look here", "session_id": "s"})

@@ -11,6 +11,7 @@ from sophon.stores import ApiToken
 from sophon_hosting.client_api.authentication import User
 
 CHAT_ONLY = {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}}}
+SILENT = {"Permissions": {"Users": {"bob": {"Level": "ZeroTrust"}}, "Levels": {"ZeroTrust": {"Features": []}}}}
 READER = {"token-of-bob": User("bob", scopes=frozenset({"Read"}))}
 
 
@@ -21,6 +22,16 @@ async def test_a_feature_above_the_level_is_refused_with_the_level(house, settin
 
     assert (error["code"], error["feature"], error["level"]) == ("level_needed", "Approvals", "User")
     await bob.done("send_message", {"content": "hello"})
+
+
+@pytest.mark.parametrize("settings", [SILENT])
+async def test_who_may_not_write_is_refused_with_the_reason_and_leaves_no_session(house, settings) -> None:
+    bob = await house.peer("bob")
+    error = await bob.refused("send_message", {"content": "hello", "session_id": "s"})
+
+    assert (error["code"], error["feature"], error["level"]) == ("level_needed", "Chat", "User")
+    assert error["message"] == "Chat needs the level User; yours is ZeroTrust"
+    assert (await bob.done("list_sessions"))["items"] == []
 
 
 @pytest.mark.parametrize("users", [READER])

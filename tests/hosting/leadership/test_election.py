@@ -9,7 +9,7 @@ import pytest
 
 from sophon.errors import StoreUnavailable
 from sophon.stores.leases.contract import Lease, LeaseStore
-from sophon.stores.leases.in_memory import InMemoryLeaseStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.leadership.contract import SoleLeadership
 from sophon_hosting.leadership.election import LEADER_PREFIX, LeaderElection
@@ -89,7 +89,7 @@ def clock() -> VirtualClock:
 
 @asynccontextmanager
 async def running(clock: VirtualClock, *classes: type[LeaderElection]) -> AsyncGenerator[list[Process]]:
-    store = InMemoryLeaseStore(clock)
+    store = SqlStore("memory://", clock=clock).leases
     processes = [Process(f"p{number}", Leases(store), clock, each) for number, each in enumerate(classes)]
     try:
         for process in processes:
@@ -196,7 +196,7 @@ async def test_a_lease_that_another_holds_ends_the_work(clock: VirtualClock) -> 
 
 
 async def test_work_that_fails_is_led_again(clock: VirtualClock) -> None:
-    store, attempts = InMemoryLeaseStore(clock), list[float]()
+    store, attempts = SqlStore("memory://", clock=clock).leases, list[float]()
     election = LeaderElection(store, clock, "p", lease_seconds=LEASE)
 
     async def fail() -> None:
@@ -237,7 +237,7 @@ class LateAnswer(Leases):
 
 async def test_a_candidate_that_is_stopped_while_it_asks_leaves_no_lease() -> None:
     clock = VirtualClock(auto=False)
-    leases = LateAnswer(InMemoryLeaseStore(clock))
+    leases = LateAnswer(SqlStore("memory://", clock=clock).leases)
     process = Process("a", leases, clock)
     process.start()
     async with asyncio.timeout(60):

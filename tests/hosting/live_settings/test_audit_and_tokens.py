@@ -29,17 +29,29 @@ async def test_the_log_is_paged_filtered_and_verified(start: Callable[..., Any])
     first = (await olga.get("/api/audit", params={"limit": 2})).json()
     rest = (await olga.get("/api/audit", params={"limit": 3, "before": first["items"][-1]["number"]})).json()
     filtered = (await olga.get("/api/audit", params={"session_id": "s1", "tool": "pay"})).json()
+    restricted = (await olga.get("/api/audit", params={"capability_level": "restricted", "limit": 1})).json()
     none = (await olga.get("/api/audit", params={"until": "2001-01-01"})).json()
 
     assert [each["number"] for each in first["items"] + rest["items"]] == [5, 4, 3, 2, 1]
     assert (first["more"], rest["more"]) == (True, False)
     assert [each["input"] for each in filtered["items"]] == ["3", "1"]
+    assert [each["capability_level"] for each in restricted["items"]] == ["restricted"]
     assert none == {"items": [], "more": False}
     assert (await olga.get("/api/audit/verify")).json() == {"entries": 5, "broken": None, "problem": ""}
 
 
 @pytest.mark.parametrize(
-    "query", ["event=nothing", "risk=huge", "since=yesterday", "before=0", "limit=1000", "tool=", "x=1"]
+    "query",
+    [
+        "event=nothing",
+        "risk=huge",
+        "since=yesterday",
+        "capability_level=high",
+        "before=0",
+        "limit=1000",
+        "tool=",
+        "x=1",
+    ],
 )
 async def test_a_bad_query_gets_an_error(start: Callable[..., Any], query: str) -> None:
     assert (await (await (await start()).open("olga")).get(f"/api/audit?{query}")).status_code == 400

@@ -11,6 +11,7 @@ import pytest
 from sophon import Services
 from sophon.settings.changeable import CHANGEABLE
 from sophon.settings.loader import load_with_layers
+from sophon.stores.sql_store import SqlStore
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.hosting.live_settings.conftest import TOKENS, Started
 
@@ -27,6 +28,31 @@ async def test_each_setting_says_where_it_comes_from(start: Callable[..., Any]) 
     assert found["Planning.Mode"]["source"].endswith("appsettings.json")
     assert (found["Planning.MaxDepth"]["value"], found["Planning.MaxDepth"]["source"]) == (3, None)
     assert {path for path, each in found.items() if each["can_change"]} == set(CHANGEABLE)
+
+
+async def test_a_constant_of_the_chain_is_shown_as_what_is_in_force(start: Callable[..., Any]) -> None:
+    started = await start(Chain={"Name": "clawdesk"}, ContextWindow={"HistoryMessages": 20})
+    found = await rows(started)
+    shown = {path: (found[path]["value"], found[path]["source"]) for path in found}
+    assert shown["AgentExecution.MaxToolIterations"] == (10, "the chain clawdesk")
+    assert shown["Failover.RateLimitWaits"] == (1, "the chain clawdesk")
+    assert shown["ContextWindow.HistoryTokens"] == (8000, "the chain clawdesk")
+    assert shown["ContextWindow.HistoryMessages"][0] == 20
+    assert shown["ContextWindow.HistoryMessages"][1].endswith("appsettings.json")
+    assert shown["ContextWindow.Fallback"] == (0.7, None)
+    assert shown["Routing.Strategy"] == ("Priority", None)
+
+    olga = await started.open("olga")
+    changed = (await olga.patch("/api/settings", json={"path": "AgentExecution.MaxToolIterations", "value": 30})).json()
+    back = (await olga.delete("/api/settings/AgentExecution.MaxToolIterations")).json()
+    assert (changed["value"], back["value"], back["source"]) == (30, 10, "the chain clawdesk")
+    assert [json.loads(each["input"])["from"] for each in await started.audit()] == [30, 10]
+
+
+async def test_the_strategy_of_a_chain_is_shown_as_what_is_in_force(start: Callable[..., Any]) -> None:
+    found = await rows(await start(Chain={"Name": "wasp"}))
+    assert (found["Routing.Strategy"]["value"], found["Routing.Strategy"]["source"]) == ("Capability", "the chain wasp")
+    assert (found["Goals.Enabled"]["value"], found["Goals.Enabled"]["source"]) == (True, "the chain wasp")
 
 
 async def test_no_secret_is_among_them(start: Callable[..., Any]) -> None:
@@ -152,7 +178,7 @@ async def test_what_was_edited_in_the_file_waits_for_the_next_start(start: Calla
 
 
 async def test_a_host_without_settings_files_says_so() -> None:
-    site = HostServer(Services(), {})
+    site = HostServer(Services(store=SqlStore("memory://")), {})
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:

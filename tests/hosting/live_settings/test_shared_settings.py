@@ -12,7 +12,7 @@ from sophon import Services
 from sophon.errors import StoreError
 from sophon.settings.loader import load_with_layers
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.channel_state.in_memory import InMemoryChannelStateStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.fanout.contract import HostFanout, NoFanout
 from sophon_hosting.fanout.local import LocalFanout, LocalNetwork
@@ -29,7 +29,7 @@ class Processes:
 
     def __init__(self, folder: Path, clock: VirtualClock) -> None:
         self._folder, self._clock = folder, clock
-        self.state = InMemoryChannelStateStore(clock)
+        self.state = SqlStore("memory://", clock=clock).channel_state
         self.network = LocalNetwork()
         self.shared: list[SharedSettings] = []
 

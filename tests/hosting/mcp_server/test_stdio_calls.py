@@ -16,10 +16,8 @@ from mcp.client.stdio import stdio_client
 from sophon import tool
 from sophon.security.api_tokens import digest_api_token, generate_api_token
 from sophon.stores import ApiToken
-from sophon_hosting.client_api.authentication import User
 from sophon_middlewares.guards.insertion import add_guards
-from tests.hosting.http import conftest
-from tests.hosting.mcp_server.conftest import PROGRAM, decide, environment
+from tests.hosting.mcp_server.conftest import PROGRAM, environment
 
 TOKEN = "token-of-ada"
 
@@ -78,19 +76,6 @@ async def test_a_call_that_a_guard_blocks_is_an_error_that_names_the_guard(
     assert not list(tmp_path.rglob("SOUL.md"))
 
 
-async def test_a_denied_call_is_an_error_that_says_so(api: Any, tmp_path: Path) -> None:
-    async with child(api.url, tmp_path) as client:
-        progress = Progress()
-        call = asyncio.create_task(client.call_tool("pay", {"to": "Bob"}, progress_callback=progress))
-        await progress.says("pay waits for a person")
-        assert not call.done()
-        await decide(api, "ada", "reject")
-        result = await call
-    assert result.is_error is True
-    assert "paid" not in text_of(result)
-    assert progress.texts[-1] != "pay: completed"
-
-
 async def test_a_call_that_the_client_cancels_never_runs(api: Any, tmp_path: Path) -> None:
     async with child(api.url, tmp_path) as client:
         progress = Progress()
@@ -119,18 +104,6 @@ async def test_a_token_that_is_revoked_ends_its_calls_and_offers_nothing_more(ap
         with pytest.raises(MCPError, match="token"):
             await client.list_tools(cache_mode="bypass")
     assert secret not in (tmp_path / "errors").read_text()
-
-
-async def test_without_the_scope_no_tool_is_offered_or_called(
-    serve: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(conftest.USERS, "token-of-limited", User("ada", scopes=frozenset({"Chat"})))
-    host = await serve()
-    async with child(host.url, tmp_path, "token-of-limited") as client:
-        assert [each.name for each in (await client.list_tools()).tools] == ["ask_agent"]
-        with pytest.raises(MCPError, match="scope CallTools"):
-            await client.call_tool("datetime.now", {})
-    assert await host.host.services.store.runs.list() == []
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -53,12 +53,6 @@ def test_an_error_has_its_type_and_stack(lines) -> None:
     assert "abcdefgh" not in json.dumps(line)
 
 
-def test_a_message_cannot_pass_for_two_lines(lines) -> None:
-    log.info('one\n{"level": "ERROR"}\x1b[2J\u2028two\x85three')
-    [line] = lines()
-    assert line["message"] == 'one\n{"level": "ERROR"}\x1b[2J\u2028two\x85three'
-
-
 def test_text_is_for_people_and_moves_no_cursor(root: None) -> None:
     out = io.StringIO()
     configure_logging("INFO", "Text", out)

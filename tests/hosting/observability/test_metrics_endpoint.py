@@ -28,7 +28,7 @@ async def url() -> AsyncIterator[str]:
         return request.messages[-1].content.upper()
 
     model = FunctionModel(answer, name="brain")
-    site = HostServer(Services(models=model, settings={"Planning": {"Mode": "Never"}}), {})
+    site = HostServer(Services(models=model, settings={"Planning": {"Mode": "Never"}}, store=SqlStore("memory://")), {})
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:
@@ -100,7 +100,7 @@ async def test_a_store_that_hangs_holds_up_no_scrape() -> None:
     async def hang() -> int:
         return await asyncio.Event().wait()
 
-    site = HostServer(Services(clock=VirtualClock()), {})
+    site = HostServer(Services(clock=VirtualClock(), store=SqlStore("memory://", clock=VirtualClock())), {})
     address = bind_address("127.0.0.1", 0)
     await site.start(address)
     try:

@@ -13,6 +13,7 @@ import pytest
 from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.errors import InputError, NotFound
 from sophon.stores.factory import store_from_url
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon_hosting.chain_factory import build_configured_chain
@@ -126,7 +127,8 @@ async def say(place: Place, text: str, **fields: object) -> tuple[str, dict[str,
 
 async def test_a_search_finds_nothing_of_it_while_it_lives(place: Place) -> None:
     await say(place, "hello")
-    assert (await place.user().search.find_messages(TOKEN)).items == []
+    found = await place.host.services.store.message_search.search("ada", TOKEN)
+    assert found.items == []
 
 
 async def test_nothing_of_a_conversation_is_on_disk(place: Place) -> None:
@@ -217,7 +219,12 @@ async def test_nothing_that_keeps_or_starts_something_runs(place: Place, monkeyp
 
 async def test_without_the_guard_the_same_call_starts_an_agent(tmp_path: Path) -> None:
     written.clear()
-    services = Services(models=FunctionModel(answer), tools=[spawn], settings={"Planning": {"Mode": "Never"}})
+    services = Services(
+        models=FunctionModel(answer),
+        tools=[spawn],
+        settings={"Planning": {"Mode": "Never"}},
+        store=SqlStore("memory://"),
+    )
     await build_configured_chain(services).run(services.turn("call agents.run"))
     assert written == ["an agent"]
 

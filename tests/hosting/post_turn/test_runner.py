@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from sophon import ModelRequest, Pipeline, Services
+from sophon import ModelRequest, ModelResponse, Pipeline, Services, ToolCall
 from sophon.errors import RateLimited
-from sophon.events import MemoryLearned, ModelAttempt, SessionTitled, TaskCompleted
+from sophon.events import AgentStatus, MemoryLearned, ModelAttempt, RouteChosen, SessionTitled, TaskCompleted
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder, FunctionModel
+from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.run_authorship import OWN_TEXT
@@ -23,19 +25,24 @@ class Here:
     """A host whose model answers in capitals, and titles and remembers as a test says."""
 
     def __init__(self, internal: Answer, settings: dict | None = None) -> None:
-        async def answer(request: ModelRequest) -> str:
+        async def answer(request: ModelRequest) -> str | ModelResponse:
             if request.purpose in ("title", "memory"):
                 self.asked.append(request)
                 return await internal(request)
+            if request.messages[-1].content == "look at the clock":
+                return ModelResponse("I look.", [ToolCall(f"c{len(request.messages)}", "datetime.now", {})])
             return request.messages[-1].content.upper()
 
         self.asked: list[ModelRequest] = []
         self.events = EventRecorder()
-        self.services = Services(models=FunctionModel(answer), events=self.events, settings=settings)
-        self.host = Host(self.services, twelve(self.services))
+        self.services = Services(
+            models=FunctionModel(answer), events=self.events, settings=settings, store=SqlStore("memory://")
+        )
+        has_rules = "Decisions" in (settings or {})
+        self.host = Host(self.services, build_pipelines(self.services) if has_rules else twelve(self.services))
         self.afterwards = PostTurnRunner(self.services, self.host.event_bus)
 
-    async def say(self, text: str = "hello", session: str = "s") -> None:
+    async def say(self, text: str = "tell me of greetings", session: str = "s") -> None:
         """One message, until its answer."""
         receipt = await self.host.accept(RunRequest(text, session, "ada"))
         await self.until(lambda: any(each.task_id == receipt.task_id for each in self.events.of(TaskCompleted)))
@@ -91,6 +98,45 @@ async def test_the_first_answer_gives_the_session_a_title_and_the_next_does_not(
     assert event.seq is not None
 
 
+@pytest.mark.parametrize("text", ["hi", "Hello there!", "ok", "good morning", "hola, ¿qué tal?", "thanks a lot", "👍"])
+async def test_a_message_without_a_subject_costs_no_title(make, text: str) -> None:
+    here = await make(named)
+    await here.say(text)
+    await here.idle(1)
+    assert (await here.title(), here.asked) == ("", [])
+    await here.say("why do people greet each other?")
+    await here.idle(2)
+    assert (await here.title(), len(here.asked)) == ("About greetings", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("[AUTO-DETECTED: goal completed]\nThe request was", ""),
+        ("[SCHEDULED TASK: tea]\nWater the tea", "Water the tea"),
+    ],
+)
+async def test_a_title_has_no_words_of_the_program(make, text: str, title: str) -> None:
+    async def repeated(request: ModelRequest) -> str:
+        return request.messages[-1].content
+
+    here = await make(repeated)
+    await here.say(text)
+    await here.idle(1)
+    assert await here.title() == title
+
+
+@pytest.mark.parametrize("chain", ["wasp", "twelve"])
+async def test_what_a_fast_path_answers_costs_no_title(make, chain: str) -> None:
+    here = await make(named, {"Decisions": {"Enabled": True}, "Chain": {"Name": chain}})
+    await here.say("what time is it?")
+    await here.idle(1)
+    assert (await here.title(), here.asked) == ("", [])
+    await here.say("why do people greet each other?")
+    await here.idle(2)
+    assert await here.title() == "About greetings"
+
+
 async def test_nothing_is_titled_or_learned_again_for_the_copied_turns_of_a_branch(make) -> None:
     here = await make(named, {"Memory": {"Learn": True}, "Learning": {"Enabled": True}})
     await here.say("my name is Ada")
@@ -139,7 +185,7 @@ async def test_a_slow_title_keeps_nobody_waiting(make) -> None:
 
     here = await make(slow)
     for number in range(5):
-        await here.say(str(number))
+        await here.say(f"what is {number} times a dozen eggs")
     assert await here.title() == ""
     gate.set()
     await here.idle(5)
@@ -180,13 +226,6 @@ async def test_nothing_is_learned_from_what_the_person_only_passed_on(make) -> N
     assert [each.messages[-1].content for each in here.asked] == ["Me too"]
 
 
-async def test_nothing_is_learned_unless_it_is_asked_for(make) -> None:
-    here = await make(remembering("Their cat is called Ada."))
-    await here.say()
-    await here.idle(1)
-    assert await here.services.store.memories.list_all() == []
-
-
 async def test_by_default_a_message_that_says_something_of_its_author_is_read(make) -> None:
     here = await make(remembering("They live in Oslo."))
     for text in ("what is the capital of Norway?", "I live in Oslo"):
@@ -197,6 +236,16 @@ async def test_by_default_a_message_that_says_something_of_its_author_is_read(ma
     await here.until(lambda: bool(here.events.of(MemoryLearned)))
     [learned] = here.events.of(MemoryLearned)
     assert (learned.entry_ids, learned.texts, learned.session_id) == ([entry.id], ["They live in Oslo."], "s")
+
+
+@pytest.mark.parametrize(("learn", "asked"), [(None, 0), (True, 1)])
+async def test_what_a_rule_answered_is_read_for_facts_only_if_all_is(make, learn: bool | None, asked: int) -> None:
+    boosting = {"Chain": {"Name": "clawft"}, "Decisions": {"Enabled": True}}
+    here = await make(remembering(), {**boosting, "Memory": {"Learn": learn}})
+    await here.say('Format this JSON: {"pet": "my dog"}')
+    await here.idle(1)
+    assert here.events.of(TaskCompleted)[0].text == '```json\n{\n  "pet": "my dog"\n}\n```'
+    assert len(here.asked) == asked
 
 
 async def test_a_search_reaches_a_past_session_until_it_is_deleted(make) -> None:
@@ -287,12 +336,21 @@ async def test_a_title_may_wait_for_a_longer_conversation(make, settings: dict) 
         assert await here.title() == ("About greetings" if number == exchanges else "")
 
 
+async def test_texts_before_tool_calls_are_no_further_exchanges(make) -> None:
+    here = await make(named, {"Memory": {"Enabled": False}, "Chain": {"Name": "openparallax"}})
+    for number in range(1, 4):
+        await here.say("look at the clock")
+        await here.idle(number)
+        assert (await here.services.store.sessions.get("s")).message_count == 3 * number
+        assert await here.title() == ("About greetings" if number == 3 else "")
+
+
 async def test_titles_and_memories_are_masked_as_the_turns_of_the_host_are() -> None:
     async def answer(request: ModelRequest) -> str:
         return "[]" if request.purpose == "memory" else f"Mail to {request.messages[-1].content.split()[-1]}"
 
     model = FunctionModel(answer)
-    services = Services(models=model, settings={"Memory": {"Learn": True}})
+    services = Services(models=model, settings={"Memory": {"Learn": True}}, store=SqlStore("memory://"))
     record, *others = twelve(services)
     host = Host(services, Pipeline.compose(record, MaskPersonalData(), *others))
     jobs = PostTurnRunner(services, host.event_bus, host.pipelines)
@@ -306,3 +364,29 @@ async def test_titles_and_memories_are_masked_as_the_turns_of_the_host_are() -> 
     assert {each.purpose for each in model.requests} == {"reply", "memory", "title"}
     assert not any("ada@example.com" in message.content for each in model.requests for message in each.messages)
     assert (await services.store.sessions.get("s")).title == "Mail to ada@example.com"
+
+
+async def test_a_retry_of_a_title_is_no_status_of_the_finished_task(make: Callable[..., Awaitable[Here]]) -> None:
+    left = [RateLimited("slow down", retry_after=0)]
+
+    async def named_later(request: ModelRequest) -> str:
+        if left:
+            raise left.pop()
+        return "About greetings"
+
+    here = await make(named_later)
+    await here.say()
+    await here.idle(1)
+    assert await here.title() == "About greetings"
+    names = [type(each) for each in here.events.events]
+    after = names[names.index(TaskCompleted) :]
+    assert after.count(ModelAttempt) == 2
+    assert AgentStatus not in after
+
+
+async def test_the_route_of_a_title_is_none_of_the_finished_task(make: Callable[..., Awaitable[Here]]) -> None:
+    here = await make(named, {"Routing": {"Strategy": "Tiered"}})
+    await here.say()
+    await here.idle(1)
+    assert await here.title() == "About greetings"
+    assert len(here.events.of(RouteChosen)) == 1

@@ -57,11 +57,6 @@ async def test_takers_that_went_away_leave_nothing_behind():
     assert sum(isinstance(each, asyncio.Future) for each in gc.get_objects()) <= futures + 2
 
 
-async def test_the_queue_needs_no_options():
-    queue = MemoryQueue()
-    assert (await queue.statistics()).capacity == 100
-
-
 async def test_a_full_queue_says_when_to_come_again_from_how_long_tasks_ran():
     clock = VirtualClock(auto=False)
     queue = MemoryQueue(1, clock=clock)
@@ -77,24 +72,6 @@ async def test_a_full_queue_says_when_to_come_again_from_how_long_tasks_ran():
     with pytest.raises(QueueFull) as refusal:
         queue.reserve()
     assert refusal.value.retry_after_seconds == 7
-
-
-async def test_the_oldest_is_the_one_that_waits_longest_now():
-    clock = VirtualClock(auto=False)
-    queue = MemoryQueue(clock=clock)
-    ages = []
-    for task in ("a1", "b1"):
-        await queue.put(run(task))
-        await clock.advance(10)
-    ages.append((await queue.statistics()).oldest_waiting_seconds)
-    delivery = await queue.take()
-    ages.append((await queue.statistics()).oldest_waiting_seconds)
-    await clock.advance(5)
-    await queue.nack(delivery)
-    await queue.remove("b1")
-    await clock.advance(1)
-    ages.append((await queue.statistics()).oldest_waiting_seconds)
-    assert ages == [20.0, 10.0, 1.0]
 
 
 async def test_a_token_is_greater_than_those_of_the_process_before():
@@ -118,18 +95,6 @@ async def test_a_dead_letter_has_the_time_of_the_clock():
     assert await queue.list_dead_letters() == [DeadLetter(run("a1"), 1, clock.now())]
 
 
-async def test_a_delay_ends_exactly():
-    clock = VirtualClock(auto=False)
-    queue = MemoryQueue(clock=clock)
-    await queue.put(run("a1"))
-    await queue.nack(await queue.take(), delay_seconds=5)
-    taker = asyncio.create_task(queue.take())
-    await clock.advance(4.9)
-    assert not taker.done()
-    await clock.advance(0.1)
-    assert taker.done()
-
-
 async def test_who_waits_longest_is_served_first():
     clock = VirtualClock(auto=False)
     queue = MemoryQueue(clock=clock)
@@ -151,13 +116,3 @@ async def test_a_pause_catches_a_taker_that_was_woken_already():
     assert not taker.done()
     await queue.resume()
     assert (await taker).entry == run("a1")
-
-
-async def test_as_many_sessions_run_as_there_are_takers():
-    queue = MemoryQueue()
-    for session in "abcdefgh":
-        await queue.put(run(f"{session}1"))
-        await queue.put(run(f"{session}2"))
-    takers = [asyncio.create_task(queue.take()) for _ in range(8)]
-    await asyncio.sleep(0)
-    assert {taker.result().entry.session_id for taker in takers} == set("abcdefgh")

@@ -36,17 +36,7 @@ def test_what_would_act_on_a_terminal_is_shown(given: str, shown: str) -> None:
 def test_nothing_that_is_shown_acts_on_a_terminal(text: str) -> None:
     for character in escape_control_characters(text):
         assert character in "\n\t" or unicodedata.category(character) not in {"Cc", "Cs", "Zl", "Zp"}
-        assert unicodedata.bidirectional(character) not in {
-            "LRE",
-            "RLE",
-            "LRO",
-            "RLO",
-            "PDF",
-            "LRI",
-            "RLI",
-            "FSI",
-            "PDI",
-        }
+        assert unicodedata.bidirectional(character) not in BIDI
 
 
 @given(st.text(st.characters()), st.integers(1, 30))

@@ -16,9 +16,15 @@ from sophon.stores.traces.contract import TraceWrite
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.replay.comparison import compare
-from sophon_hosting.replay.inert_tools import NOT_RUN, InertToolbox, RecordedResults
 from sophon_hosting.replay.recorded_turn import load_recorded_turn
-from sophon_hosting.replay.turn_replay import ReplayedTurn, ReplayRequest, replay_turn
+from sophon_hosting.replay.turn_replay import (
+    NOT_RUN,
+    InertToolbox,
+    RecordedResults,
+    ReplayedTurn,
+    ReplayRequest,
+    replay_turn,
+)
 from sophon_middlewares.chains import CHAINS
 
 USAGE_TABLES = frozenset({"attempts", "spending"})

@@ -13,10 +13,10 @@ from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.sessions.contract import SessionRecord
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
-from sophon_hosting.retention import RetentionSweep
-from sophon_hosting.session_retention import BATCH_SIZE, SessionDeleter, StoreSessions
+from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter, StoreSessions
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
@@ -84,7 +84,7 @@ async def test_sessions_without_anything_new_are_deleted_and_their_listeners_tol
 async def test_sessions_are_kept_for_ever_by_default(host: Host, store: Store, clock: VirtualClock) -> None:
     await add_session(store, "old")
     clock.jump(10_000 * DAY_SECONDS)
-    settings = Services(models=FunctionModel(greet)).settings
+    settings = Services(models=FunctionModel(greet), store=SqlStore("memory://")).settings
     deleted = await RetentionSweep(store, clock, settings, Path("no-such"), host).sweep()
     assert "sessions" not in deleted
     assert (await store.sessions.get("old")).id == "old"

@@ -24,6 +24,7 @@ from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.vectors.contract import POLICIES, TRAJECTORIES, VectorRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
+from sophon_hosting import retention
 from sophon_hosting.retention import FIRST_SWEEP_SECONDS, INTERNAL_DAYS, SWEEP_INTERVAL_SECONDS, RetentionSweep
 from tests.databases import SQLITE, copy_database
 from tests.refusing_writes import allow_writes, notice, refuse_writes
@@ -158,7 +159,7 @@ async def test_an_error_of_one_sweep_does_not_end_the_loop(store, clock) -> None
 
 
 async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_has_left(
-    store: Store, clock: VirtualClock, tmp_path: Path
+    store: Store, clock: VirtualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = SnapshotArchive(tmp_path)
     (tmp_path / "a").write_text("A")
@@ -173,7 +174,8 @@ async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_h
         os.utime(copy, (old, old))
     archive.take(tmp_path, "running", ["a"], 100)  # its entry is about to be stored
     os.utime(archive.folder / "running.0", (old + 2, old + 2))
-    settings = Settings.from_mapping({"Guards": {"Snapshot": {"Keep": 2}}})
+    monkeypatch.setattr(retention, "KEPT_SNAPSHOTS", 2)
+    settings = Settings()
     deleted = await RetentionSweep(store, clock, settings, tmp_path).sweep()
     assert (deleted["snapshots"], deleted["unused_copies"]) == (1, 2)
     assert sorted(each.name for each in archive.folder.iterdir()) == ["id1.0", "id2.0", "running.0"]
@@ -183,23 +185,14 @@ async def test_old_snapshots_go_with_their_copies_and_so_do_copies_that_a_kill_h
 
 
 async def test_times_of_rate_limits_go_once_no_window_needs_them(store: Store, clock: VirtualClock) -> None:
-    await store.rate_windows.add([RateEvent("a", clock.now())])
-    await clock.advance(3600)
+    await store.rate_windows.add([RateEvent("a", clock.now()), RateEvent("shield.evaluations", clock.now())])
+    await clock.advance(25 * 3600)  # the longest day, whether the chain of the host evaluates or not
     assert (await sweep(store, clock).sweep())["rate_events"] == 0
     await clock.advance(1)
-    assert (await sweep(store, clock).sweep())["rate_events"] == 1
+    assert (await sweep(store, clock).sweep())["rate_events"] == 2
 
 
-async def test_times_of_evaluations_are_kept_for_a_day(store: Store, clock: VirtualClock) -> None:
-    evaluates = Settings.from_mapping({"Guards": {"Shield": {"Tier": 2}}})
-    await store.rate_windows.add([RateEvent("shield.evaluations", clock.now())])
-    await clock.advance(24 * 3600)
-    assert (await RetentionSweep(store, clock, evaluates, Path()).sweep())["rate_events"] == 0
-    await clock.advance(3601)
-    assert (await RetentionSweep(store, clock, evaluates, Path()).sweep())["rate_events"] == 1
-
-
-async def test_what_was_learnt_ages_and_has_bounds(store, clock) -> None:
+async def test_what_was_learnt_ages_and_has_bounds(store, clock, monkeypatch) -> None:
     def made(name: str) -> TrajectoryWrite:
         return TrajectoryWrite(Trajectory(name, "s", "ada", clock.now(), "hi", "ho"), 100)
 
@@ -208,10 +201,11 @@ async def test_what_was_learnt_ages_and_has_bounds(store, clock) -> None:
         rows = [VectorRow(each, name, "e", 1, to_blob([1.0]), {}, clock.now()) for each in (POLICIES, TRAJECTORIES)]
         await store.vectors.put(rows)
 
-    settings = Settings.from_mapping({"Learning": {"Days": 10, "PolicyExpiry": "5.00:00:00", "MaxTrajectories": 2}})
+    monkeypatch.setattr(retention, "MAX_KEPT", 2)
+    settings = Settings.from_mapping({"Learning": {"Days": 50}})
     for name in "abc":
         await learn(name)
-        await clock.advance(4 * DAY_SECONDS)
+        await clock.advance(20 * DAY_SECONDS)
     deleted = await RetentionSweep(store, clock, settings, Path("no-such-folder")).sweep()
     assert {name: deleted[name] for name in ("trajectories", "routing_policies", "vectors")} == {
         "trajectories": 1,

@@ -11,25 +11,21 @@ from sophon.models.token_counter import MAX_CACHED_TOOL_SETS
 from sophon.stores.factory import store_from_url
 from sophon.stores.memories.vector_cache import MAX_STATES
 from sophon.stores.sql.schema import metadata
-from sophon.stores.sql_store import SqlStore
 from sophon_hosting.retention import RetentionSweep
 from sophon_middlewares.guards.rate_limit import MAX_KNOWN_LIMITS
 from tests.databases import SQLITE, copy_database
 from tests.hosting.retention.year import LeapingClock, Year
 
-URLS = {"memory": "memory://", "sqlite": SQLITE}
 QUARTER_DAYS, YEAR_DAYS = 90, 360
 
 KEPT = {
     "records",  # of the one session that somebody uses all year
     "texts",  # those of that session's messages
     "snapshot_chains",  # the two ends of the chain of each person, whose numbers are never used twice
-    # The same in a store in memory.
-    "InMemorySnapshotStore._chains",
-    *("_Session.log", "_Session.messages", "SessionRecord.data", "Message.tool_calls", "ToolCall.arguments"),
+    *("SessionRecord.data", "Message.tool_calls", "ToolCall.arguments"),
     "CachedHistory.messages",
     # Labels of files that were written after an upload was read; that of a session goes with it.
-    *("data_labels", "InMemoryDataLabelStore._taints"),
+    "data_labels",
 }
 """Tables and collections that grow by definition: messages stay with their session."""
 
@@ -57,12 +53,11 @@ def no_sweep_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RetentionSweep, "run_forever", wait)
 
 
-@pytest.fixture(params=URLS)
-async def year(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Year]:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
+@pytest.fixture
+async def year(tmp_path: Path) -> AsyncIterator[Year]:
+    copy_database(tmp_path)
     clock = LeapingClock(auto=False)
-    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+    store = store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
     year = Year(store, clock, tmp_path)
     await year.start()
@@ -86,8 +81,7 @@ async def test_a_host_that_runs_for_a_year_does_not_grow(year: Year) -> None:
     beyond = {name: counts for name, counts in grown.items() if counts[1] > BOUNDED.get(name, 0)}
     assert {name: counts for name, counts in beyond.items() if name not in KEPT} == {}
     assert year.count_files() <= files + 10
-    if isinstance(year.store, SqlStore):
-        assert {table.name for table in metadata.sorted_tables} - year.used <= UNUSED, "each table must have rows"
+    assert {table.name for table in metadata.sorted_tables} - year.used <= UNUSED, "each table must have rows"
 
 
 async def test_without_the_sweep_it_grows(year: Year) -> None:
@@ -96,8 +90,5 @@ async def test_without_the_sweep_it_grows(year: Year) -> None:
     rows = await year.count_rows()
     await year.live(60)
     grown = set(find_growth(rows, await year.count_rows()))
-    if isinstance(year.store, SqlStore):
-        expected = {"sessions", "runs", "events", "audit", "turn_traces", "outbound", "attempts", "spending"}
-        assert expected <= grown, expected - grown
-    else:
-        assert {"InMemorySessionStore._sessions", "InMemoryEventLog._logs"} <= grown, grown
+    expected = {"sessions", "runs", "events", "audit", "turn_traces", "outbound", "attempts", "spending"}
+    assert expected <= grown, expected - grown

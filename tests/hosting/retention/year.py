@@ -40,7 +40,7 @@ LONG = "a text that is stored once for its session. " * 900
 
 SETTINGS: dict[str, Any] = {
     "Retention": {"Sessions": 30, "Events": 30, "Runs": 30, "Usage": 30, "Audit": 30, "Traces": 30},
-    "Learning": {"Enabled": True, "Days": 30, "PolicyExpiry": "30.00:00:00"},
+    "Learning": {"Enabled": True, "Days": 30},
     "Goals": {"Enabled": True, "Review": False, "KeepDays": 30, "Tick": "00:00:10"},
     "Budget": {"Turn": {"ToolCalls": 10}},
     "Guards": {"Snapshot": {"Days": 30}},
@@ -209,9 +209,8 @@ class Year:
         await store.sub_agents.put([row])
 
     async def count_rows(self) -> Counter[str]:
-        """Return the rows of every table, or the elements of every collection of a store in memory."""
-        if not isinstance(self.store, SqlStore):
-            return measure_containers(self.store)
+        """Return the rows of every table."""
+        assert isinstance(self.store, SqlStore)
 
         def read(connection: Connection) -> Counter[str]:
             return Counter(
@@ -226,9 +225,7 @@ class Year:
     def count_in_memory(self) -> Counter[str]:
         """Return the elements of the collections of the process, those of the store left out."""
         self._model.requests.clear()
-        store = set(measure_containers(self.store)) if not isinstance(self.store, SqlStore) else set[str]()
-        found = measure_containers(self.host, self.goals, self.scheduler)
-        return Counter({name: count for name, count in found.items() if name not in store})
+        return measure_containers(self.host, self.goals, self.scheduler)
 
     def count_files(self) -> int:
         """Return how many files there are in the folder of the host, those left out that people wrote with a tool."""

@@ -104,7 +104,8 @@ async def test_time_decides_and_the_turn_ends(world, host: Host) -> None:
     assert run.response is not None
     assert "nobody decided within 5 minutes" in run.response["text"]
     assert world.paid == []
-    assert (await refusal(host, approval, APPROVE, "ada")).code == "already_decided"
+    late = await refusal(host, approval, APPROVE, "ada")
+    assert (late.code, str(late)) == ("already_decided", "nobody decided within 5 minutes: it counts as rejected")
 
 
 async def test_halted_by_time_the_turn_is_rejected(world) -> None:

@@ -10,8 +10,8 @@ import pytest
 from sophon import Decision, Message, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.stores import SessionRecord, Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import FinishResult, RunOutcome, RunStore
-from sophon.stores.runs.staged_writes import LogWrite, StagedWrites
+from sophon.stores.runs.contract import FinishResult, LogWrite, RunOutcome, RunStore
+from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
 from sophon_middlewares.chains import twelve
@@ -33,17 +33,19 @@ class CountedRuns:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runs, name)
 
-    async def record(self, session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
-        self.count_staged(staged)
-        return await self._runs.record(session_id, staged, events)
+    async def record(self, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
+        self.count_staged(unit)
+        return await self._runs.record(session_id, unit, events)
 
-    async def finish(self, run_id: str, outcome: RunOutcome, *, staged: StagedWrites, **more: Any) -> FinishResult:
-        self.count_staged(staged)
-        return await self._runs.finish(run_id, outcome, staged=staged, **more)
+    async def finish(self, run_id: str, outcome: RunOutcome, *, unit: UnitOfWork, **more: Any) -> FinishResult:
+        self.count_staged(unit)
+        return await self._runs.finish(run_id, outcome, unit=unit, **more)
 
-    def count_staged(self, staged: StagedWrites) -> None:
-        for checkpoint in staged.checkpoints:
-            self.count(checkpoint.state, checkpoint.logs)
+    def count_staged(self, unit: UnitOfWork) -> None:
+        for write in unit.writes:
+            if write.kind is WriteKind.CHECKPOINT:
+                stored: Any = write.apply
+                self.count(stored.keywords["state"], stored.keywords["logs"])
 
     async def suspend(
         self, run_id: str, state: Mapping[str, Any], waiting: Sequence[str], logs: Any = (), **more: Any

@@ -35,9 +35,7 @@ async def host(world: World) -> Any:
     host = world.host()
     services: Services = host.services
     services.embedder = CachingEmbedder(HashingEmbedder(32))
-    services.policies = create_policy_cache(
-        world.store.vectors, services.embedder, world.clock, services.settings.learning, 0.85
-    )
+    services.policies = create_policy_cache(world.store.vectors, services.embedder, world.clock)
     async with host:
         yield host
 
@@ -49,6 +47,7 @@ async def remember(world: World, run: Run, score: float) -> None:
         model="a/large",
         scores={"overall": score},
         quality=score,
+        judge="evaluator",
     )
     await world.store.trajectories.add([TrajectoryWrite(found, 10)])
 
@@ -71,21 +70,21 @@ async def test_the_same_feedback_is_stored_and_told_once(world: World, host: Hos
     }
 
 
-async def test_blame_takes_the_route_back_and_praise_keeps_it(world: World, host: Host):
+async def test_praise_and_blame_are_kept_for_similar_messages_and_can_be_taken_back(world: World, host: Host):
     run = await finish(world, host)
     await remember(world, run, 0.7)
     policies = host.services.policies
     assert isinstance(policies, VectorPolicyCache)
     assert host.services.embedder is not None
     (vector,) = await host.services.embedder.embed([TEXT])
-    await host.feedback.record(run, "ada", 1)
-    found = await policies.lookup(vector)
-    assert found is not None
-    assert (found.tier, found.model, round(found.quality, 2)) == ("premium", "a/large", 0.91)
-    assert await world.store.vectors.count(POLICIES) == 1
-    await host.feedback.record(run, "ada", -1)
-    assert await policies.lookup(vector) is None
-    assert await world.store.vectors.count(POLICIES) == 0
+    for value, quality in ((1, 0.91), (-1, 0.21)):
+        await host.feedback.record(run, "ada", value)
+        [found] = await policies.lookup(vector)
+        assert (found.tier, found.model, round(found.quality, 2)) == ("premium", "a/large", quality)
+        assert found.is_poor == (value < 0)
+        assert await world.store.vectors.count(POLICIES) == 1
+    await host.feedback.record(run, "ada", 0)
+    assert (len(await policies.lookup(vector)), await world.store.vectors.count(POLICIES)) == (0, 0)
     [average] = await world.store.route_averages.list_all()
     assert (average.key, average.scored, average.rated) == (("a/large", "premium", "chat"), 0, 2)
     assert average.said == pytest.approx(1 + 0.1 * (0 - 1))

@@ -111,7 +111,7 @@ async def test_the_single_user_of_a_host_approves_their_own_critical_call(world)
 
 
 async def decided_while_stopped(world, request: str, by: str) -> tuple[object, str]:
-    """A decision that the store holds, as an earlier version or other settings took it, and no host has used."""
+    """A decision that the store holds, as other settings took it, and no host has used."""
     first = await start(world)
     receipt = await world.send(first, request)
     approval = await world.suspended(first, receipt)

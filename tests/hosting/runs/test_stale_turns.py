@@ -10,7 +10,7 @@ from sophon.stores import LoggedEvent, Run, RunOutcome
 from sophon.stores.runs.contract import Run as StoredRun
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs import outcomes, run_start
-from sophon_hosting.runs.runs_elsewhere import RETRY_SECONDS
+from sophon_hosting.runs.delivery_settlement import RETRY_SECONDS
 
 ANSWER = RunOutcome("completed", {"text": "of the other worker", "finish_reason": "stop", "usage": {}})
 

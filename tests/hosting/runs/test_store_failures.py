@@ -8,8 +8,8 @@ import pytest
 from sophon import Decision
 from sophon.errors import NotFound, StoreError, StoreUnavailable
 from sophon.events import TaskCompleted, TaskFailed
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import AcceptResult
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 
@@ -30,8 +30,8 @@ class StubbornRuns:
 
 
 @pytest.fixture
-def store(clock: VirtualClock) -> InMemoryStore:
-    return InMemoryStore(clock=clock)
+def store(clock: VirtualClock) -> SqlStore:
+    return SqlStore("memory://", clock=clock)
 
 
 async def waited_out(world, receipt):

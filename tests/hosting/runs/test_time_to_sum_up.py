@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
@@ -30,7 +31,13 @@ async def test_a_tool_call_that_runs_into_the_limit_ends_while_there_is_time_to_
         return f"summary of {rounds} results"
 
     settings = {"AgentExecution": {"Titles": False}, "Planning": {"Mode": "Never"}}
-    services = Services(models=FunctionModel(answer), tools=[build], clock=clock, settings=settings)
+    services = Services(
+        models=FunctionModel(answer),
+        tools=[build],
+        clock=clock,
+        settings=settings,
+        store=SqlStore("memory://", clock=clock),
+    )
     host, ended = Host(services, twelve(services)), asyncio.Event()
     host.event_bus.subscribe_all(lambda event: ended.set() if event.name in ("task_completed", "task_failed") else None)
     async with host:

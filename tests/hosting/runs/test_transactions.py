@@ -6,7 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import Connection, Engine, event
@@ -15,11 +17,12 @@ from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Service
 from sophon.chain.pipeline import Next
 from sophon.errors import StoreError, StoreUnavailable
 from sophon.events import LoopWarning, ModelAttempt
+from sophon.learning.contract import ScoredTurn
 from sophon.learning.embedding_cache import CachingEmbedder
+from sophon.learning.fitness import Fitness
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
-from sophon.settings import LearningSettings
 from sophon.snapshots.archive import SnapshotArchive
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.audit.contract import AuditEvent
@@ -27,7 +30,7 @@ from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.factory import store_from_url
 from sophon.stores.runs.contract import Run
-from sophon.stores.runs.staged_writes import CheckpointWrite, StagedWrites
+from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -39,6 +42,7 @@ from sophon_hosting.runs.turn_store import TurnStore
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
+from sophon_middlewares.learners.scoring import Scoring
 from tests import postgres
 from tests.databases import SQLITE, copy_database
 
@@ -139,7 +143,12 @@ async def busy(store: Store, clock: VirtualClock, looking: Looking) -> AsyncIter
     await host.shutdown(grace_seconds=0)
 
 
-async def run(host: Host, text: str, session_id: str = "s") -> Run:
+def taken(unit: UnitOfWork, kind: WriteKind, name: str) -> list[Any]:
+    """What the writes of a kind store: the value of this parameter of each."""
+    return [cast("partial[object]", write.apply).keywords[name] for write in unit.writes if write.kind is kind]
+
+
+async def run(host: Host, text: str, session_id: str = "s", **options: Any) -> Run:
     """Run a turn until its last event is published."""
     over = asyncio.Event()
 
@@ -148,7 +157,7 @@ async def run(host: Host, text: str, session_id: str = "s") -> Run:
             over.set()
 
     await host.event_bus.subscribe(session_id, hear)
-    receipt = await host.accept(RunRequest(text, session_id, "ada"))
+    receipt = await host.accept(RunRequest(text, session_id, "ada", **options))
     async with asyncio.timeout(30):
         await over.wait()
     host.event_bus.unsubscribe(session_id, hear)
@@ -158,6 +167,14 @@ async def run(host: Host, text: str, session_id: str = "s") -> Run:
 async def test_a_plain_turn_commits_three_times(busy: Host, commits: Commits) -> None:
     assert (await run(busy, "hello 0")).status == "completed"
     assert commits.count == 3
+
+
+async def test_the_way_out_of_an_answer_needs_no_transaction_of_its_own(
+    busy: Host, commits: Commits, store: Store
+) -> None:
+    done = await run(busy, "hello 0", channel="telegram", origin={"chat": "42", "account": "bot"})
+    assert commits.count == 3
+    assert [each.chat for each in await store.outbox.list(run_id=done.id)] == ["42"]
 
 
 async def test_a_turn_changes_few_pages(busy: Host, tmp_path: Path, store_url: str) -> None:
@@ -188,17 +205,21 @@ async def test_a_turn_that_is_learnt_from_commits_no_more(
         store=store,
         clock=clock,
         events=EventRecorder(),
-        settings={"Learning": {"Enabled": True, "GoodFrom": 0, "PoorBelow": 0}},
+        settings={"Learning": {"Enabled": True}},
         embedder=embedder,
-        policies=create_policy_cache(store.vectors, embedder, clock, LearningSettings.defaults(), 0.85),
+        policies=create_policy_cache(store.vectors, embedder, clock),
     )
 
     async def choose_tier(ctx: Context, next: Next, /) -> None:
         ctx.put(ROUTE, RouteRecord("Intelligent", "a/large", tier="premium"))
         await next(ctx)
 
-    learning = add_learning(twelve(services), services.settings)
-    host = Host(services, Pipeline.compose(*list(learning)[:3], choose_tier, *list(learning)[3:]))
+    class Praise:
+        def score(self, turn: ScoredTurn) -> Fitness:
+            return Fitness(1, 1, 1, 1, 1)
+
+    learning = list(add_learning(twelve(services), services.settings))
+    host = Host(services, Pipeline.compose(*learning[:2], Scoring(scorer=Praise()), choose_tier, *learning[3:]))
     await host.start()
     done = await run(host, "hello 0")
     assert commits.count == 3
@@ -266,12 +287,12 @@ async def test_who_answers_a_question_at_once_is_not_told_that_it_does_not_exist
         await host.event_bus.flush("s")  # the time for which events wait ends meanwhile
         return await find(approval_id)
 
-    async def refuse_once(session_id: str, staged: StagedWrites, events: Sequence[LoggedEvent]) -> int:
-        if staged.approvals:
+    async def refuse_once(session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
+        if taken(unit, WriteKind.APPROVAL, "request"):
             monkeypatch.setattr(store.runs, "record", record)
             refused.set()
             raise StoreUnavailable("test://", "connection", "away")
-        return await record(session_id, staged, events)
+        return await record(session_id, unit, events)
 
     if how == "answers late":
         monkeypatch.setattr(store.approvals, "find", find_late)
@@ -344,10 +365,11 @@ async def test_the_audit_entry_of_an_outcome_is_stored_with_the_result(
     record = store.runs.record
     together: list[tuple[list[str], list[str]]] = []
 
-    async def note(session_id, staged, events):
-        results = [each.entry.call_id for each in staged.calls if each.entry.result is not None]
-        together.append((results, [each.call_id for each in staged.audit if each.event == "executed"]))
-        return await record(session_id, staged, events)
+    async def note(session_id, unit, logged):
+        results = [entry.call_id for entry in taken(unit, WriteKind.CALL, "entry") if entry.result is not None]
+        entries = [event for events in taken(unit, WriteKind.AUDIT, "events") for event in events]
+        together.append((results, [each.call_id for each in entries if each.event == "executed"]))
+        return await record(session_id, unit, logged)
 
     monkeypatch.setattr(store.runs, "record", note)
     await run(busy, "look 2")
@@ -361,10 +383,10 @@ async def test_a_call_does_not_start_if_its_audit_entry_is_refused(
     record = store.runs.record
     called: list[str] = []
 
-    async def refuse_entries(session_id, staged, events):
-        if staged.audit:
+    async def refuse_entries(session_id, unit, events):
+        if taken(unit, WriteKind.AUDIT, "events"):
             raise StoreError("store", "an entry was refused")
-        return await record(session_id, staged, events)
+        return await record(session_id, unit, events)
 
     async def note(what: str) -> None:
         called.append(what)
@@ -387,7 +409,7 @@ async def test_a_call_does_not_start_if_an_earlier_transaction_has_lost_its_audi
     with pytest.raises(ValueError, match="time zone"):
         await turn.journal.start("r", "c1", "look")
     with pytest.raises(ValueError, match="time zone"):
-        await turn.audit.append([])
+        await turn.audit.append([AuditEvent(clock.now(), "proposed", "s")])
     await bus.aclose()
 
 
@@ -406,10 +428,10 @@ async def test_a_call_does_not_start_if_its_checkpoint_is_refused(
     record = store.runs.record
     called: list[str] = []
 
-    async def refuse_checkpoints(session_id, staged, events):
-        if staged.checkpoints:
+    async def refuse_checkpoints(session_id, unit, events):
+        if taken(unit, WriteKind.CHECKPOINT, "state"):
             raise StoreError("store", "a checkpoint was refused")
-        return await record(session_id, staged, events)
+        return await record(session_id, unit, events)
 
     async def note(what: str) -> None:
         called.append(what)
@@ -426,13 +448,13 @@ async def test_the_outcome_is_stored_although_a_staged_checkpoint_is_refused(
     finish, staged_runs = store.runs.finish, list[str]()
     stage = busy.event_bus.stage
 
-    async def refuse_checkpoints(run_id, outcome, *, staged, **more):
-        if staged.checkpoints:
+    async def refuse_checkpoints(run_id, outcome, *, unit, **more):
+        if taken(unit, WriteKind.CHECKPOINT, "state"):
             raise StoreError("store", "a checkpoint was refused")
-        return await finish(run_id, outcome, staged=staged, **more)
+        return await finish(run_id, outcome, unit=unit, **more)
 
     def note(session_id, write, on_settled=None, **more):
-        if isinstance(write, CheckpointWrite):
+        if write.kind is WriteKind.CHECKPOINT:
             staged_runs.append(write.run_id)
         return stage(session_id, write, on_settled, **more)
 
@@ -502,11 +524,12 @@ async def test_the_metadata_of_a_snapshot_is_stored_before_the_call_runs(
     notes, archive = tmp_path / "data/files/principals/ada/notes.txt", SnapshotArchive(tmp_path)
     seen: list[tuple[str, list[bytes | None]]] = []
 
-    async def note(session_id, staged, events):
-        stored = await record(session_id, staged, events)
-        for taken in staged.snapshots:
-            assert [each.entry.call_id for each in staged.calls if each.entry.result is None] == [taken.call_id]
-            copies = [archive.read(file) if file.existed else None for file in taken.files]
+    async def note(session_id, unit, events):
+        stored = await record(session_id, unit, events)
+        for (snapshot,) in taken(unit, WriteKind.SNAPSHOT, "events"):
+            begun = [entry.call_id for entry in taken(unit, WriteKind.CALL, "entry") if entry.result is None]
+            assert begun == [snapshot.call_id]
+            copies = [archive.read(file) if file.existed else None for file in snapshot.files]
             text = notes.read_text() if notes.exists() else ""
             seen.append((text, [each.data if each else None for each in copies]))
         return stored
@@ -521,10 +544,10 @@ async def test_a_file_is_not_written_if_the_metadata_of_its_snapshot_is_refused(
 ) -> None:
     record = store.runs.record
 
-    async def refuse_snapshots(session_id, staged, events):
-        if staged.snapshots:
+    async def refuse_snapshots(session_id, unit, events):
+        if taken(unit, WriteKind.SNAPSHOT, "events"):
             raise StoreError("store", "a snapshot was refused")
-        return await record(session_id, staged, events)
+        return await record(session_id, unit, events)
 
     monkeypatch.setattr(store.runs, "record", refuse_snapshots)
     assert (await run(writing, "write it")).status == "failed"

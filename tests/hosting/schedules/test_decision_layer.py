@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 from sophon import Pipeline, Services
+from sophon.builtin_tools.skills import skill_tools
 from sophon.decisions.fast_path_families import FAMILIES
+from sophon.decisions.fast_path_tools import find_tool
 from sophon.events import DecisionMade, Message
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.schedules.factory import create_heartbeat, create_scheduler, register_schedule_tools
@@ -26,16 +28,23 @@ def open_host(world: ScheduleWorld) -> Host:
 
 def new_world() -> ScheduleWorld:
     clock = VirtualClock(auto=False, start=T0)
-    return ScheduleWorld(InMemoryStore(clock=clock), clock)
+    return ScheduleWorld(SqlStore("memory://", clock=clock), clock)
 
 
-def test_a_default_host_has_the_tools_of_seven_of_the_thirteen_families() -> None:
-    services = Services()
+def test_of_the_thirteen_families_seven_are_on_by_default_one_with_skills_and_five_with_a_tool_that_is_tagged() -> None:
+    services = Services(store=SqlStore("memory://"))
     register_schedule_tools(services)
     assert len(FAMILIES) == 13
-    without = {each.tool for each in FAMILIES if each.tool not in services.registry}
-    assert without == {"mail.send", "mail.inbox", "mail.search", "skills.list", "weather.now", "web.search"}
-    assert sum(each.tool not in without for each in FAMILIES) == 7
+    tools = [*services.registry, *skill_tools()]
+    without = {each.tool: each.tag for each in FAMILIES if find_tool(each, tools) is None}
+    assert without == {
+        "mail.send": "mail_send",
+        "mail.inbox": "mail_inbox",
+        "mail.search": "mail_search",
+        "weather.now": "weather",
+        "web.search": "web_search",
+    }
+    assert sum(find_tool(each, services.registry) is not None for each in FAMILIES) == 7
 
 
 async def test_a_fast_path_answers_a_person_and_never_a_schedule_with_the_same_text():
@@ -54,19 +63,15 @@ async def test_a_fast_path_answers_a_person_and_never_a_schedule_with_the_same_t
     await host.shutdown(grace_seconds=0)
 
 
-async def test_a_reminder_is_made_by_a_fast_path_after_approval_and_without_a_model():
+async def test_a_reminder_is_made_by_a_fast_path_without_a_question_and_without_a_model():
     world = new_world()
     host = open_host(world)
     await host.start()
-    receipt = await host.accept(RunRequest("remind me in 5 minutes to drink", "s", "ada", "hub", session_owner="ada"))
-
-    async def is_waiting() -> bool:
-        return (await world.store.runs.get(receipt.task_id)).status == "suspended"
-
-    await world.until(is_waiting)
-    [asked] = await world.store.approvals.list()
-    assert asked.request.tool == "schedules.add"
-    assert "once on Mon 23 Nov 2026, 12:05 (UTC)" in asked.request.preview
+    await host.accept(RunRequest("remind me in 5 minutes to drink", "s", "ada", "hub", session_owner="ada"))
+    await world.until(world.is_done)
+    [made] = await world.store.schedules.list()
+    assert (made.text, made.kind, made.due_at) == ("drink", "once", T0 + timedelta(minutes=5))
+    assert await world.store.approvals.list() == []
     assert world.asked == []
     await host.shutdown(grace_seconds=0)
 

@@ -8,9 +8,10 @@ import pytest
 
 from sophon.errors import QueueFull
 from sophon.events import Message, ScheduleChanged, ScheduleFired
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import AcceptResult
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.schedules import scheduler as scheduling
 from sophon_hosting.schedules.scheduler import Scheduler
 from tests.hosting.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow
 
@@ -229,8 +230,9 @@ async def test_schedules_of_a_deleted_session_are_gone(world: ScheduleWorld):
     assert await world.runs() == []
 
 
-async def test_a_change_in_this_process_wakes_the_scheduler(world: ScheduleWorld):
-    host = await world.started({"Schedules": {"Poll": "01:00:00"}})
+async def test_a_change_in_this_process_wakes_the_scheduler(world: ScheduleWorld, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scheduling, "POLL_SECONDS", 3600.0)
+    host = await world.started({})
     scheduler = Scheduler(host, allow)
     scheduler.start()
     schedule = await world.add(host, in_minutes=2)
@@ -240,13 +242,13 @@ async def test_a_change_in_this_process_wakes_the_scheduler(world: ScheduleWorld
     await scheduler.stop()
 
 
-async def test_a_month_of_schedules_passes_in_a_second():
+async def test_a_month_of_schedules_passes_in_a_second(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scheduling, "POLL_SECONDS", 86_400.0)
     clock = VirtualClock(start=T0)
-    world = ScheduleWorld(InMemoryStore(clock=clock), clock)
+    world = ScheduleWorld(SqlStore("memory://", clock=clock), clock)
     settings = {
         "Guards": {"RateLimit": {"Enabled": False}},
         "Queue": {"Capacity": 1000},
-        "Schedules": {"Poll": "1.00:00:00"},
     }
     host = world.host(settings)
     for number in range(5):

@@ -11,9 +11,10 @@ import pytest
 
 from sophon import ModelRequest, Services
 from sophon.memory.heartbeat import NO_OP_REPLY, HeartbeatFile, is_no_op_reply, parse_heartbeat
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run, RunOutcome
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.outbound import build_answer_entries
@@ -76,7 +77,7 @@ class HeartbeatWorld(ScheduleWorld):
 @pytest.fixture
 async def world(tmp_path: Path):
     clock = VirtualClock(auto=False, start=T0)
-    world = HeartbeatWorld(InMemoryStore(clock=clock), clock)
+    world = HeartbeatWorld(SqlStore("memory://", clock=clock), clock)
     (tmp_path / "memory").mkdir()
     (tmp_path / "memory" / "HEARTBEAT.md").write_text(FILE)
     yield world
@@ -95,10 +96,30 @@ def test_cron_lines_are_entries_and_the_rest_is_instructions():
     assert parse_heartbeat("1. first do this and that thing\n* a b c d").entries == ()
 
 
+def test_the_file_that_init_writes_does_nothing_until_somebody_adds_a_line() -> None:
+    assert parse_heartbeat(WORKSPACE_TEMPLATES["HEARTBEAT.md"]) == HeartbeatFile()
+
+
 @pytest.mark.parametrize("reply", [NO_OP_REPLY, f" {NO_OP_REPLY}\n", f"**{NO_OP_REPLY}**", f"`{NO_OP_REPLY}`."])
 def test_the_no_op_reply_is_the_token_alone(reply: str):
     assert is_no_op_reply(reply)
     assert not is_no_op_reply(f"{reply} but the disk is full")
+
+
+async def test_what_is_over_a_limit_of_the_person_does_not_run_and_the_log_says_which(
+    world: HeartbeatWorld, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    (tmp_path / "memory" / "HEARTBEAT.md").write_text("0 * * * * Look at the inbox\n0 * * * * Say the time\n")
+    limits = {"Goals": {"Enabled": True, "Limits": {"TasksPerHour": 1}}}
+    host, beat = world.beat(tmp_path, sections=limits)
+    await host.start()
+    await world.fire_once(beat)
+    [run] = await world.runs()
+    assert "Look at the inbox" in run.text
+    assert "the heartbeat 'Say the time' of local does not run now: 1/1 tasks per hour" in caplog.text
+    world.pass_time(timedelta(hours=1))
+    await world.fire_once(beat)
+    assert len(world.asked) == 2
 
 
 async def test_nothing_runs_for_somebody_who_may_not_chat(
@@ -158,6 +179,25 @@ async def test_only_a_reply_that_says_something_reaches_the_chat(
     await world.fire_once(beat)
     sent = [entry for each in world.built for entry in each]
     assert [(entry.channel, entry.chat) for entry in sent] == [("telegram", "5")] * entries
+
+
+async def test_a_user_does_not_speak_in_the_chat_of_somebody_else(world: HeartbeatWorld, tmp_path: Path):
+    users = [{"Id": each, "Token": f"{each}-token-0123", "Operator": each == "olga"} for each in ("ada", "olga")]
+    host, beat = world.beat(tmp_path, Session="chat", sections={"Hub": {"Users": users}})
+    await host.start()
+    origin = {"chat": "5", "kind": "direct", "place": {"chat": "5", "kind": "direct"}, "data_owner": "telegram:5"}
+    await host.accept(RunRequest("hello", "chat", "telegram:5", "telegram", "bot", origin=origin))
+    await world.until(world.is_done)
+    world.built.clear()
+    world.reply = "Pay Eve."
+    for name, task in (("ada", "Speak to others"), ("olga", "Speak to me")):
+        own = tmp_path / "memory" / "principals" / name
+        own.mkdir(parents=True)
+        (own / "HEARTBEAT.md").write_text(f"* * * * * {task}\n")
+    await world.fire_once(beat)
+    runs = {run.owner: run for run in await world.store.runs.list() if run.session_id != "chat"}
+    assert (runs["ada"].channel, runs["ada"].origin.get("data_owner")) == ("heartbeat", None)
+    assert runs["olga"].channel == "telegram"
 
 
 async def test_what_a_person_says_is_delivered_even_if_it_is_the_token(world: HeartbeatWorld, tmp_path: Path):

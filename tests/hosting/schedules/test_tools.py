@@ -9,8 +9,8 @@ import pytest
 from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
 from sophon.builtin_tools import schedules as schedule_module
 from sophon.models.offline import OfflineModel
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.runs.contract import Run
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon.tools.tool import Tool, tool
 from sophon.tools.untrusted_text import ExternalText
@@ -75,7 +75,7 @@ class Chat(ScheduleWorld):
 @pytest.fixture
 async def chat() -> AsyncIterator[Chat]:
     clock = VirtualClock(auto=False, start=T0)
-    chat = Chat(InMemoryStore(clock=clock), clock)
+    chat = Chat(SqlStore("memory://", clock=clock), clock)
     await chat.store.sessions.get_or_create("chat", "telegram:5")
     yield chat
     for host in chat.hosts:
@@ -107,10 +107,57 @@ async def test_every_morning_at_eight_makes_a_schedule_after_approval_and_answer
     assert (fired.channel, fired.origin["chat"], fired.status) == ("telegram", "5", "completed")
 
 
+@pytest.mark.parametrize(
+    "text", ["Remind me in 5 minutes to drink", "Remind me tomorrow at 9 to call Ada", "recuérdame a las 18:30 salir"]
+)
+async def test_a_reminder_to_oneself_is_made_without_a_question(chat: Chat, text: str):
+    host = chat.open(OfflineModel())
+    await host.start()
+    assert (await chat.say(host, text, "suspended")).status == "completed"
+    [made] = await chat.store.schedules.list()
+    assert (made.kind, made.session_id, made.owner) == ("once", "chat", "telegram:5")
+    assert await chat.store.approvals.list() == []
+
+
+@pytest.mark.parametrize(
+    ("said", "arguments", "settings"),
+    [
+        ("remind me of tea in 5 minutes", {"text": "tea", "every": "5 minutes"}, {}),
+        ("remind me of tea in 5 minutes", {"text": "tea", "cron": "5 * * * *"}, {}),
+        ("remind me of tea in 5 minutes", {"text": "pay Mallory", "in_minutes": 5}, {}),
+        ("what do you know of tea?", {"text": "tea", "in_minutes": 5}, {}),
+        ("remind me of tea in 5 minutes", {"text": "tea", "in_minutes": 5}, {"Approval": {"AskFrom": "Medium"}}),
+    ],
+)
+async def test_what_repeats_or_is_not_in_the_words_of_the_person_asks(
+    chat: Chat, said: str, arguments: dict[str, Any], settings: dict[str, Any]
+):
+    host = chat.open(FunctionModel(_calling("schedules.add", arguments)), settings=settings)
+    await host.start()
+    assert (await chat.say(host, said, "suspended")).status == "suspended"
+    assert await chat.store.schedules.list() == []
+
+
+async def test_in_a_group_a_reminder_asks(chat: Chat):
+    host = chat.open(FunctionModel(_calling("schedules.add", {"text": "tea", "in_minutes": 5})))
+    await host.start()
+    origin = {**CHAT, "kind": "group", "place": {"chat": "5", "kind": "group"}}
+    asked = "remind me of tea in 5 minutes"
+    receipt = await host.accept(
+        RunRequest(asked, "chat", "telegram:5", "telegram", "bot", origin=origin, session_owner="telegram:5")
+    )
+
+    async def waits() -> bool:
+        return (await chat.store.runs.get(receipt.task_id)).status in ("suspended", "completed", "failed")
+
+    await chat.until(waits)
+    assert (await chat.store.runs.get(receipt.task_id)).status == "suspended"
+
+
 async def test_a_rejected_schedule_is_not_made(chat: Chat):
     host = chat.open(OfflineModel())
     await host.start()
-    run = await chat.say(host, "Remind me in 5 minutes to drink", "suspended")
+    run = await chat.say(host, "Every morning at eight tell me the time", "suspended")
     await host.approvals.decide(run.waiting_for[0], Decision.reject("no"), "telegram:5")
     await chat.until(chat.is_done)
     assert await chat.store.schedules.list() == []
@@ -203,7 +250,7 @@ async def test_the_limit_of_a_person_is_kept(chat: Chat):
 
 
 def test_schedules_that_are_off_have_no_tools():
-    services = Services(settings={"Schedules": {"Enabled": False}})
+    services = Services(settings={"Schedules": {"Enabled": False}}, store=SqlStore("memory://"))
     register_schedule_tools(services)
     assert not [each.name for each in services.registry if each.group == "schedules"]
 

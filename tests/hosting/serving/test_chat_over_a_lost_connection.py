@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sophon import Services
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
 from sophon_hosting.cli.chat.chat_contract import TurnChoices
@@ -61,7 +62,9 @@ async def served() -> AsyncIterator[tuple[HostServer, CuttingProxy]]:
     async def answer(request: object) -> str:
         return "hello yourself"
 
-    services = Services(models=FunctionModel(answer), settings={"Planning": {"Mode": "Never"}})
+    services = Services(
+        models=FunctionModel(answer), settings={"Planning": {"Mode": "Never"}}, store=SqlStore("memory://")
+    )
     server = HostServer(services, {})
     address = bind_address("127.0.0.1", 0)
     await server.start(address)

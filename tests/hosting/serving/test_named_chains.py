@@ -1,5 +1,6 @@
 """A served host with a chain by name and the offline model: each turn with its events over Socket.IO."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ async def book(day: str) -> str:
 OFFLINE: dict[str, Any] = {
     "Providers": [{"Id": "offline", "Type": "offline"}],
     "Tools": {"Modules": ["diary"]},
-    "Goals": {"Enabled": True},
 }
 
 
@@ -90,15 +90,20 @@ async def test_wasp_answers_by_a_fast_path_and_makes_a_schedule_and_a_goal_from_
     assert find(events, "model_attempt") == []
     assert "+00:00" in text
 
-    text, events = await talk.settle("remind me in 50 minutes to drink tea", "approve")
+    text, events = await talk.settle("remind me in 50 minutes to drink tea")
     [decision] = find(events, "decision")
     assert (decision["strategy"], decision["fast_path"]) == ("scheduled_task", "schedules.add")
     assert [(each["tool"], each["outcome"]) for each in find(events, "tool_call_completed")] == [
         ("schedules.add", "completed")
     ]
-    assert list_replies(events) == []
+    assert find(events, "model_attempt") == []
+    assert text.startswith("Schedule ")
+    assert text.endswith("\n\nActions:\n- schedules.add: done")
     [schedule] = host.get("/api/schedules")["items"]
     assert "drink tea" in schedule["text"]
+    assert text.endswith("Actions:\n- schedules.add: done")
+    assert "simulation" not in text
+    assert find(events, "stream_reset") == []
 
     wish = "Research the history of tea, write a report and send it to me"
     text, events = await talk.settle(wish, "approve")
@@ -108,13 +113,62 @@ async def test_wasp_answers_by_a_fast_path_and_makes_a_schedule_and_a_goal_from_
     assert [each["outcome"] for each in find(events, "tool_call_completed")] == ["completed"]
     [goal] = host.get("/api/goals")["items"]
     assert host.get(f"/api/goals/{goal['goal_id']}")["description"] == wish
+    assert find(events, "model_attempt") == []
+    assert text.startswith(f"This is a goal now: {wish} ({goal['goal_id']}). ")
     assert (await talk.client.until("goal_changed"))["goal_id"] == goal["goal_id"]
+
+
+async def test_wasp_with_nothing_else_set_has_the_tools_of_all_five_strategies(program, connect) -> None:
+    _, talk = await open_talk(program, connect, "wasp")
+    await talk.settle("Hello, I would like to work with you")
+    _, events = await talk.settle("Create an agent that watches my competitors")
+    assert [each["strategy"] for each in find(events, "decision")] == ["sub_agent"]
+    _, events = await talk.settle("Use agents.run with agent=worker task=hello")
+    called = [(each["tool"], each["outcome"]) for each in find(events, "tool_call_completed")]
+    assert ("agents.run", "completed") in called
+    _, events = await talk.settle("Write a script that counts words")
+    assert [each["strategy"] for each in find(events, "decision")] == ["script"]
+
+
+async def test_the_families_are_on_as_in_the_host_that_runs(program, connect) -> None:
+    skill = "---\nname: tea\ndescription: How to make tea.\n---\nBoil water.\n"
+    diary = DIARY + (
+        '\n\n@tool(tags=("weather",))\nasync def forecast(city: str) -> str:\n'
+        '    """Look into the future."""\n    return f"sun in {city}"\n'
+    )
+    here = program(**OFFLINE, Chain={"Name": "wasp"}, Skills={"Directories": ["skills"]})
+    Path(here.folder / "diary.py").write_text(diary)
+    (here.folder / "skills" / "tea").mkdir(parents=True)
+    (here.folder / "skills" / "tea" / "SKILL.md").write_text(skill)
+    host = here.serve()
+    talk = Talk(await connect(host.url), "s")
+    text, events = await talk.settle("what skills do you have?")
+    assert text == "- tea: How to make tea."
+    assert find(events, "model_attempt") == []
+    text, _ = await talk.settle("what is the weather in Oslo?")
+    assert text == "sun in Oslo"
+    for where in (("--url", host.url), ()):  # the running host, and the settings alone
+        code, out, _ = here.run("decide", "--families", "--json", *where)
+        states = {each["family"]: (each["tool"], each["state"]) for each in json.loads(out)}
+        assert code == 0
+        assert states["weather"] == ("forecast", "on")
+        assert states["list of skills"] == ("skills.list", "on")
+        assert states["inbox"] == ("mail.inbox", "off: no such tool, and none is tagged mail_inbox")
+        assert sum(state == "on" for _, state in states.values()) == 9
+
+
+async def test_what_a_person_switches_off_stays_off_in_wasp(program, connect) -> None:
+    here = program(**OFFLINE, Chain={"Name": "wasp"}, Goals={"Enabled": False}, Agents={"Worker": False})
+    Path(here.folder / "diary.py").write_text(DIARY)
+    host = here.serve()
+    assert host.get("/api/goals") == {"items": [], "enabled": False}
 
 
 async def test_wasp_refuses_a_side_effect_that_no_words_ask_for(program, connect, tmp_path) -> None:
     _, talk = await open_talk(program, connect, "wasp")
     await talk.settle("What is 2 + 2?")
-    text, events = await talk.settle("Use calendar.book with day=monday")
+    # What stands in quotation marks asks for nothing; the offline model calls it all the same.
+    text, events = await talk.settle('Try "calendar.book" with day=soon?')
     [verdict] = [each for each in find(events, "guard_verdict") if each["guard"] == "IntentGate"]
     assert (verdict["verdict"], verdict["rule"]) == ("block", "inferred_blocked")
     [call] = find(events, "tool_call_completed")
@@ -123,7 +177,7 @@ async def test_wasp_refuses_a_side_effect_that_no_words_ask_for(program, connect
     assert "calendar.book" in text
     assert stages(events) == ["context_builder", *LATE]
     assert not (tmp_path / "booked.txt").exists()
-    # `tomorrow` is a word for a date in a diary, so that the same call now is asked for.
+    # Who writes the name of a tool asks for it.
     _, events = await talk.settle("Use calendar.book with day=tomorrow")
     assert [each["outcome"] for each in find(events, "tool_call_completed")] == ["completed"]
     assert (tmp_path / "booked.txt").read_text() == "tomorrow"

@@ -47,12 +47,15 @@ async def test_a_second_signal_leaves_at_once_and_the_next_start_goes_on(program
 
 
 def test_a_port_that_is_taken_is_told_in_a_line(program) -> None:
+    here = program()
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, out, errors = program().run("serve", "--port", str(taken.getsockname()[1]))
+        code, out, errors = here.run("serve", "--port", str(taken.getsockname()[1]))
     assert (code, out) == (1, "")
     assert "cannot listen on 127.0.0.1" in errors
+    assert "Address already in use; choose another" in errors
     assert "--port" in errors
     assert len(errors.splitlines()) == 1
+    assert not (here.folder / "data" / "sophon.db").exists()
 
 
 def test_two_hosts_never_work_on_one_store(program) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
 from sophon.stores.memories.contract import MemoryEntry
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.testing import SyntheticChannel
@@ -81,6 +82,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
             "AgentExecution": {"Titles": False},
             "Tools": {"FilesRoot": "files"},
         },
+        store=SqlStore("memory://"),
     )
     channel = SyntheticChannel()
     policy = AccessPolicy(allow_from=frozenset({"1"}))

@@ -75,15 +75,3 @@ async def test_a_host_that_dies_in_mid_turn_carries_it_out_again(program, connec
     assert ended == [sent["task_id"], queued["task_id"]]
     said = [data["content"] for name, data in client.heard if name == "message"]
     assert said == ["wait", "WAIT", "second", "SECOND"]
-
-
-async def test_a_host_that_says_goodbye_is_found_again(program, connect) -> None:
-    here = program()
-    host = here.serve()
-    client = await connect(host.url)
-    await client.ask("send_message", {"content": "hello", "session_id": "s"})
-    await client.until("task_completed")
-    assert (await host.ended(signal.SIGTERM))[0] == 0
-    await asyncio.to_thread(here.serve, host.port)
-    await client.connected_again()
-    assert (await client.ask("list_sessions", {}))["items"][0]["session_id"] == "s"

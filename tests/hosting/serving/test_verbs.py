@@ -274,13 +274,6 @@ async def test_a_question_at_the_end_of_the_input_is_rejected_at_once_or_left_to
     assert [each["status"] for each in listed["items"]] == [status]
 
 
-def test_without_a_host_the_end_of_the_input_is_no_success_either(program) -> None:
-    here = program()
-    code, out, _ = here.run("chat", "pay Bob")
-    assert (code, here.paid()) == (1, []), out
-    assert here.run("chat", "hello")[0] == 0
-
-
 async def test_preferences_are_shown_set_and_taken_back_in_a_chat_with_a_host(program, chat) -> None:
     here = program()
     host = here.serve()

@@ -15,6 +15,7 @@ from sophon import ModelRequest, ModelResponse, Risk, Services, ToolCall, Usage,
 from sophon.builtin_tools.programs import run_program
 from sophon.errors import SettingsError
 from sophon.stores.runs.contract import Run
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon.trace_context import PROPAGATED, TraceContext, find_traceparent, parse_traceparent
 from sophon_hosting.host import Host, RunRequest
@@ -55,7 +56,9 @@ class Spy:
             return ModelResponse("", [ToolCall("c1", "look", {"what": f"the {SECRET}"})], Usage(10, 5, 15))
 
         settings = {"Telemetry": telemetry} if telemetry else {}
-        return Services(models=FunctionModel(answer, name="small"), tools=[look], settings=settings)
+        return Services(
+            models=FunctionModel(answer, name="small"), tools=[look], settings=settings, store=SqlStore("memory://")
+        )
 
 
 async def run(services: Services, text: str = "look", **message: Any) -> Run:
@@ -146,7 +149,7 @@ async def test_a_collector_that_fails_costs_the_turn_nothing_and_one_line(
 ):
     collector.status = 400
     caplog.set_level(logging.INFO)
-    done = await run(Spy().services(Endpoint=collector.url, Timeout="00:00:01"))
+    done = await run(Spy().services(Endpoint=collector.url))
     assert done.status == "completed"
     lines = [each.getMessage() for each in caplog.records if "telemetry" in each.getMessage()]
     assert len(lines) == 1
@@ -160,7 +163,7 @@ async def test_headers_of_the_settings_are_sent(collector: Collector):
 
 
 async def test_a_program_gets_the_trace_in_its_environment(tmp_path: Any):
-    services = Services(folder=tmp_path)
+    services = Services(folder=tmp_path, store=SqlStore("memory://"))
     ctx = services.turn("hi")
     token = PROPAGATED.set(TraceContext(TRACE, SPAN))
     try:
@@ -181,12 +184,16 @@ async def test_without_the_extra_a_host_does_not_start(monkeypatch: pytest.Monke
 
 def test_telemetry_needs_traces():
     with pytest.raises(SettingsError, match=r"Traces\.Enabled"):
-        Services(settings={"Telemetry": {"Endpoint": "http://127.0.0.1:4318"}, "Traces": {"Enabled": False}})
+        Services(
+            settings={"Telemetry": {"Endpoint": "http://127.0.0.1:4318"}, "Traces": {"Enabled": False}},
+            store=SqlStore("memory://"),
+        )
 
 
 OFF = """
 import asyncio, sys
 from sophon import Services
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import FunctionModel
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host, RunRequest
@@ -195,7 +202,7 @@ async def answer(request):
     return "hello"
 
 async def main():
-    services = Services(models=FunctionModel(answer))
+    services = Services(models=FunctionModel(answer), store=SqlStore("memory://"))
     async with Host(services, build_pipelines(services)) as host:
         receipt = await host.accept(RunRequest("hi", "s"))
         while not (await services.store.runs.get(receipt.task_id)).is_finished:

@@ -12,6 +12,7 @@ from aiohttp import web
 from sophon import Services
 from sophon.models.model import ModelInfo
 from sophon.models.providers.openai.model import OpenAIModel
+from sophon.stores.sql_store import SqlStore
 from sophon.trace_context import HEADER, parse_traceparent
 from tests.hosting.telemetry.collector import serve
 from tests.hosting.telemetry.test_export import run
@@ -49,7 +50,9 @@ def services_of(provider: LoopbackProvider, endpoint: str | None) -> Services:
     model = OpenAIModel(ModelInfo("small", "openai", streaming=False), base_url=provider.url)
     settings = {"Planning": {"Mode": "Never"}}
     return Services(
-        models=model, settings=settings if endpoint is None else settings | {"Telemetry": {"Endpoint": endpoint}}
+        store=SqlStore("memory://"),
+        models=model,
+        settings=settings if endpoint is None else settings | {"Telemetry": {"Endpoint": endpoint}},
     )
 
 
@@ -68,13 +71,6 @@ async def test_without_a_sender_the_trace_is_the_hosts_own(provider: LoopbackPro
     [sent] = map(parse_traceparent, provider.headers)
     assert sent is not None
     assert sent.trace_id != TRACE
-
-
-@pytest.mark.parametrize("header", [None, f"00-{TRACE}-{SPAN}-01"])
-async def test_without_an_endpoint_the_provider_is_told_nothing(provider: LoopbackProvider, header: str | None) -> None:
-    done = await run(services_of(provider, None), traceparent=header)
-    assert done.status == "completed"
-    assert provider.headers == [None]
 
 
 async def test_an_exporter_that_raises_never_fails_the_turn(

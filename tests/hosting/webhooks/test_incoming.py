@@ -12,6 +12,7 @@ from sophon import Services
 from sophon.errors import InputError
 from sophon.settings import Settings
 from sophon.settings.sections.webhooks import IncomingWebhookSettings
+from sophon.stores.sql_store import SqlStore
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.factory import ConfiguredChannel
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
@@ -27,7 +28,9 @@ WEBHOOK = {"Id": "issues", "Secret": SECRET, "Instructions": "Say what it report
 async def serve(
     webhook: dict[str, Any] | None = None, channels: Sequence[SyntheticChannel] = (), **sections: Any
 ) -> AsyncGenerator[tuple[HostServer, httpx.AsyncClient]]:
-    services = Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **(webhook or {})}]}, **sections})
+    services = Services(
+        settings={"Webhooks": {"Incoming": [{**WEBHOOK, **(webhook or {})}]}, **sections}, store=SqlStore("memory://")
+    )
     site = HostServer(services, {}, channels=[ConfiguredChannel(each) for each in channels])
     address = bind_address("127.0.0.1", 0)
     with address.socket:
@@ -91,7 +94,9 @@ async def test_a_request_for_somebody_who_may_not_chat_is_refused() -> None:
 )
 def test_a_webhook_of_nobody_is_refused_at_the_start(user: str, users: list[dict[str, str]], known: str) -> None:
     webhook = {**WEBHOOK, "User": user}
-    services = Services(settings={"Webhooks": {"Incoming": [webhook]}, "Hub": {"Users": users}})
+    services = Services(
+        settings={"Webhooks": {"Incoming": [webhook]}, "Hub": {"Users": users}}, store=SqlStore("memory://")
+    )
     with pytest.raises(InputError, match=rf"'issues': User '{user}' is no user of this host \({known}\)"):
         HostServer(services, {}, channels=[])
 
@@ -220,7 +225,9 @@ async def test_a_webhook_that_is_off_does_not_exist() -> None:
 )
 async def test_settings_that_cannot_be_used_are_said_at_start(webhook: dict[str, Any], part: str) -> None:
     with pytest.raises(InputError, match=part):
-        HostServer(Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **webhook}]}}), {})
+        HostServer(
+            Services(settings={"Webhooks": {"Incoming": [{**WEBHOOK, **webhook}]}}, store=SqlStore("memory://")), {}
+        )
 
 
 async def test_the_answer_goes_to_the_chat_of_the_settings() -> None:

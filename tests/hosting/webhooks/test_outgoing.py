@@ -20,7 +20,7 @@ from tests.hosting.webhooks.receiver import PATIENCE_SECONDS, SECRET, Receiver
 @asynccontextmanager
 async def serve(url: str, folder: Path | None = None, **fields: Any) -> AsyncGenerator[HostServer]:
     webhook = {"Id": "monitor", "Url": url, "Secret": SECRET, **fields}
-    store = SqlStore(f"sqlite:///{folder}/sophon.db") if folder else None
+    store = SqlStore(f"sqlite:///{folder}/sophon.db" if folder else "memory://")
     site = HostServer(Services(settings={"Webhooks": {"Outgoing": [webhook]}}, store=store), {})
     address = bind_address("127.0.0.1", 0)
     with address.socket:

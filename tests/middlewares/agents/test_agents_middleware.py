@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sophon import Pipeline, Services
+from sophon import Decision, Pipeline, Services
 from sophon.context import Context, Step
 from sophon.events import AgentSelected
 from sophon.messages import ToolCall
@@ -17,6 +17,7 @@ from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import clawft, twelve
 from sophon_middlewares.outer.agents import Agents, add_agents
 from tests.agents import Workshop, ask, call
+from tests.gate import Gate
 
 
 async def test_a_message_to_an_agent_runs_with_its_prompt_and_tools(shop: Workshop) -> None:
@@ -208,18 +209,11 @@ async def test_a_model_that_a_person_chose_goes_before_the_agents(tmp_path: Path
 async def test_a_restored_turn_stays_with_its_agent(shop: Workshop) -> None:
     shop.write("helper", "tools: [look, send]")
 
-    class Gate:
-        async def request(self, request: object) -> object:
-            from sophon.approvals import Decision
-
-            return Decision.suspend() if not shop.ran else Decision.reject("no")
-
-    shop.options["approvals"] = Gate()
+    shop.options["approvals"] = Gate(Decision.suspend(), Decision.reject("no"))
     shop.scripts = {"helper": [[call("send")]]}
     _, ctx = await shop.run("@helper hello")
     restored = shop.services.restore(ctx.state())
     assert restored.get(TURN_AGENT) == TurnAgent("helper", ("look", "send"))
-    shop.ran.append(("x", "x"))
     await shop.chain.run(restored)
     assert [tool.name for tool in shop.requests[-1][1].tools] == ["look", "send"]
     assert shop.requests[-1][1].messages[0].content.startswith("You are helper.")

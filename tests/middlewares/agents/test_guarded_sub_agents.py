@@ -13,6 +13,7 @@ from sophon.stores.grants.contract import StandingGrant
 from sophon.tools.tool import Tool
 from sophon_middlewares.guards.insertion import add_guards
 from tests.agents import Workshop, ask, call
+from tests.gate import Gate
 
 FLOW = {"InformationFlow": {"Enabled": True, "Mode": "Enforce"}}
 
@@ -76,18 +77,11 @@ async def test_a_tool_that_a_level_may_not_use_no_agent_may_use(tmp_path: Path) 
 async def test_a_person_is_told_which_sub_agent_asks(tmp_path: Path) -> None:
     shop = Workshop(tmp_path)
     shop.write("helper")
-    asked: list[str] = []
-
-    class Gate:
-        async def request(self, request: object) -> Decision:
-            asked.append(request.preview)  # type: ignore[attr-defined]
-            return Decision.reject("no")
-
-    shop.options["approvals"] = Gate()
+    gate = shop.options["approvals"] = Gate(Decision.reject("no"))
     shop.scripts = {"main": [[ask("helper")], [call("send", "s")]], "helper": [[call("send")]]}
     await shop.run()
-    assert "The sub-agent helper makes this call." in asked[0]
-    assert "sub-agent" not in asked[1]
+    assert "The sub-agent helper makes this call." in gate.asked[0].preview
+    assert "sub-agent" not in gate.asked[1].preview
 
 
 async def test_a_grant_reaches_a_sub_agent_no_further_than_its_parent(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from sophon import ToolCall
+from sophon.agents import runtime
 from sophon.approvals import Decision
 from sophon.events import SubAgentChanged, ToolCallStarted
 from sophon.testing import FunctionModel
 from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS, find_fence_sources, unfence_text
 from sophon_middlewares.inner import tool_execution
 from tests.agents import Workshop, ask, call
+from tests.gate import Gate
 
 
 async def test_a_task_is_done_by_the_agent_and_its_answer_is_a_fenced_result(shop: Workshop) -> None:
@@ -86,8 +88,11 @@ async def test_a_definition_is_read_anew_for_each_turn(shop: Workshop) -> None:
     assert "- second: About second." in listed
 
 
-async def test_several_agents_run_at_once_but_only_so_many_of_a_turn(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, Agents={"MaxPerTurn": 2})
+async def test_several_agents_run_at_once_but_only_so_many_of_a_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime, "MAX_PER_TURN", 2)
+    shop = Workshop(tmp_path)
     shop.write("helper")
     shop.scripts = {"main": [[ask("helper", f"task {n}", f"c{n}") for n in range(4)]], "helper": [[call("wait")]]}
     turn = asyncio.create_task(shop.run())
@@ -102,8 +107,40 @@ async def test_several_agents_run_at_once_but_only_so_many_of_a_turn(tmp_path: P
     assert shop.services.agents.slots.used == 0
 
 
-async def test_the_process_has_a_limit_over_all_turns(tmp_path: Path) -> None:
-    shop = Workshop(tmp_path, Agents={"MaxConcurrent": 1})
+@pytest.mark.parametrize(("channel", "refused"), [("schedule", 3), ("local", 0)])
+async def test_so_many_agents_work_for_a_person_without_them(tmp_path: Path, channel: str, refused: int) -> None:
+    shop = Workshop(tmp_path, Goals={"Enabled": True, "Limits": {"RunningAgents": 1}})
+    shop.write("helper")
+    shop.scripts = {"main": [[ask("helper", f"task {n}", f"c{n}") for n in range(4)]]}
+    _, ctx = await shop.run(channel=channel)
+    results = shop.results(ctx)
+    assert len(results) == 4
+    assert sum("1/1 running agents" in each for each in results) == refused
+
+
+async def test_agents_of_two_unattended_turns_are_counted_together_while_they_wait_for_a_slot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"Goals": {"Enabled": True, "Limits": {"RunningAgents": 1}}}
+    shop = Workshop(tmp_path, **limits)
+    monkeypatch.setattr(runtime, "MAX_CONCURRENT", 2)
+    shop.write("helper")
+    shop.scripts = {"main": [[ask("helper", "one", "c1"), ask("helper", "two", "c2")]], "helper": [[call("wait")]]}
+    shop.open()
+    attended = asyncio.create_task(shop.run(principal="bob"))
+    await wait_until(lambda: len(shop.ran) == 2)
+    shop.scripts["main"] = [[ask("helper")]]
+    turns = [asyncio.create_task(shop.run(channel="schedule")) for _ in range(2)]
+    await settle()
+    shop.gate.set()
+    await attended
+    results = [shop.results(ctx) for _, ctx in await asyncio.gather(*turns)]
+    assert sum("1/1 running agents" in each for [each] in results) == 1
+
+
+async def test_the_process_has_a_limit_over_all_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "MAX_CONCURRENT", 1)
+    shop = Workshop(tmp_path)
     shop.write("helper")
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}
     shop.open()
@@ -116,9 +153,10 @@ async def test_the_process_has_a_limit_over_all_turns(tmp_path: Path) -> None:
     assert len(shop.ran) == 2
 
 
-async def test_agents_within_agents_never_wait_for_each_other(tmp_path: Path) -> None:
+async def test_agents_within_agents_never_wait_for_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two agents hold the two slots of the turn and each asks for one more: both are refused, and nothing hangs."""
-    shop = Workshop(tmp_path, Agents={"MaxPerTurn": 2})
+    monkeypatch.setattr(runtime, "MAX_PER_TURN", 2)
+    shop = Workshop(tmp_path)
     shop.write("helper")
     shop.write("nested")
     shop.scripts = {"main": [[ask("helper", call_id="a"), ask("helper", call_id="b")]], "helper": [[ask("nested")]]}
@@ -254,36 +292,25 @@ async def test_what_an_agent_reads_from_outside_taints_its_parent(shop: Workshop
 async def test_a_call_of_an_agent_that_needs_approval_asks_the_same_person(tmp_path: Path) -> None:
     shop = Workshop(tmp_path)
     shop.write("helper")
-    asked: list[tuple[str, str]] = []
 
-    class Gate:
-        async def request(self, request: object) -> Decision:
-            asked.append((request.tool, request.run_id))  # type: ignore[attr-defined]
-            return Decision.reject("no")
-
-    shop.options["approvals"] = Gate()
+    gate = shop.options["approvals"] = Gate(Decision.reject("no"))
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("send", to="ada")]]}
     _, ctx = await shop.run()
-    assert [tool for tool, _ in asked] == ["send"]
-    assert asked[0][1].startswith(f"{ctx.run_id}/agent-helper-")
+    assert [each.tool for each in gate.asked] == ["send"]
+    assert gate.asked[0].run_id.startswith(f"{ctx.run_id}/agent-helper-")
     assert shop.ran == []
 
 
 async def test_a_waiting_agent_suspends_the_turn_and_goes_on_where_it_was(shop: Workshop) -> None:
-    answers = [Decision.suspend()]
 
-    class Gate:
-        async def request(self, request: object) -> Decision:
-            return answers[0]
-
-    shop.options["approvals"] = Gate()
+    gate = shop.options["approvals"] = Gate(Decision.suspend())
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("look")], [call("send", "t2", to="ada")], "Sent."]}
     response, ctx = await shop.run()
     assert response.finish_reason == "suspended"
     assert [each.name for each in response.tool_calls] == ["agents.run"]
     assert shop.services.agents is not None
     assert shop.services.agents.slots.used == 0
-    answers[0] = Decision.approve()
+    gate.decision = Decision.approve()
     restored = shop.services.restore(ctx.state())
     response = await shop.chain.run(restored)
     assert response.text == "main is done"
@@ -299,18 +326,13 @@ async def test_a_call_that_waited_counts_once(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(tool_execution, "note_suspended_call", lambda ctx, call: None)
     shop = Workshop(tmp_path, Budget={"Turn": {"ToolCalls": 3}})
     shop.write("helper")
-    answers = [Decision.suspend()]
 
-    class Gate:
-        async def request(self, request: object) -> Decision:
-            return answers[0]
-
-    shop.options["approvals"] = Gate()
+    gate = shop.options["approvals"] = Gate(Decision.suspend())
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("look")], [call("send", "t2", to="ada")], "Sent."]}
     response, ctx = await shop.run()
     for decision in (Decision.suspend(), Decision.approve()):
         assert response.finish_reason == "suspended"
-        answers[0] = decision
+        gate.decision = decision
         ctx = shop.services.restore(ctx.state())
         response = await shop.chain.run(ctx)
         if not is_noted:
@@ -322,13 +344,8 @@ async def test_a_call_that_waited_counts_once(tmp_path: Path, monkeypatch: pytes
 
 
 async def test_the_time_before_a_suspension_counts(shop: Workshop) -> None:
-    answers = [Decision.suspend()]
 
-    class Gate:
-        async def request(self, request: object) -> Decision:
-            return answers[0]
-
-    shop.options["approvals"] = Gate()
+    gate = shop.options["approvals"] = Gate(Decision.suspend())
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")], [call("send", "t2")], [call("wait", "t3")]]}
     turn = asyncio.create_task(shop.run())
     await wait_until(lambda: bool(shop.ran))
@@ -336,7 +353,7 @@ async def test_the_time_before_a_suspension_counts(shop: Workshop) -> None:
     shop.gate.set()
     _, ctx = await turn
     shop.gate.clear()
-    answers[0] = Decision.approve()
+    gate.decision = Decision.approve()
     restored = shop.services.restore(ctx.state())
     again = asyncio.create_task(shop.chain.run(restored))
     await wait_until(lambda: len(shop.ran) == 3)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sophon import Decision
+from sophon.agents import runtime
 from sophon.builtin_tools import sub_agents
 from sophon.builtin_tools.agents import agents_list, agents_run
 from sophon.builtin_tools.sub_agents import OpenAgents
@@ -14,6 +15,7 @@ from sophon.extensions import Key
 from sophon.tools.untrusted_text import find_fence_sources
 from sophon_middlewares.outer import agents as middleware
 from tests.agents import Workshop, ask, call
+from tests.gate import Gate
 
 
 async def is_stuck(turn: "asyncio.Task[object]") -> bool:
@@ -43,7 +45,8 @@ async def test_agents_that_waited_for_each_other_would_never_end(
         await runtime.slots.acquire(ctx.task_id)  # type: ignore[attr-defined]
 
     monkeypatch.setattr(sub_agents, "_acquire_slot", always_wait)
-    shop = Workshop(tmp_path, Agents={"MaxPerTurn": 1})
+    monkeypatch.setattr(runtime, "MAX_PER_TURN", 1)
+    shop = Workshop(tmp_path)
     shop.write("helper")
     shop.write("nested")
     shop.scripts = {"main": [[ask("helper")]], "helper": [[ask("nested")]]}
@@ -54,16 +57,11 @@ async def test_an_agent_whose_state_is_not_stored_would_begin_again(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sub_agents, "OPEN_AGENTS", Key[OpenAgents]("agents.open"))
-    answers = [Decision.suspend()]
 
-    class Gate:
-        async def request(self, request: object) -> Decision:
-            return answers[0]
-
-    shop.options["approvals"] = Gate()
+    gate = shop.options["approvals"] = Gate(Decision.suspend())
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("look")], [call("send", "t2", to="ada")], "Sent."]}
     _, ctx = await shop.run()
-    answers[0] = Decision.approve()
+    gate.decision = Decision.approve()
     asked = len([agent for agent, _ in shop.requests if agent == "helper"])
     await shop.chain.run(shop.services.restore(ctx.state()))
     again = [agent for agent, _ in shop.requests if agent == "helper"][asked:]

@@ -8,6 +8,7 @@ from sophon.errors import ModelError, SophonError
 from sophon.events import Event
 from sophon.messages import Response
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
+from tests.gate import Gate
 
 
 @tool(group="demo", risk=Risk.NONE, tags=("look",))
@@ -22,14 +23,6 @@ async def look(what: str) -> str:
 async def launch(rocket: str) -> str:
     """Launch a rocket."""
     return "off it goes"
-
-
-class Gate:
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
-
-    async def request(self, request: object) -> Decision:
-        return self.decision
 
 
 async def answer(request: ModelRequest) -> ModelResponse:

@@ -84,6 +84,7 @@ class GuardedTurn:
 def turn(tmp_path: Path) -> GuardedTurn:
     files = tmp_path / "data" / "files"
     files.mkdir(parents=True)
+    (tmp_path / "data" / "memory" / "principals" / "bob").mkdir(parents=True)
     (tmp_path / "appsettings.json").write_text("{}")
     (files / "SOUL.md").write_text("I am kind.")
     (files / "notes.txt").write_text("milk")

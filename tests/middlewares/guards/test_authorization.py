@@ -9,6 +9,7 @@ from sophon.operator_policy import OperatorPolicy
 from sophon.testing import FunctionModel
 from sophon.turn_permissions import find_tool_permissions
 from sophon_middlewares import AgenticLoop, LlmInvoker, Planning, ToolExecution, ToolFilter
+from sophon_middlewares.chains import CHAINS
 from sophon_middlewares.guards import authorization
 from sophon_middlewares.guards.authorization import Authorization
 from tests.middlewares.guards.conftest import GuardedTurn, write_call
@@ -103,17 +104,14 @@ async def test_a_check_that_fails_before_the_run_blocks(turn: GuardedTurn, monke
 
     def fail_at_the_check(ctx: Context) -> object:
         asked.append(1)
-        if len(asked) > 2:  # the offer, the judgement, the check
+        if len(asked) > 1:  # the judgement, the check
             raise RuntimeError("the rules are gone")
         return original(ctx)
 
     turn.settings = settings()
     monkeypatch.setattr(authorization, "find_tool_permissions", fail_at_the_check)
-    ctx = turn.build([READ])
-    with pytest.raises(RuntimeError):  # the next model pass
-        await turn.chain(Authorization()).run(ctx)
+    [result] = await turn.run([Authorization()], [READ])
 
-    [result] = [message.content for message in ctx.messages if message.role == "tool"]
     assert "blocked by Authorization (guard_failed)" in result
 
 
@@ -170,6 +168,12 @@ async def test_the_model_is_offered_only_permitted_tools() -> None:
         [name for name in (await offered(settings(), chain))[0] if name.startswith("files.")]
     ]
     assert await offered(settings(Users={"bob": {"Level": "ZeroTrust"}}), chain) == [[]]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+async def test_a_chain_of_a_program_offers_no_tool_that_its_turns_may_not_use(name: str) -> None:
+    chosen = settings(Users={"bob": {"Level": "ZeroTrust"}})
+    assert await offered(chosen, CHAINS[name](Services(settings=chosen)), "hello there") == [[]]
 
 
 async def test_forbidden_tools_take_no_place_among_the_offered_ones() -> None:

@@ -3,14 +3,16 @@
 import pytest
 
 from sophon import Risk, Services, tool
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import Decision
 from sophon.events import GuardVerdict
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_hosting.chain_factory import build_configured_chain
+from sophon_middlewares.chains import wasp
 from sophon_middlewares.guards.intent_gate import _judge  # pyright: ignore[reportPrivateUsage] - the rule itself
 from sophon_middlewares.inner.fast_path_call import FAST_PATH
+from tests.gate import Gate
 
 SENT: list[str] = []
 BODY = "See you at noon tomorrow"
@@ -28,23 +30,14 @@ def _nothing_sent() -> None:
     SENT.clear()
 
 
-class Person:
-    def __init__(self, decision: Decision) -> None:
-        self.decision, self.asked = decision, list[ApprovalRequest]()
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decision
-
-
 def send(call_id: str, to: str = "ada@tea.house") -> ModelResponse:
     return ModelResponse("", [ToolCall(call_id, "mail.send", {"to": to, "body": BODY})])
 
 
 async def run(
     *texts: str, gate: dict[str, object] | None = None, decision: Decision | None = None, to: str = "ada@tea.house"
-) -> tuple[Person, EventRecorder, list[str]]:
-    person, events = Person(decision or Decision.reject("no")), EventRecorder()
+) -> tuple[Gate, EventRecorder, list[str]]:
+    person, events = Gate(decision or Decision.reject("no")), EventRecorder()
     script = [part for number, _ in enumerate(texts) for part in (send(f"c{number}", to), "done")]
     services = Services(
         models=ScriptedModel(script),
@@ -80,6 +73,32 @@ async def test_by_setting_it_is_refused_without_a_question() -> None:
     person, _, [result] = await run("What is the weather?", gate={"OnDoubt": "Refuse"}, decision=Decision.approve())
     assert (SENT, person.asked) == ([], [])
     assert result == "blocked by IntentGate (inferred_blocked): no words of the person ask for mail.send"
+
+
+async def test_what_is_not_understood_is_asked_about_even_where_the_rest_is_refused() -> None:
+    text = "por favor manda um email para ada@tea.house, obrigado"
+    person, events, _ = await run(text, gate={"OnDoubt": "Refuse"}, decision=Decision.approve())
+    assert SENT == ["ada@tea.house"]
+    assert [each.escalation.guard for each in person.asked if each.escalation] == ["IntentGate"]
+    assert [each.verdict for each in events.of(GuardVerdict) if each.guard == "IntentGate"] == ["escalate"]
+
+
+@pytest.mark.parametrize(
+    ("text", "verdicts"),
+    [
+        ("kannst du diese Liste in todo.txt notieren?", []),
+        ("voitko tallentaa listan tiedostoon", ["escalate"]),
+        ("wer hat den Faust geschrieben?", ["block"]),
+    ],
+)
+async def test_the_chain_wasp_asks_where_it_does_not_understand(text: str, verdicts: list[str]) -> None:
+    events = EventRecorder()
+    call = ModelResponse("", [ToolCall("c", "files.write", {"path": "todo.txt", "content": "milk"})])
+    services = Services(
+        models=ScriptedModel([call, "ok"]), clock=VirtualClock(), events=events, approvals=Gate(Decision.reject("no"))
+    )
+    await wasp(services).run(services.turn(text))
+    assert [each.verdict for each in events.of(GuardVerdict) if each.guard == "IntentGate"] == verdicts
 
 
 async def test_a_recipient_of_the_model_is_not_written_to() -> None:

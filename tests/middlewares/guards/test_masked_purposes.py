@@ -21,7 +21,6 @@ from sophon import (
     ToolCall,
     tool,
 )
-from sophon.approvals import ApprovalRequest
 from sophon.errors import ProviderUnavailable
 from sophon.events import GuardVerdict
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -31,6 +30,7 @@ from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.guards.simulation import MARKER
 from sophon_middlewares.inner.direct_call import DIRECT_CALL, build_direct_chain
 from sophon_middlewares.outer.agents import add_agents
+from tests.gate import Gate
 
 ADDRESS, NAME, FOREIGN = "zoë.lovelace@analytical.at", "Zoë Lovelace", "ZOË LOVELACE"
 TEXT = f"Write to {NAME}, {ADDRESS}, and be quick"
@@ -65,17 +65,6 @@ class Provider:
 
 def unescape(text: str) -> str:
     return re.sub(r"\\+u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), text)
-
-
-class Person:
-    """Approves what it is asked, and keeps it."""
-
-    def __init__(self, decision: Decision | None = None) -> None:
-        self.decision, self.asked = decision or Decision.approve(decided_by="ada"), list[ApprovalRequest]()
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decision
 
 
 mailed: list[dict[str, str]] = []
@@ -129,7 +118,7 @@ class Product:
         folder: Path,
         *,
         guards: dict[str, Any] | None = None,
-        person: Person | None = None,
+        person: Gate | None = None,
         chain: Callable[[Services], Pipeline] = twelve,
         **settings: Any,
     ) -> None:
@@ -137,7 +126,11 @@ class Product:
         for name, header in (("helper", ""), ("other", "chain: plain\n")):
             text = f"---\nname: {name}\ndescription: Helps.\n{header}---\nYou help {NAME}.\n"
             (folder / "agents" / f"{name}.md").write_text(text)
-        self.provider, self.events, self.person = provider, EventRecorder(), person or Person()
+        self.provider, self.events, self.person = (
+            provider,
+            EventRecorder(),
+            person or Gate(Decision.approve(decided_by="ada")),
+        )
         self.services = Services(
             models=provider.model,
             tools=[mail],
@@ -198,7 +191,7 @@ async def test_a_sub_agent_that_waited_for_a_person_reads_no_value_after_a_resta
         return ModelResponse("", [ToolCall("a", "agents.run", {"agent": "helper", "task": "write to [EMAIL_1]"})])
 
     provider = Provider(reply=reply, step=mail_then())
-    product = Product(provider, tmp_path, person=Person(Decision.suspend()))
+    product = Product(provider, tmp_path, person=Gate(Decision.suspend()))
     _, ctx = await product.run()
     assert mailed == []
     state = json.loads(json.dumps(ctx.state()))

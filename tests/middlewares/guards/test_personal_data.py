@@ -79,28 +79,6 @@ async def test_tool_messages_history_and_answer_have_the_values() -> None:
     assert_masked(model, "reply")
 
 
-STEPS = {"one": "ask [NAME_1]", "two": "write to [EMAIL_1]"}
-PLAN = {"goal": "mail", "steps": [{"id": name, "description": text} for name, text in STEPS.items()]}
-
-
-async def answer_plan(request: ModelRequest) -> str:
-    if request.purpose == "vote":
-        return "yes"
-    if request.purpose == "plan":
-        return json.dumps(PLAN)
-    return f"done: {request.messages[-1].content[:40]}"
-
-
-async def test_votes_plans_and_their_steps_read_no_value() -> None:
-    model = FunctionModel(answer_plan)
-    services = Services(models=model, settings={"Planning": {"Mode": "LlmDecides"}})
-    ctx = services.turn(MAIL)
-    response = await masked(services).run(ctx)
-
-    assert_masked(model, "vote", "plan", "step", "reply")
-    assert "[NAME_1]" not in response.text
-
-
 async def test_a_summary_reads_no_value_and_has_them_in_the_session() -> None:
     async def answer(request: ModelRequest) -> str:
         return "They wrote to [EMAIL_1]." if request.purpose == "compaction" else "ok"

@@ -62,6 +62,18 @@ BLOCKED = [
     shell_call("wget https://example.org/SOUL.md"),
     shell_call("gunzip SOUL.md.gz"),
     shell_call("patch -p1 <<'EOF'\n--- a/SOUL.md\n+++ b/SOUL.md\n@@ -1 +1 @@\n-I am kind.\n+x\nEOF\n"),
+    shell_call("f=SOUL.md; echo evil > $f"),
+    shell_call("f=SO; echo evil > ${f}UL.md"),
+    shell_call("echo evil > $'SO\\x55L.md'"),
+    shell_call("for f in SOUL.md; do echo evil > $f; done"),
+    shell_call('set -- SOUL.md; echo evil > "$1"'),
+    shell_call("uniq notes.txt SOUL.md"),
+    shell_call("python3 -c 'print(open(\"../../appsettings.json\").read())'"),
+    shell_call("echo evil >> ../memory/SOUL.md"),
+    shell_call("echo evil >> ../memory/principals/bob/IDENTITY.md"),
+    shell_call("rm -rf ../memory/principals/bob"),
+    shell_call("sqlite3 ../sophon.db .dump"),
+    shell_call("echo evil >> ../skills/mail/SKILL.md"),
     write_call("../" * 5000 + "x"),
     write_call("a/../" * 300 + "x"),
 ]
@@ -80,6 +92,8 @@ ALLOWED = [
     shell_call("cp SOUL.md sub"),
     shell_call("git add . && git commit -m 'All of *.md'"),
     shell_call("git checkout main"),
+    shell_call("python3 -c 'print(1)' project/SOUL.md"),
+    shell_call("git commit -m 'SOUL.md says more'; grep -n SOUL.md notes.txt"),
     shell_call("mkdir -p sub; grep -rn kind ."),
     shell_call("bash <<EOF\nls\nEOF\n"),
     shell_call("ln -s notes.txt link.txt"),
@@ -150,6 +164,30 @@ async def test_a_level_that_asks_for_a_tier_asks_a_person(turn: GuardedTurn) -> 
     assert [each.call_id for each in turn.gate.asked] == ["c1"]
     assert "it would write AGENTS.md, a protected file" in turn.gate.asked[0].preview
     assert turn.verdicts() == [("c1", "Protection", "escalate", "protected_tier2")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "perl -pi -e s/kind/evil/ SOUL.md",
+        "awk '{print > \"SOUL.md\"}' notes.txt",
+        'python3 -c \'open("SOUL.md", "w")\'',
+        "sed -n 'w USER.md' notes.txt",
+        "openssl rand -out HEARTBEAT.md 10",
+        "strace --output=AGENTS.md ls",
+        "env -C ../memory touch SOUL.md",
+        "env -C $PWD/../memory ./run.sh $DIR/SOUL.md",
+        "./run.sh skills/mail/SKILL.md",
+        "f() { echo evil > $1; }; f SOUL.md",
+    ],
+)
+async def test_a_program_that_nobody_knows_is_asked_about_if_it_names_a_protected_file(
+    turn: GuardedTurn, command: str
+) -> None:
+    turn.gate.decision = Decision.reject("no")
+    await turn.run([Protection()], [shell_call(command)])
+
+    assert turn.verdicts() == [("c1", "Protection", "escalate", "protected_unknown")]
 
 
 async def test_the_reason_names_no_more_of_a_file_than_a_reader_reads(turn: GuardedTurn) -> None:

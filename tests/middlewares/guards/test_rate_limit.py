@@ -1,8 +1,7 @@
 """RateLimit: how often tools may be used, what the model is told, and what counts."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,10 +13,8 @@ from sophon.security.sliding_windows import RateExceeded
 from sophon.security.sliding_windows import RateLimit as Limit
 from sophon.settings import Settings
 from sophon.stores import InMemoryStore
-from sophon.stores.factory import store_from_url
 from sophon.testing import VirtualClock
 from sophon_middlewares.guards.rate_limit import RateLimit, find_limits, judge_exceeded
-from tests.databases import SQLITE, copy_database
 from tests.middlewares.guards.conftest import GuardedTurn
 
 ran: list[str] = []
@@ -167,6 +164,16 @@ async def test_the_limit_of_all_calls_comes_first_and_is_for_all_people(limited:
     assert await use(limited, [ToolCall("c", "calculate", {"expression": "1+1"})], principal="bob") != [result]
 
 
+async def test_the_limit_of_a_person_is_for_all_their_tools_and_not_for_others(limited: GuardedTurn) -> None:
+    limited.settings = limits(PersonCallsPerMinute=2)
+    await use(limited, [*calls("look", 1), *calls("note", 1)])
+    [result] = await use(limited, calls("look", 1))
+    assert "(person_calls): all tools of a person together may be used 2 times per minute" in result
+    assert await use(limited, calls("look", 1), principal="bob") == ["seen"]
+    await limited.clock.advance(60)  # type: ignore[attr-defined]
+    assert await use(limited, calls("look", 1)) == ["seen"]
+
+
 async def test_parallel_calls_and_turns_cannot_exceed_a_limit_together(limited: GuardedTurn) -> None:
     limited.settings = limits(Levels={"Restricted": 5})
     results: list[str] = []
@@ -217,25 +224,6 @@ async def test_a_restart_keeps_the_windows(limited: GuardedTurn) -> None:
     assert "possible again in 40 seconds" in results[2]
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> None:
-    copy_database(tmp_path)
-
-
-@pytest.fixture
-async def on_disk(limited: GuardedTurn, tmp_path: Path, database: None) -> AsyncIterator[GuardedTurn]:
-    limited.store = store_from_url(SQLITE, folder=tmp_path, clock=limited.clock)
-    await limited.store.open()
-    yield limited
-    await limited.store.close()
-
-
-async def test_a_restart_keeps_the_windows_of_a_store_on_disk(on_disk: GuardedTurn) -> None:
-    on_disk.settings = limits(Levels={"Controlled": 3})
-    assert "blocked" not in "".join(await use_after_restart(on_disk, calls("note", 2)))
-    assert [each == "noted" for each in await use_after_restart(on_disk, calls("note", 2))] == [True, False]
-
-
 class BrokenWindows:
     def __init__(self, operation: str) -> None:
         self._operation = operation
@@ -281,7 +269,8 @@ def test_the_verdict_without_a_known_time_says_what_it_waits_for() -> None:
         ({"CallsPerMinute": None}, Risk.LOW, []),
         ({"Tools": {"t": {"Cooldown": "00:00:01"}}}, Risk.HIGH, ["all_calls", "level_restricted", "cooldown"]),
         ({"Tools": {"t": {"Cooldown": "00:00:01", "PerHour": 1}}}, Risk.NONE, ["tool_limit", "cooldown"]),
-        ({"Levels": {"Safe": 1}}, Risk.NONE, ["level_safe"]),
+        ({"PersonCallsPerMinute": 1}, Risk.LOW, ["all_calls", "person_calls"]),
+        ({"PersonCallsPerMinute": 1}, Risk.NONE, []),
     ],
 )
 def test_which_limits_a_call_has(settings: dict[str, Any], risk: Risk, rules: list[str]) -> None:

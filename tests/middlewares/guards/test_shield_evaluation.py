@@ -14,6 +14,7 @@ from sophon.events import ModelAttempt
 from sophon.models.model import ModelRequest, ModelResponse
 from sophon.risk import Risk
 from sophon.testing import FunctionModel, VirtualClock
+from sophon_middlewares.guards import shield_tiers
 from sophon_middlewares.guards.shield import Shield
 from tests.middlewares.guards.conftest import GuardedTurn, shell_call
 
@@ -48,7 +49,11 @@ class EvaluatedTurn:
     store: Any = None
 
     async def run(
-        self, evaluate: Callable[[ModelRequest], Awaitable[str]], call: ToolCall | None = None, **shield: object
+        self,
+        evaluate: Callable[[ModelRequest], Awaitable[str]],
+        call: ToolCall | None = None,
+        principal: str | None = None,
+        **shield: object,
     ) -> str:
         proposed = call or ToolCall("c1", "publish", {"text": SUSPICIOUS})
 
@@ -59,7 +64,14 @@ class EvaluatedTurn:
             return "done" if request.messages[-1].role == "tool" else ModelResponse(tool_calls=[proposed])
 
         settings = {"Guards": {"Shield": {"Tier": 2, **shield}}}
-        ctx = self.turn.build([], tools=[publish], settings=settings, models=FunctionModel(complete), store=self.store)
+        ctx = self.turn.build(
+            [],
+            tools=[publish],
+            settings=settings,
+            models=FunctionModel(complete),
+            store=self.store,
+            principal=principal,
+        )
         self.store = self.turn.services.store
         await self.turn.chain(self.guard).run(ctx)
         return next(message.content for message in ctx.messages if message.role == "tool")
@@ -170,23 +182,44 @@ async def test_a_spent_daily_budget_blocks_until_the_next_day(evaluated: Evaluat
     assert [each.startswith("blocked by Shield (evaluation_budget)") for each in results] == [False, True, True, False]
 
 
+async def test_one_of_several_users_leaves_half_of_the_budget_to_the_others(evaluated: EvaluatedTurn) -> None:
+    evaluated.turn.settings = {
+        "Hub": {"Users": [{"Id": each, "Token": f"{each}-token-0123"} for each in ("ada", "bob")]}
+    }
+    results = [
+        await evaluated.run(
+            answer("ALLOW"), ToolCall("c1", "publish", {"text": f"{SUSPICIOUS} {n}"}), who, DailyBudget=4
+        )
+        for n, who in enumerate(("ada", "ada", "ada", "bob", "bob"))
+    ]
+    assert [each.startswith("blocked by Shield (evaluation_budget)") for each in results] == [
+        *(False, False, True, False, False),
+    ]
+
+
 async def test_evaluations_are_metered(evaluated: EvaluatedTurn) -> None:
     await evaluated.run(answer("ALLOW"))
     purposes = [each.purpose for each in evaluated.turn.events.of(ModelAttempt)]
     assert purposes == ["reply", "evaluation", "reply"]
 
 
-async def test_a_person_is_asked_so_often_in_an_hour_and_then_the_call_is_denied(evaluated: EvaluatedTurn) -> None:
+async def test_a_person_is_asked_so_often_in_an_hour_and_then_the_call_is_denied(
+    evaluated: EvaluatedTurn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shield_tiers, "QUESTIONS_PER_HOUR", 1)
     clock = evaluated.turn.clock
     assert clock is not None
     for seconds in (1, 1, 3600, 0):
-        await evaluated.run(answer("ESCALATE"), QuestionsPerHour=1)
+        await evaluated.run(answer("ESCALATE"))
         await clock.sleep(seconds)
     assert len(evaluated.turn.gate.asked) == 2
     assert [each[2:] for each in evaluated.turn.verdicts()].count(("block", "questions_per_hour")) == 2
 
 
-async def test_questions_that_the_risk_asks_anyway_are_not_counted(evaluated: EvaluatedTurn) -> None:
+async def test_questions_that_the_risk_asks_anyway_are_not_counted(
+    evaluated: EvaluatedTurn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shield_tiers, "QUESTIONS_PER_HOUR", 1)
     for _ in range(3):
-        await evaluated.run(answer("ESCALATE"), shell_call("touch a"), QuestionsPerHour=1)
+        await evaluated.run(answer("ESCALATE"), shell_call("touch a"))
     assert len(evaluated.turn.gate.asked) == 3

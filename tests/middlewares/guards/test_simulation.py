@@ -35,6 +35,8 @@ class World:
     async def model(self, request: ModelRequest) -> ModelResponse:
         if request.purpose == "simulation":
             self.asked.append(request.messages[-1].content)
+            assert request.max_tokens == 300
+            assert "two or three sentences" in request.messages[0].content
             if isinstance(self.answer, Exception):
                 raise self.answer
             if self.answer is None:

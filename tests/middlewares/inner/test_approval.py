@@ -9,12 +9,13 @@ import pytest
 from sophon import Context, Decision, Next, Pipeline, Risk, Services, ToolCall, tool
 from sophon.approvals import ApprovalRequest, Grant, RejectingGate, compute_call_digest
 from sophon.errors import ChainError, CompositionError, InputError
-from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted, ToolCallStarted
+from sophon.events import AgentStatus, ApprovalRequested, ApprovalResolved, Event, ToolCallCompleted, ToolCallStarted
 from sophon.operator_policy import OperatorPolicy
 from sophon.settings import ApprovalSettings
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.inner.approval import requires_approval
+from tests.gate import Gate
 
 ran: list[object] = []
 
@@ -43,16 +44,6 @@ async def look() -> str:
     """Look."""
     ran.append("look")
     return "seen"
-
-
-class Gate:
-    def __init__(self, *decisions: Decision) -> None:
-        self.decisions = list(decisions)
-        self.asked: list[ApprovalRequest] = []
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decisions[min(len(self.asked), len(self.decisions)) - 1]
 
 
 SEND = ToolCall("c1", "send", {"to": "Ada"})
@@ -204,7 +195,11 @@ async def test_a_call_that_changes_after_its_approval_is_refused(events: EventRe
     assert "not the one that was approved" in ctx.messages[2].content
 
 
-SILENCE = [("Deny", "stop", "denied: nobody decided within 5 minutes"), ("Halt", "rejected", None)]
+SILENCE = [
+    ("Deny", "stop", "denied: nobody decided within 5 minutes"),
+    ("Halt", "rejected", None),
+    ("Park", "suspended", None),
+]
 
 
 @pytest.mark.parametrize(("policy", "reason", "text"), SILENCE)
@@ -215,7 +210,7 @@ async def test_silence_runs_nothing(inner: Pipeline, policy: str, reason: str, t
             return Decision.approve()
 
     clock = VirtualClock()
-    script = [[SEND]] if policy == "Halt" else [[SEND], "done"]
+    script = [[SEND], "done"] if policy == "Deny" else [[SEND]]
     with ScriptedModel(script) as model:
         settings = {"Approval": {"OnTimeout": policy}}
         ctx = Services(models=model, tools=[send], approvals=Silent(), clock=clock, settings=settings).turn("hi")
@@ -225,24 +220,8 @@ async def test_silence_runs_nothing(inner: Pipeline, policy: str, reason: str, t
     assert text is None or ctx.messages[2].content == text
 
 
-async def test_a_gate_that_hangs_without_a_clock_is_ended_by_its_time(inner: Pipeline) -> None:
-    class Hanging:
-        async def request(self, request: ApprovalRequest) -> Decision:
-            await anyio.sleep_forever()
-            raise AssertionError
-
-    clock = VirtualClock(auto=False)
-    with ScriptedModel([[SEND], "done"]) as model:
-        ctx = Services(models=model, tools=[send], approvals=Hanging(), clock=clock).turn("hi")
-        async with anyio.create_task_group() as group:
-            group.start_soon(inner.run, ctx)
-            await clock.advance(301)
-
-    assert (ran, ctx.response and ctx.response.text) == ([], "done")
-
-
 async def test_a_suspended_turn_goes_through_json_and_runs_each_tool_once(inner: Pipeline) -> None:
-    gate = Gate(Decision.suspend(), Decision.approve())
+    gate = Gate.suspending()
     with ScriptedModel([[ToolCall("c0", "look"), SEND], "done"]) as model:
         services = Services(models=model, tools=[send, look], approvals=gate)
         ctx = services.turn("hi")
@@ -255,21 +234,6 @@ async def test_a_suspended_turn_goes_through_json_and_runs_each_tool_once(inner:
     assert (response.finish_reason, ran) == ("stop", ["look", ("Ada", 1)])
     assert gate.asked[0].id == gate.asked[1].id
     assert [m.tool_call_id for m in resumed.messages if m.role == "tool"] == ["c0", "c1"]
-
-
-async def test_parking_suspends_what_nobody_answers(inner: Pipeline) -> None:
-    class Silent:
-        async def request(self, request: ApprovalRequest) -> Decision:
-            await clock.sleep(24 * 3600)
-            return Decision.approve()
-
-    clock = VirtualClock()
-    with ScriptedModel([[SEND]]) as model:
-        settings = {"Approval": {"OnTimeout": "Park"}}
-        services = Services(models=model, tools=[send], approvals=Silent(), clock=clock, settings=settings)
-        response = await inner.run(services.turn("hi"))
-
-    assert (response.finish_reason, ran) == ("suspended", [])
 
 
 async def test_waiting_for_a_person_does_not_count_as_time_at_work(inner: Pipeline) -> None:
@@ -286,7 +250,9 @@ async def test_waiting_for_a_person_does_not_count_as_time_at_work(inner: Pipeli
     assert (clock.monotonic(), ctx.stopwatch.seconds) == (200, 0)
 
 
-async def test_a_resumed_question_is_announced_once(inner: Pipeline, events: EventRecorder) -> None:
+async def test_a_turn_says_that_it_waits_as_often_as_it_does_and_asks_once(
+    inner: Pipeline, events: EventRecorder
+) -> None:
     gate = Gate(Decision.suspend(), Decision.suspend(), Decision.approve())
     with ScriptedModel([[SEND], "done"]) as model:
         services = Services(models=model, tools=[send], approvals=gate, events=events)
@@ -294,7 +260,13 @@ async def test_a_resumed_question_is_announced_once(inner: Pipeline, events: Eve
         while (await inner.run(ctx)).finish_reason == "suspended":
             ctx = services.restore(json.loads(json.dumps(ctx.state())))
 
+    said = [type(each) for each in events.events if is_waiting(each) or isinstance(each, ApprovalResolved)]
+    assert said == [AgentStatus, AgentStatus, ApprovalResolved]
     assert (len(gate.asked), len(events.of(ApprovalRequested)), ran) == (3, 1, [("Ada", 1)])
+
+
+def is_waiting(event: Event) -> bool:
+    return isinstance(event, AgentStatus) and event.status == "waiting_approval"
 
 
 def test_a_request_of_other_arguments_is_another_request() -> None:
@@ -409,17 +381,6 @@ def test_an_approval_in_a_checkpoint_counts_only_if_its_author_may_give_it_now(
     assert ("c1" in services.restore(state).grants) is kept
 
 
-def test_a_critical_approval_in_a_checkpoint_of_an_earlier_version_is_asked_again() -> None:
-    risky = tool(name="risky", description="x", risk=Risk.CRITICAL)(lambda: "ok")
-    services = Services(tools=[risky])
-    ctx = services.turn("hi")
-    ctx.pending, ctx.grants["c1"] = [ToolCall("c1", "risky", {})], Grant("d", decided_by="ada")
-    state = ctx.state()
-    del state["grants"]["c1"]["decided_by"]
-
-    assert services.restore(state).grants == {}
-
-
 async def test_silence_ends_in_time_although_the_clock_jumps(inner: Pipeline) -> None:
     class Hanging:
         async def request(self, request: ApprovalRequest) -> Decision:
@@ -444,21 +405,15 @@ async def test_silence_ends_in_time_although_the_clock_jumps(inner: Pipeline) ->
 async def test_the_question_names_the_credential_that_the_host_would_add_and_never_its_value(
     url: str, is_named: bool
 ) -> None:
-    asked: list[ApprovalRequest] = []
-
-    class Gate:
-        async def request(self, request: ApprovalRequest) -> Decision:
-            asked.append(request)
-            return Decision.reject("no")
-
+    gate = Gate(Decision.reject("no"))
     call = ToolCall("c", "http.send", {"method": "POST", "url": url, "body": "x"})
     credential = {"Secret": "sesame-open-1234", "Hosts": ["api.example.com"]}
     services = Services(
-        models=ScriptedModel([[call], "done"]), approvals=Gate(), settings={"Vault": {"github": credential}}
+        models=ScriptedModel([[call], "done"]), approvals=gate, settings={"Vault": {"github": credential}}
     )
     await Pipeline.compose(AgenticLoop(), Approval(), ToolExecution(), LlmInvoker()).run(services.turn("hi"))
 
-    [request] = asked
+    [request] = gate.asked
     assert ("adds the credential 'github' of its vault" in request.preview) is is_named
     assert "sesame" not in repr(request)
 
@@ -512,3 +467,29 @@ async def test_a_note_that_is_no_text_names_the_tool(inner: Pipeline) -> None:
     services = Services(models=model, tools=[pay], approvals=Gate())
     with pytest.raises(CompositionError, match="tool 'pay': approval_note returned 5; it must return a text"):
         await inner.run(services.turn("pay"))
+
+
+async def test_a_question_that_was_put_counts_once_however_often_the_turn_is_resumed() -> None:
+    suspend, approve = Decision.suspend(), Decision.approve()
+    gate = Gate(suspend, suspend, approve)
+    services = Services(
+        models=ScriptedModel([[SEND], "sent", [SEND]]),
+        tools=[send],
+        approvals=gate,
+        clock=VirtualClock(),
+        settings={"Approval": {"QuestionsPerHour": 1}},
+    )
+    chain = Pipeline.compose(AgenticLoop(), Approval(), ToolExecution(), LlmInvoker())
+    ctx = services.turn("send it", principal="ann")
+    for _ in range(2):
+        assert (await chain.run(ctx)).finish_reason == "suspended"
+        ctx = services.restore(ctx.state())
+    assert (await chain.run(ctx)).text == "sent"
+    other = services.turn("send it again", principal="ann")
+    with pytest.raises(AssertionError, match="a call more"):
+        await chain.run(other)
+    assert [each.content for each in other.messages if each.role == "tool"] == [
+        "denied: a person was asked as often in the last hour as Approval.QuestionsPerHour (1) allows, and is asked no "
+        "more until it is over"
+    ]
+    assert (len(gate.asked), ran) == (3, [("Ada", 1)])

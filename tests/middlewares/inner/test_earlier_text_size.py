@@ -11,7 +11,7 @@ from sophon.models.reply_size import count_utf8_bytes
 from sophon.reply_text import collect_earlier_texts
 from sophon.testing import FunctionModel
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.inner.earlier_text_size import EarlierTextSize
+from sophon_middlewares.inner.llm_invoker import EarlierTextSize
 
 CALL = [ToolCall("c", "look")]
 

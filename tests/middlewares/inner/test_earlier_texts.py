@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall, tool
-from sophon.approvals import ApprovalRequest, Decision
 from sophon.context import Context
 from sophon.errors import ModelError
 from sophon.events import Message as MessageAdded
@@ -15,6 +14,7 @@ from sophon.events import StreamChunk, StreamCompleted, StreamReset, TaskCancell
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel
 from sophon.tools.tool import Risk
 from sophon_middlewares.chains import twelve
+from tests.gate import Gate
 
 
 @tool
@@ -124,19 +124,9 @@ async def test_a_cancelled_turn_says_what_it_had_written_before_and_after_its_ca
     assert [record.data.get("shown") for record in records if record.kind == "cancelled"] == ["It is"]
 
 
-class Later:
-    """A gate that suspends first and approves then."""
-
-    def __init__(self) -> None:
-        self.decisions = [Decision.suspend(), Decision.approve()]
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        return self.decisions.pop(0)
-
-
 async def test_a_resumed_turn_remembers_what_was_written_before_the_suspension() -> None:
     model = ScriptedModel([ModelResponse("I shall pay.", call("pay")), "Done."], stream=True)
-    services = Services(models=model, tools=[pay], approvals=Later())
+    services = Services(models=model, tools=[pay], approvals=Gate.suspending())
     ctx = services.turn("Pay", session_id="s", stream=True)
     suspended = await twelve(services).run(ctx)
     assert suspended.full_text == suspended.text

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Risk, Services, ToolCall, tool
-from sophon.approvals import ApprovalRequest
 from sophon.attachments import Attachment
 from sophon.builtin_tools.custom_tools import custom_tool_tools
 from sophon.builtin_tools.goals import goal_tools
@@ -23,6 +22,7 @@ from sophon.tools.untrusted_text import fence_text
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.inner.fast_path_call import FAST_PATH
+from tests.gate import Gate
 
 PAGE = "https://evil.example/"
 ran: list[str] = []
@@ -76,16 +76,6 @@ def _forget() -> None:
     ran.clear()
 
 
-class Gate:
-    def __init__(self, decision: Decision | None = None) -> None:
-        self.decision = decision or Decision.reject("no")
-        self.asked: list[ApprovalRequest] = []
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decision
-
-
 class Turns:
     """Turns of one session in the chain `twelve` of a program, without the guards of a host."""
 
@@ -125,7 +115,7 @@ def change(name: str = "set_rule") -> list[ToolCall]:
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("name", CALLS)
 async def test_after_a_page_each_change_of_what_lasts_is_asked_about(name: str, mode: dict[str, Any]) -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate, mode)
     await turns.run(read(), change(name))
     [asked] = gate.asked
@@ -138,13 +128,13 @@ async def test_after_a_page_each_change_of_what_lasts_is_asked_about(name: str, 
 
 @pytest.mark.parametrize("name", ["memory.write", "set_rule"])
 async def test_before_any_text_of_others_nobody_is_asked(name: str) -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     await Turns(gate).run(change(name))
     assert gate.asked == []
 
 
 async def test_a_page_of_an_earlier_turn_counts() -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
     await turns.run(read())
     await turns.run(change())
@@ -158,7 +148,7 @@ async def test_an_approval_opens_exactly_that_call() -> None:
 
 
 async def test_a_step_of_a_goal_that_may_do_everything_alone_asks() -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
     ctx = turns.turn(read(), change())
     ctx.put(GOAL_AUTONOMY, "Full")
@@ -188,7 +178,7 @@ FILES = {
 
 @pytest.mark.parametrize("files", FILES.values(), ids=FILES)
 async def test_an_attached_file_is_text_of_others_in_its_turn_and_later(files: dict[str, Any]) -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
     await turns.run(change(), **files)
     await turns.run(change())
@@ -197,14 +187,14 @@ async def test_an_attached_file_is_text_of_others_in_its_turn_and_later(files: d
 
 
 async def test_what_a_person_forwards_is_text_of_others() -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     forwarded = fence_text("set the rule", "forwarded message", "0123456789abcdef")
     await Turns(gate).run(change(), text=f"{forwarded}\nwhat is this?")
     assert "forwarded message" in gate.asked[0].preview
 
 
 async def test_a_session_that_is_only_known_to_be_untrusted_asks() -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
     await turns.services.store.data_labels.write([LabelWrite(session_key("s"), Taint(is_untrusted=True))])
     await turns.run(change())
@@ -212,7 +202,7 @@ async def test_a_session_that_is_only_known_to_be_untrusted_asks() -> None:
 
 
 async def test_what_cannot_be_looked_up_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
 
     async def fail(_: object) -> tuple[str, ...]:
@@ -224,7 +214,7 @@ async def test_what_cannot_be_looked_up_is_asked_about(monkeypatch: pytest.Monke
 
 
 async def test_a_call_that_rules_made_of_the_words_of_the_person_is_none_of_a_page() -> None:
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     turns = Turns(gate)
     await turns.run(read())
     ctx = turns.turn(change())
@@ -235,7 +225,7 @@ async def test_a_call_that_rules_made_of_the_words_of_the_person_is_none_of_a_pa
 
 async def test_in_a_chain_without_approval_it_does_not_run() -> None:
     chain = Pipeline.compose(AgenticLoop(), ToolExecution(), LlmInvoker())
-    turns = Turns(Gate(), chain=chain)
+    turns = Turns(Gate(Decision.reject("no")), chain=chain)
     assert await turns.run(change()) == ["set"]
     *_, refused = await turns.run(read(), change())
     assert "nobody has approved this call" in refused
@@ -248,6 +238,6 @@ async def test_without_the_rule_the_page_pauses_what_it_wants(monkeypatch: pytes
 
     for module in ("approval", "call_checks"):
         monkeypatch.setattr(f"sophon_middlewares.inner.{module}.has_lasting_effect", deny)
-    gate = Gate()
+    gate = Gate(Decision.reject("no"))
     await Turns(gate).run(read(), change())
     assert (gate.asked, ran) == ([], ["tea"])

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sophon import ToolCall
-from sophon.settings import Settings
-from sophon_middlewares.inner.loop_detector import LoopDetector, LoopVerdict
-from sophon_middlewares.inner.loop_limits import LoopLimits
+from sophon_middlewares.inner.loop_detector import LoopDetector, LoopLimits, LoopVerdict
 
 POLL_OFF = LoopLimits(poll_warning=None, poll_critical=None)
 LETTERS = st.lists(st.sampled_from("abcd"), max_size=120)
@@ -117,11 +115,39 @@ def test_a_pair_that_was_told_something_else_first_is_still_told_of() -> None:
     assert [v.pattern for v in verdicts(detector, "ababc")] == ["", "", "generic_repeat", "generic_repeat", "ping_pong"]
 
 
-def test_polling_with_changing_results_is_warned_of_and_goes_on() -> None:
+def test_a_call_with_changing_results_is_refused_at_twenty_and_ends_the_turn_at_thirty() -> None:
+    detector = LoopDetector()
+    judged: list[LoopVerdict] = []
+    for n in range(30):
+        assert not detector.is_exhausted
+        judged.append(detector.check(ToolCall("", "page", {"n": 1})))
+        if judged[-1].may_run:
+            detector.record(ToolCall("", "page", {"n": 1}), f"text {n}")
+    loud = {at: (v.level, v.pattern) for at, v in enumerate(judged, start=1) if v.message}
+    refused = dict.fromkeys(range(20, 30), ("critical", "generic_repeat"))
+    assert loud == {
+        3: ("warning", "poll_no_progress"),
+        10: ("warning", "generic_repeat"),
+        **refused,
+        30: ("breaker", "generic_repeat"),
+    }
+    assert (detector.is_exhausted, detector.refused_count) == (True, 0)
+
+
+def test_calls_without_progress_behind_refused_ones_count_as_such() -> None:
+    detector = LoopDetector()
+    for n in range(22):
+        if detector.check(ToolCall("", "page", {"n": 1})).may_run:
+            detector.record(ToolCall("", "page", {"n": 1}), f"text {n}")
+    assert levels(detector, "bbbbbbb")[-3:] == ["critical", "critical", "critical"]
+    assert detector.is_exhausted
+
+
+def test_a_call_of_a_tool_that_polls_is_warned_of_and_goes_on() -> None:
     detector = LoopDetector()
     found: list[str] = []
     for n in range(100):
-        found.append(detector.check(ToolCall("", "status", {"job": 7})).level)
+        found.append(detector.check(ToolCall("", "status", {"job": 7}), polls=True).level)
         detector.record(ToolCall("", "status", {"job": 7}), f"{n} % done")
     assert Counter(found) == {"none": 98, "warning": 2}
     assert (found[2], found[9]) == ("warning", "warning")
@@ -136,14 +162,14 @@ def test_a_result_that_changes_begins_the_count_anew() -> None:
 def test_results_that_differ_far_behind_their_beginning_are_different() -> None:
     detector = LoopDetector()
     for n in range(50):
-        assert detector.check(ToolCall("", "read", {})).may_run
+        assert detector.check(ToolCall("", "read", {}), polls=True).may_run
         detector.record(ToolCall("", "read", {}), "x" * 5000 + str(n))
 
 
 def test_results_that_are_no_proper_text_are_told_apart() -> None:
     detector = LoopDetector()
     for n in range(20):
-        assert detector.check(ToolCall("", "read", {})).may_run
+        assert detector.check(ToolCall("", "read", {}), polls=True).may_run
         detector.record(ToolCall("", "read", {}), chr(0xD800 + n))
     orjson.dumps(detector.to_json())
 
@@ -192,8 +218,8 @@ def test_tools_and_arguments_are_not_mixed_up() -> None:
 class TestParallelCalls:
     """All calls of a reply are checked before the first is recorded."""
 
-    def batch(self, detector: LoopDetector, results: list[str]) -> list[str]:
-        found = [detector.check(ToolCall("", "t", {})) for _ in results]
+    def batch(self, detector: LoopDetector, results: list[str], *, polls: bool = False) -> list[str]:
+        found = [detector.check(ToolCall("", "t", {}), polls=polls) for _ in results]
         for verdict, result in zip(found, results, strict=True):
             detector.record(ToolCall("", "t", {}), verdict.message if not verdict.may_run else result)
         return [verdict.level for verdict in found]
@@ -210,10 +236,13 @@ class TestParallelCalls:
         assert self.batch(detector, ["r"] * 3) == ["critical"] * 3
         assert detector.is_exhausted
 
-    def test_throws_of_a_die_are_never_refused(self) -> None:
+    @pytest.mark.parametrize(("polls", "refused_at"), [(True, None), (False, 4)])
+    def test_throws_of_a_die_are_refused_from_twenty_on_unless_its_tool_polls(
+        self, polls: bool, refused_at: int | None
+    ) -> None:
         detector = LoopDetector()
-        for n in range(20):
-            assert "critical" not in self.batch(detector, [f"{n} {at}" for at in range(6)])
+        found = [self.batch(detector, [f"{n} {at}" for at in range(6)], polls=polls) for n in range(5)]
+        assert next((n for n, levels in enumerate(found) if "critical" in levels), None) == refused_at
 
     def test_results_go_to_the_calls_in_the_order_of_their_checks(self) -> None:
         detector = LoopDetector()
@@ -356,27 +385,6 @@ def test_calls_that_cannot_run_are_one_call_whatever_their_names_and_arguments()
     assert [verdict.level for verdict in found] == ["none", "none", "warning", "none", *["critical"] * 3]
     assert found[4].message.startswith("there is no tool 'guess4'. Calls that cannot run were made 5 times.")
     assert detector.is_exhausted
-
-
-def test_thresholds_come_from_the_settings_of_a_host() -> None:
-    section = {"AgentExecution": {"LoopDetection": {"PollCritical": 4, "RepeatWarning": None, "Window": 25}}}
-    limits = LoopLimits.from_settings(Settings.from_mapping(section).agent_execution.loop_detection)
-    assert limits == LoopLimits(poll_critical=4, repeat_warning=None, window=25)
-    assert LoopLimits.from_settings(Settings().agent_execution.loop_detection) == LoopLimits()
-
-
-def test_a_detector_that_was_stored_by_an_earlier_version_is_read() -> None:
-    stored = LoopDetector().to_json()
-    del stored["repeats"], stored["limits"]["ping_pong_critical"], stored["limits"]["no_progress_critical"]
-    assert LoopDetector.from_json(stored).to_json() == LoopDetector().to_json()
-
-
-def test_a_long_call_that_an_earlier_version_stored_as_it_was_gets_its_result() -> None:
-    call = ToolCall("", "open", {"path": "x" * 100})
-    stored = {**LoopDetector().to_json(), "calls": [[f"open {call.canonical_arguments().decode()}", None]]}
-    detector = LoopDetector.from_json(stored)
-    detector.record(call, "found")
-    assert [outcome for _, outcome in detector.to_json()["calls"]] == ["=found"]
 
 
 @given(LETTERS, st.integers(0, 120), st.booleans())

@@ -30,21 +30,6 @@ class Room:
         return name
 
 
-async def test_the_calls_of_a_reply_run_at_the_same_time(inner: Pipeline) -> None:
-    clock = VirtualClock()
-    room = Room(clock)
-
-    @tool
-    async def slow() -> str:
-        """Take a second."""
-        return await room.stay("slow")
-
-    with ScriptedModel([calls(*["slow"] * 5), "done"]) as model:
-        await inner.run(Services(models=model, tools=[slow], clock=clock).turn("hi"))
-
-    assert (room.most, clock.monotonic()) == (5, 1.0)
-
-
 async def test_no_more_than_eight_run_at_once(inner: Pipeline) -> None:
     clock = VirtualClock()
     room = Room(clock)
@@ -76,26 +61,6 @@ async def test_results_return_in_call_order_whoever_is_first(inner: Pipeline) ->
         await inner.run(ctx)
 
     assert [m.content for m in ctx.messages if m.role == "tool"] == ["after 3", "after 1", "after 2"]
-
-
-async def test_an_error_result_leaves_the_others_alone(inner: Pipeline) -> None:
-    @tool
-    async def broken() -> str:
-        """Fail."""
-        raise RuntimeError("kaput")
-
-    @tool
-    async def fine() -> str:
-        """Work."""
-        await anyio.lowlevel.checkpoint()
-        return "fine"
-
-    with ScriptedModel([calls("fine", "broken", "fine"), "done"]) as model:
-        ctx = Services(models=model, tools=[broken, fine]).turn("hi")
-        await inner.run(ctx)
-
-    texts = [m.content for m in ctx.messages if m.role == "tool"]
-    assert texts == ["fine", "error: broken failed: RuntimeError: kaput", "fine"]
 
 
 async def test_an_exception_lets_the_siblings_finish_and_the_first_in_call_order_leaves() -> None:

@@ -3,23 +3,13 @@
 import pytest
 
 from sophon import Decision, Pipeline, Services, ToolCall
-from sophon.approvals import ApprovalRequest
 from sophon.builtin_tools.questions import choose_answer, find_question_problem, render_question
 from sophon.events import ApprovalRequested, ApprovalResolved, ToolCallCompleted
 from sophon.testing import EventRecorder, ScriptedModel
+from tests.gate import Gate
 
 ASK = ToolCall("c1", "chat.ask", {"question": "Which colour?", "choices": ["red", "blue"]})
 ON = {"Approval": {"Questions": True}}
-
-
-class Gate:
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
-        self.asked: list[ApprovalRequest] = []
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decision
 
 
 async def run(inner: Pipeline, gate: Gate, call: ToolCall = ASK, events: EventRecorder | None = None, **more) -> str:

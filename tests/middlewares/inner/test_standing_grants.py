@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from sophon import Context, Decision, Pipeline, Risk, Services, ToolCall, tool
-from sophon.approvals import ApprovalRequest
 from sophon.events import GuardVerdict
 from sophon.stores.contract import Store
 from sophon.stores.grants.contract import StandingGrant
@@ -16,6 +15,7 @@ from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import EventRecorder, ScriptedModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, ToolExecution
 from sophon_middlewares.inner.escalations import Escalation, escalate
+from tests.gate import Gate
 
 
 @tool(name="files.write", risk=Risk.HIGH)
@@ -28,16 +28,6 @@ async def write(path: str, content: str) -> str:
 async def wreck(to: str) -> str:
     """Wreck something."""
     return f"wrecked {to}"
-
-
-@dataclass
-class Gate:
-    decision: Decision
-    asked: list[ApprovalRequest] = field(default_factory=list[ApprovalRequest])
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decision
 
 
 @dataclass

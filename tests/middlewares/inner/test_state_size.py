@@ -30,13 +30,6 @@ def test_a_request_is_announced_once_in_its_round_and_forgotten_in_the_next() ->
     assert announced.ids == ["apr_299", "apr_other"]
 
 
-def test_requests_that_an_earlier_version_announced_are_not_announced_again() -> None:
-    state = {**turn().state(), "extensions": {"approval.asked": ["apr_1"]}}
-    ctx = Services(clock=VirtualClock()).restore(state)
-    assert not note_announced(ctx, "apr_1")
-    assert note_announced(ctx, "apr_2")
-
-
 def test_grants_of_calls_that_have_run_are_not_stored() -> None:
     ctx = turn()
     ctx.grants = {f"c{number}": Grant("digest") for number in range(300)}
@@ -54,12 +47,3 @@ def test_the_loop_detector_remembers_its_newest_warnings() -> None:
     warned = LoopDetector.from_json(json.loads(json.dumps(detector.to_json()))).to_json()["warned"]
     assert len(warned) == MAX_REMEMBERED_WARNINGS
     assert f'"number":{MAX_REMEMBERED_WARNINGS + 49}' in warned[-1]
-
-
-def test_a_window_that_an_earlier_version_stored_still_finds_repeated_calls() -> None:
-    detector, call = LoopDetector(), ToolCall("", "look", {"what": "x" * 100})
-    state = detector.to_json()
-    key, outcome = f"look {call.canonical_arguments().decode()}", "=" + "y" * 100
-    restored = LoopDetector.from_json({**state, "calls": [[key, outcome]] * 4})
-    assert restored.check(call).level == "critical"
-    assert detector.check(call).level == "none"

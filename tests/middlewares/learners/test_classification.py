@@ -7,11 +7,11 @@ import pytest
 
 from sophon import Context, ModelRequest, Pipeline, Services
 from sophon.events import RouteChosen, StageCompleted
-from sophon.learning import classify, complexity, complexity_factors
+from sophon.learning import classify, complexity_factors
 from sophon.learning.complexity_factors import WEIGHTS
 from sophon.learning.contract import Vector
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.routing.turn_keys import TASK_FACTORS, TASK_PROFILE, TASK_TIER
+from sophon.routing.turn_keys import TASK_PROFILE
 from sophon.testing import EventRecorder, FunctionModel
 from sophon_middlewares import CapabilityRouting, Classification, LlmInvoker
 
@@ -46,30 +46,34 @@ async def run(services: Services, text: str, *middlewares: Any) -> Context:
     return ctx
 
 
-async def test_type_keywords_complexity_factors_and_tier_are_on_the_context_and_in_the_trace() -> None:
+async def test_type_keywords_complexity_factors_and_confidence_are_on_the_context_and_in_the_trace() -> None:
     events = EventRecorder()
     ctx = await run(build(events), LONG)
-    profile, factors = ctx.get(TASK_PROFILE), ctx.get(TASK_FACTORS)
+    profile, found = ctx.get(TASK_PROFILE), complexity_factors(LONG)
     assert profile is not None
-    assert factors is not None
     assert (profile.task_type, profile.keywords) == (classify(LONG).task_type, classify(LONG).keywords)
-    assert profile.complexity == complexity(LONG)
-    assert factors == complexity_factors(LONG)
-    assert ctx.get(TASK_TIER) == 3
+    assert (profile.complexity, profile.confidence, profile.factors) == (found.score, found.confidence, found.factors)
     [event] = events.of(StageCompleted)
-    assert (event.stage, event.model_call, event.data["task_type"], event.data["tier"]) == (
-        "classifier",
-        1,
-        "analysis",
-        3,
-    )
+    assert (event.stage, event.model_call, event.data["task_type"]) == ("classifier", 1, "analysis")
+    assert (event.data["complexity"], event.data["confidence"]) == (found.score, found.confidence)
     assert set(event.data["factors"]) == set(WEIGHTS)
+    assert "tier" not in event.data  # the router says it, in the same trace
 
 
-@pytest.mark.parametrize(("low", "tier"), [(0.0, 2), (1.0, 3)])
-async def test_a_confidence_below_the_limit_goes_a_tier_up(low: float, tier: int) -> None:
-    ctx = await run(build(Classification={"LowConfidence": low}), "hello")
-    assert ctx.get(TASK_TIER) == tier
+@pytest.mark.parametrize(
+    ("text", "tier", "flags"),
+    [("hi", "low", ()), ("fix the bug", "low", ()), ("make it good", "high", ("unsure",)), (LONG, "high", ())],
+)
+async def test_the_router_goes_a_tier_up_by_the_confidence_that_the_trace_shows(
+    text: str, tier: str, flags: tuple[str, ...]
+) -> None:
+    events = EventRecorder()
+    tiers = [{"Name": "low", "Models": ["function"]}, {"Name": "high", "Models": ["function"]}]
+    await run(build(events, Strategy="Tiered", Tiers=tiers), text)
+    [shown], [chosen] = events.of(StageCompleted), events.of(RouteChosen)
+    assert (chosen.tier, chosen.flags) == (tier, flags)
+    assert (shown.data["confidence"] < 0.5) is ("unsure" in flags)
+    assert chosen.complexity == shown.data["complexity"]
 
 
 @pytest.mark.parametrize(("whole", "kind"), [(True, "chat"), (False, "code_generation")])
@@ -94,7 +98,7 @@ async def _pass(ctx: Context, next: Any) -> None:
 
 async def test_a_message_is_embedded_once_for_classification_and_routing() -> None:
     embedder = CountingEmbedder()
-    examples = {"Method": "Examples", "MinSimilarity": 0.9, "Examples": {"research": ["lighthouse keepers of Malta"]}}
+    examples = {"Method": "Examples", "Examples": {"research": ["lighthouse keepers of Malta"]}}
     services = build(None, embedder, Strategy="Capability", Classification=examples)
     ctx = await run(services, "lighthouse keepers of Malta")
     profile = ctx.get(TASK_PROFILE)

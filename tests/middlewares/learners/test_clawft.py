@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 
-from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
+from sophon import Decision, ModelRequest, ModelResponse, Pipeline, Services, ToolCall, tool
 from sophon.errors import CompositionError
 from sophon.events import Event, RouteChosen, StageCompleted
 from sophon.learning.contract import ScoredTurn
 from sophon.learning.fitness import Fitness
 from sophon.risk import Risk
-from sophon.routing.router import RouteQuery
 from sophon.routing.turn_keys import ROUTE
-from sophon.stores.route_averages.contract import RouteObservation
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, CapabilityRouting, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import CHAINS, clawft, twelve
@@ -21,6 +19,7 @@ from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.learners.insertion import add_learning
 from sophon_middlewares.learners.scoring import Scoring
 from sophon_middlewares.outer.skills import add_skills
+from tests.gate import Gate
 
 STAGES = ["classifier", "router", "assembler", "transport", "scorer", "learner"]
 SETTINGS = {"Planning": {"Mode": "Never"}}
@@ -50,14 +49,6 @@ async def answer(request: ModelRequest) -> ModelResponse:
     if things[0] == "look" and len(seen) < len(things) - 1:
         return ModelResponse("", [ToolCall(f"c{len(seen)}", "look", {"what": things[len(seen) + 1]})])
     return ModelResponse(f"The answer to {' '.join(things)}: {'; '.join(seen)}.")
-
-
-class Gate:
-    def __init__(self, *decisions: Decision) -> None:
-        self.decisions = list(decisions)
-
-    async def request(self, request: object) -> Decision:
-        return self.decisions.pop(0)
 
 
 def build(events: EventRecorder | None = None, **options: Any) -> Services:
@@ -101,7 +92,7 @@ async def test_the_conversations_of_twelve_go_alike_with_the_six_stages_for_each
 
 async def test_a_turn_that_waits_for_a_person_goes_on_where_it_stopped() -> None:
     events = EventRecorder()
-    services = build(events, approvals=Gate(Decision.suspend(), Decision.approve()))
+    services = build(events, approvals=Gate.suspending())
     ctx = services.turn("launch")
     pipeline = clawft(services)
     assert (await pipeline.run(ctx)).finish_reason == "suspended"
@@ -118,8 +109,7 @@ async def test_a_reply_that_asks_for_tools_is_neither_scored_nor_kept_and_the_an
     services = build(events)
     await clawft(services).run(services.turn("look apple"))
     by_stage = {stage: [each.data for each in events.of(StageCompleted) if each.stage == stage] for stage in STAGES}
-    assert by_stage["scorer"][0] == {}
-    assert 0 < by_stage["scorer"][1]["overall"] <= 1
+    assert by_stage["scorer"] == [{}, {"judge": "form"}]  # no fault, no opinion
     assert [each["kept"] for each in by_stage["learner"]] == [False, True]
     assert [each["tool_calls"] for each in by_stage["transport"]] == [1, 0]
     assert len(await services.store.trajectories.list()) == 1
@@ -132,8 +122,8 @@ async def test_without_a_setting_it_keeps_averages_and_a_trajectory_and_twelve_d
     services = Services(models=FunctionModel(answer), clock=VirtualClock())
     await compose(services).run(services.turn("hello there"))
     averages = await services.store.route_averages.list_all()
-    assert [(each.model, each.calls, each.scored) for each in averages] == [("function/function", 1, 1)] * kept
-    assert len(await services.store.trajectories.list()) == kept
+    assert [(each.model, each.calls, each.scored) for each in averages] == [("function/function", 1, 0)] * kept
+    assert [each.quality for each in await services.store.trajectories.list()] == [None] * kept
 
 
 async def test_each_model_call_is_routed_anew() -> None:
@@ -176,36 +166,6 @@ def test_a_stage_of_a_turn_may_stand_behind_the_tools_and_nowhere_else_in_the_lo
     Pipeline.compose(AgenticLoop(), ToolExecution(), CapabilityRouting(), LlmInvoker())
     with pytest.raises(CompositionError, match="CapabilityRouting runs once per turn"):
         Pipeline.compose(AgenticLoop(), CapabilityRouting(), ToolExecution(), LlmInvoker())
-
-
-async def test_without_the_stages_nothing_is_reported() -> None:
-    events = EventRecorder()
-    services = build(events)
-    ctx: Context = services.turn("look apple")
-    await twelve(services).run(ctx)
-    assert stages_of(events.events) == []
-
-
-async def test_the_same_turns_give_the_same_decisions() -> None:
-    """A thousand messages: with a fixed seed, clock and embedder two processes would decide alike."""
-    words = ["fix", "review", "explain", "first", "then", "tea", "database", "poem", "```x```", "why"]
-    texts = [" ".join(words[(number * step) % 10] for step in (1, 3, 7)) + f" {number}" for number in range(1000)]
-    tiers = [{"Name": "low", "Models": ["one", "two"]}, {"Name": "high", "Models": ["two", "one"]}]
-    decided: list[list[tuple[str, str]]] = []
-    for _ in range(2):
-        models = [FunctionModel(answer, name=name) for name in ("one", "two")]
-        routing = {"Strategy": "CostAware", "Selection": "Random", "Seed": 5, "Tiers": tiers}
-        services = build(models=models, settings={"Routing": routing})
-        router, eligible, found = services.router, services.gateway.candidates(), list[tuple[str, str]]()
-        for text in texts:
-            profile, _ = await router.classify(text)
-            record = (await router.route(RouteQuery(text, profile=profile), eligible, services.store)).record
-            found.append((record.model, record.reason))
-            now, quality = services.clock.now(), len(text) % 7 / 7
-            router.observe([RouteObservation(record.model, record.tier, record.task_type, now, quality=quality)])
-        decided.append(found)
-    assert decided[0] == decided[1]
-    assert len(set(decided[0])) > 10
 
 
 async def repeat(request: ModelRequest) -> ModelResponse:

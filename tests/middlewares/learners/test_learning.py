@@ -15,7 +15,7 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.task_profile import TaskProfile
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE, SCORE, TASK_PROFILE
-from sophon.settings import LearningSettings, Settings
+from sophon.settings import Settings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
@@ -27,7 +27,6 @@ from sophon_middlewares.learners.scoring import Scoring
 from sophon_middlewares.outer.session_events import SessionEvents
 
 SECRET = "sk-" + "ant-api03-" + "Ab1" * 12
-LEARNING = LearningSettings(enabled=True)
 
 
 @tool()
@@ -70,7 +69,7 @@ class Fixed:
 def build(settings: dict[str, Any] | None = None, **more: Any) -> Services:
     clock, store = VirtualClock(), InMemoryStore()
     embedder = CachingEmbedder(HashingEmbedder(32))
-    policies = create_policy_cache(store.vectors, embedder, clock, LEARNING, 0.85)
+    policies = create_policy_cache(store.vectors, embedder, clock)
     options = {"models": FunctionModel(answer), "tools": [look], "embedder": embedder, "policies": policies} | more
     return Services(store=store, clock=clock, settings={"Planning": {"Mode": "Never"}, **(settings or {})}, **options)
 
@@ -87,8 +86,8 @@ async def run(services: Services, text: str, scorer: Fixed | None = None, **opti
 
 
 async def test_a_turn_leaves_its_trajectory_with_secrets_replaced_and_texts_cut():
-    services = build({"Learning": {"MaxTextCharacters": 60}})
-    ctx = await run(services, f"look apple nothing with {SECRET}", principal="ada", session_id="s")
+    services = build()
+    ctx = await run(services, f"look apple nothing with {SECRET} " + "x" * 5000, principal="ada", session_id="s")
     [found] = await services.store.trajectories.list()
     assert (found.run_id, found.session_id, found.principal) == (ctx.run_id, "s", "ada")
     assert (found.task_type, found.complexity, found.tier, found.strategy) == (
@@ -101,11 +100,30 @@ async def test_a_turn_leaves_its_trajectory_with_secrets_replaced_and_texts_cut(
     assert (found.tools, found.finish_reason) == (("look",), "stop")
     assert SECRET not in found.request + found.reply
     assert found.request.startswith("look apple nothing with")
-    assert len(found.request) <= 60 >= len(found.reply)
-    score = ctx.get(SCORE)
-    assert score is not None
-    assert (found.quality, found.scores["relevance"]) == (score.overall, score.relevance)  # type: ignore[index]
+    assert len(found.request) <= 4000 >= len(found.reply)
+    assert (ctx.get(SCORE), found.quality, found.judge) == (None, None, "")  # the form of the answer has no fault
     assert found.output_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("scorer", "text", "quality", "judge"),
+    [
+        ("Fitness", "look apple", None, ""),  # shown, and no judgement
+        ("Noop", "look apple", None, ""),
+        ("Heuristic", "look apple", None, ""),
+        ("Heuristic", "look nothing", 0.2, "form"),
+    ],
+)
+async def test_only_a_judge_gives_an_answer_a_quality(scorer: str, text: str, quality: float | None, judge: str):
+    services = build({"Learning": {"Scorer": scorer}})
+    ctx = await run(services, text)
+    [found] = await services.store.trajectories.list()
+    score = ctx.get(SCORE)
+    assert (found.quality, found.judge) == (quality, judge)
+    assert (found.scores or {}).get("overall") == (None if score is None else round(score.overall, 4))
+    assert (score is None) == (scorer == "Heuristic" and not judge)
+    assert await services.store.vectors.count(POLICIES) == (quality is not None)
+    assert await services.store.route_averages.list_all() == []
 
 
 async def test_the_scorer_sees_the_turn_itself_and_its_failed_calls():
@@ -137,9 +155,7 @@ async def test_the_route_of_a_good_answer_is_kept_and_found_again(score: float, 
     assert services.policies is not None
     (vector,) = await services.embedder.embed(["where is the parser"])
     found = await services.policies.lookup(vector)
-    assert (found is not None) == bool(kept)
-    if found is not None:
-        assert (found.tier, found.model, found.quality) == ("premium", "function/function", 0.8)
+    assert [(each.tier, each.model, each.quality) for each in found] == [("premium", "function/function", 0.8)] * kept
 
 
 async def test_no_model_is_asked_for_an_embedding():
@@ -169,14 +185,16 @@ async def test_a_turn_without_an_answer_and_one_that_may_not_leave_nothing(setti
     assert await services.store.trajectories.count() == 0
 
 
-async def test_a_poor_answer_takes_the_route_of_similar_messages_back():
+async def test_the_latest_judgement_of_a_message_and_tier_counts():
     services = build()
-    await run(services, "Where is the parser?", Fixed(0.9))
-    assert await services.store.vectors.count(POLICIES) == 1
-    await run(services, "Where is the parser?", Fixed(0.7))  # neither good nor poor
-    assert await services.store.vectors.count(POLICIES) == 1
-    await run(services, "Where is the parser?", Fixed(0.5))
-    assert await services.store.vectors.count(POLICIES) == 0
+    assert services.embedder is not None
+    assert services.policies is not None
+    (vector,) = await services.embedder.embed(["Where is the parser?"])
+    for score, is_poor in ((0.9, False), (0.5, True), (0.7, True), (0.9, False)):  # 0.7 is neither good nor poor
+        await run(services, "Where is the parser?", Fixed(score))
+        [found] = await services.policies.lookup(vector)
+        assert found.is_poor == is_poor
+        assert await services.store.vectors.count(POLICIES) == 1
 
 
 async def test_a_turn_off_the_record_leaves_nothing():

@@ -29,10 +29,11 @@ from sophon.approvals import ApprovalRequest
 from sophon.builtin_tools import builtin_tools
 from sophon.context import Step
 from sophon.errors import ModelError
-from sophon.events import BudgetAlert, ModelAttempt, ProviderExcluded, TaskCompleted
+from sophon.events import BudgetAlert, ProviderExcluded, TaskCompleted
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Hosting, Model, ModelInfo
 from sophon.stores.factory import store_from_url
+from sophon.stores.in_memory_store import InMemoryStore
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_middlewares import (
     AgenticLoop,
@@ -45,6 +46,7 @@ from sophon_middlewares import (
     ToolExecution,
 )
 from sophon_middlewares.chains import twelve
+from tests.gate import Gate
 
 INNER = (AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker())
 CHAIN = Pipeline.compose(SessionEvents(), Budget(), CapabilityRouting(), *INNER)
@@ -83,7 +85,7 @@ def daily(tokens: int, provider: str = "*") -> dict[str, Any]:
     return {"Providers": {provider: {"DailyTokens": tokens}}}
 
 
-@pytest.mark.parametrize("url", ["memory://", "sqlite:///books.db"])
+@pytest.mark.parametrize("url", ["memory", "sqlite:///books.db"])
 @pytest.mark.parametrize("chain", [lambda _: CHAIN, twelve], ids=["pieces", "twelve"])
 async def test_of_fifty_turns_at_once_with_room_for_one_one_runs(
     url: str, chain: Callable[[Services], Pipeline], tmp_path: Path
@@ -98,7 +100,7 @@ async def test_of_fifty_turns_at_once_with_room_for_one_one_runs(
         return ModelResponse("done", usage=Usage(100, 50))
 
     clock = VirtualClock()
-    store = store_from_url(url, folder=tmp_path, clock=clock)
+    store = InMemoryStore(clock=clock) if url == "memory" else store_from_url(url, folder=tmp_path, clock=clock)
     async with services(FunctionModel(answer), more=daily(ROOM_FOR_ONE), store=store, clock=clock) as host:
         pipeline = chain(host)
         turns = [asyncio.ensure_future(pipeline.run(host.turn("go"))) for _ in range(50)]
@@ -178,16 +180,6 @@ async def test_a_months_money_is_gone_until_the_next_month() -> None:
     assert (second.detail["used"], second.detail["resets_at"]) == (2.0, "2026-02-01T00:00:00+00:00")
 
 
-async def test_a_provider_over_its_limit_is_passed_over_and_the_next_one_answers() -> None:
-    a, b = costing(6000, text="a", name="a"), costing(1, text="b", name="b")
-    host = services(a, b, more=daily(6000, "a"))
-
-    answers = [(await CHAIN.run(host.turn("go"))).text for _ in range(3)]
-
-    assert answers == ["a", "b", "b"]
-    assert len(a.requests) == 1
-
-
 async def test_the_turn_is_refused_only_when_no_provider_is_left() -> None:
     host = services(costing(6000, name="a"), costing(6000, name="b"), more=daily(6000))
     reasons = [(await CHAIN.run(host.turn("go"))).finish_reason for _ in range(3)]
@@ -201,19 +193,6 @@ async def test_the_limit_of_a_provider_is_found_by_the_providers_own_id() -> Non
 
     assert reasons == ["stop", "budget_exceeded"]
     assert [total.provider for total in await host.store.usage.list_totals()] == ["main"]
-
-
-async def test_a_candidate_that_has_no_room_left_in_mid_turn_is_skipped() -> None:
-    async def call_once(request: ModelRequest) -> ModelResponse:
-        return ModelResponse(tool_calls=[ToolCall("c", "noop")], usage=Usage(4000, 0))
-
-    a, b = FunctionModel(call_once, name="a"), costing(1, text="finished by b", name="b")
-    host = services(a, b, more=daily(ROOM_FOR_ONE, "a"))
-
-    response = await CHAIN.run(host.turn("go"))
-
-    assert (response.text, response.finish_reason) == ("finished by b", "stop")
-    assert len(a.requests) == 1
 
 
 async def test_when_nobody_is_left_in_mid_turn_the_turn_ends_and_the_conversation_is_whole() -> None:
@@ -447,20 +426,6 @@ async def short(ctx: Context, next: Next) -> None:
     await next(ctx)
 
 
-async def test_a_failed_attempt_costs_nothing() -> None:
-    async def fail(request: ModelRequest) -> str:
-        raise ConnectionError("down")
-
-    events = EventRecorder()
-    host = services(FunctionModel(fail, name="a"), costing(7, name="b"), more=daily(ROOM_FOR_ONE), events=events)
-    response = await CHAIN.run(host.turn("go"))
-
-    assert response.finish_reason == "stop"
-    assert len([attempt for attempt in events.of(ModelAttempt) if attempt.outcome != "ok"]) > 1
-    assert await used(host) == 7
-    assert await host.store.usage.reserved() == 0
-
-
 @pytest.mark.parametrize("how", ["scope", "task"])
 async def test_a_cancelled_call_is_charged_its_input(how: str) -> None:
     begun = asyncio.Event()
@@ -519,18 +484,13 @@ async def test_nothing_stays_reserved_whatever_the_outcome(answer: Any, turn: di
 
 
 async def test_a_resumed_turn_keeps_what_it_has_spent() -> None:
-    class Suspending:
-        async def request(self, request: ApprovalRequest) -> Decision:
-            return decisions.pop(0)
-
     @tool(risk=Risk.HIGH)
     async def grave(number: int) -> str:
         """Ask first."""
         return "ok"
 
-    decisions = [Decision.suspend(), Decision.approve()]
     model = calling(1, Usage(2000, 0), "grave")
-    host = services(model, tools=[grave], more={"Turn": {"Tokens": 5000}}, approvals=Suspending())
+    host = services(model, tools=[grave], more={"Turn": {"Tokens": 5000}}, approvals=Gate.suspending())
     ctx = host.turn("go")
     assert (await CHAIN.run(ctx)).finish_reason == "suspended"
     assert await host.store.usage.reserved() == 0
@@ -615,17 +575,6 @@ async def test_the_usage_says_how_many_tokens_had_no_known_price() -> None:
     assert response.usage == total.usage == Usage(1000, 500, 0, 0, unpriced_tokens=1500)
 
 
-async def test_of_several_models_only_the_one_of_unknown_price_is_passed_over() -> None:
-    events = EventRecorder()
-    host = services(Hosted("new"), costing(1, text="known", name="known"), events=events)
-    response = await CHAIN.run(host.turn("go"))
-
-    assert response.text == "known"
-    assert [(each.provider, each.limit, each.until) for each in events.of(ProviderExcluded)] == [
-        ("new", "Budget.Turn.Cost", None)
-    ]
-
-
 async def test_a_provider_with_one_model_of_known_price_stays_and_its_other_model_is_refused() -> None:
     events = EventRecorder()
     known, unknown = Hosted("known", prices=(1.0, 1.0)), Hosted("unknown")
@@ -665,7 +614,7 @@ async def test_after_the_alert_at_the_limit_its_refusals_alert_nobody_again() ->
     assert [(each.share, each.refused) for each in events.of(BudgetAlert)] == [(0.8, False), (1.0, False)]
 
 
-@pytest.mark.parametrize("url", ["memory://", "sqlite:///books.db"])
+@pytest.mark.parametrize("url", ["memory", "sqlite:///books.db"])
 async def test_what_other_attempts_have_reserved_alerts_nobody(url: str, tmp_path: Path) -> None:
     events, release, clock = EventRecorder(), asyncio.Event(), VirtualClock()
 
@@ -674,7 +623,7 @@ async def test_what_other_attempts_have_reserved_alerts_nobody(url: str, tmp_pat
             await release.wait()
         return ModelResponse("ok", usage=Usage(100, 0))
 
-    store = store_from_url(url, folder=tmp_path, clock=clock)
+    store = InMemoryStore(clock=clock) if url == "memory" else store_from_url(url, folder=tmp_path, clock=clock)
     async with services(FunctionModel(answer), more=daily(30_000), store=store, clock=clock, events=events) as host:
         slow = [asyncio.ensure_future(CHAIN.run(host.turn("slow"))) for _ in range(5)]
         while await store.usage.reserved() < 5 * 4096:
@@ -723,18 +672,6 @@ async def test_the_exclusion_of_a_spent_provider_is_an_event_of_every_turn_that_
     assert "6000 of 6000 used" in excluded[0].reason
 
 
-async def test_a_turn_that_is_run_again_reports_an_exclusion_once() -> None:
-    async def again(ctx: Context, next: Next) -> None:
-        for _ in range(3):
-            await next(ctx)
-
-    events = EventRecorder()
-    host = services(costing(6000, name="a"), costing(1, name="b"), more=daily(6000, "a"), events=events)
-    await CHAIN.run(host.turn("one"))
-    await Pipeline.compose(SessionEvents(), again, Budget(), CapabilityRouting(), *INNER).run(host.turn("two"))
-    assert len(events.of(ProviderExcluded)) == 1
-
-
 async def test_an_exclusion_in_mid_turn_is_an_event_of_the_turn_once() -> None:
     events = EventRecorder()
     a = calling(9, Usage(4000, 0), name="noop")
@@ -745,22 +682,6 @@ async def test_an_exclusion_in_mid_turn_is_an_event_of_the_turn_once() -> None:
     assert (await CHAIN.run(host.turn("go"))).finish_reason == "stop"
 
     assert [(each.provider, each.limit) for each in events.of(ProviderExcluded)] == [("a", "DailyTokens")]
-
-
-@pytest.mark.parametrize(
-    "reported", [Usage(-(10**6), 0), Usage(1, -5), Usage(10**18, 1), Usage(1, 1, cost_micros=-(10**9))]
-)
-async def test_an_absurd_usage_is_replaced_by_an_estimate(reported: Usage) -> None:
-    async def answer(request: ModelRequest) -> ModelResponse:
-        return ModelResponse("a few words", usage=reported)
-
-    host = services(FunctionModel(answer, prices=(1000.0, 1000.0)), more={**daily(10**6), "Turn": {"Cost": None}})
-    await CHAIN.run(host.turn("go"))
-
-    [total] = await host.store.usage.list_totals()
-    assert 0 < total.usage.input_tokens < 100
-    assert 0 < total.usage.output_tokens < 10
-    assert total.usage.cost_micros > 0
 
 
 @pytest.mark.parametrize(

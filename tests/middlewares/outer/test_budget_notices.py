@@ -36,10 +36,6 @@ def test_an_alert_on_cost_is_in_dollars() -> None:
     assert (alert.name, alert.limit, alert.used, alert.share) == ("MonthlyCost", 2.0, 1.7, 0.8)
 
 
-def test_no_limit_alerts_nobody() -> None:
-    assert build_alerts("a", Spending(10**9, 10**9), ProviderLimits()) == []
-
-
 @pytest.mark.parametrize(
     ("error", "count"), [(SPENT, 1), (BudgetExceeded("Budget.Turn.Tokens", 9, 9), 0), (UNKNOWN, 0)]
 )

@@ -37,10 +37,6 @@ ELIGIBLE = [Candidate(each, each.models[0]) for each in (A, B, C)]
         (None, "reasoning", "a2 b1 c2"),
         (None, "telepathy", "a1 b1 c1"),
         (None, "Reasoning", "a2 b1 c2"),
-        (None, "REA SON-ing", "a2 b1 c2"),
-        (None, "code generation", "b2 a1 c2"),
-        (None, "code_generation", "b2 a1 c2"),
-        (None, "codes", "a1 b1 c1"),
         ((B, 1), None, "b2 a1 c1"),
         ((C, 0), "vision", "c1 a1 b1"),
         ((A, 0), None, "a1 b1 c1"),
@@ -90,6 +86,26 @@ async def test_a_provider_that_is_off_spent_or_resting_is_not_asked() -> None:
     ctx = host.turn("go")
     ctx.excluded_providers["a"] = "spent"
     assert (await ROUTE.run(ctx)).text == "b1"
+
+
+async def test_a_dead_provider_is_probed_by_turns_of_the_default_strategy_and_then_left_alone_again() -> None:
+    calls: list[float] = []
+    clock = VirtualClock(auto=False)
+
+    async def fail(request: ModelRequest) -> str:
+        calls.append(clock.monotonic() - began)
+        raise ProviderUnavailable("down")
+
+    dead = Provider("dead", [FunctionModel(fail, name="d")], priority=1)
+    settings = {"Failover": {"MaxRetries": 0}}
+    host = Services(models=[dead, Provider("b", [model("b1")], priority=2)], clock=clock, settings=settings)
+    pipeline, began = Pipeline.compose(CapabilityRouting(), LlmInvoker()), clock.monotonic()
+    for _ in range(3):
+        assert (await pipeline.run(host.turn("go"))).text == "b1"
+    for _ in range(60):
+        clock.advance(5)
+        assert (await pipeline.run(host.turn("go"))).text == "b1"
+    assert calls == [0, 0, 0, 60, 90, 120, 150, 180, 240, 270, 300]
 
 
 async def test_a_chosen_model_whose_provider_must_not_be_asked_gives_way() -> None:

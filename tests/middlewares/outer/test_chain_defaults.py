@@ -1,11 +1,14 @@
 """Chain defaults: constants of a chain where the host has set none."""
 
+import itertools
+
 from sophon import Context, Next, Pipeline, Response, Services
 from sophon.context import Step
 from sophon.settings import Settings
+from sophon_middlewares.chains.constants import DEFAULTS as CONSTANTS
 from sophon_middlewares.outer.chain_defaults import ChainDefaults, complete_settings
 
-DEFAULTS = {"tools": {"max_parallel": 3}, "agent_execution": {"loop_detection": {"window": 7}}}
+DEFAULTS = {"tools": {"max_parallel": 3}, "budget": {"turn": {"tool_calls": 7}}}
 
 
 def complete(**values: object) -> Settings:
@@ -14,7 +17,7 @@ def complete(**values: object) -> Settings:
 
 def test_what_is_not_set_has_the_values_of_the_chain() -> None:
     found = complete(Tools={"MaxResultCharacters": 500})
-    assert (found.tools.max_parallel, found.agent_execution.loop_detection.window) == (3, 7)
+    assert (found.tools.max_parallel, found.budget.turn.tool_calls) == (3, 7)
     assert found.tools.max_result_characters == 500
 
 
@@ -26,7 +29,13 @@ def test_what_is_set_stays_also_if_it_is_the_usual_default() -> None:
 def test_completed_settings_are_complete() -> None:
     found = complete()
     assert complete_settings(found, DEFAULTS) is found
-    assert complete_settings(found, {}) is found
+
+
+def test_another_chain_has_its_own_constants_and_none_of_the_first() -> None:
+    written = Settings.from_mapping({"Tools": {"MaxResultCharacters": 500}, "Approval": {"Autonomy": "Full"}})
+    for first, second in itertools.permutations(CONSTANTS.values(), 2):
+        other = complete_settings(complete_settings(written, first), second)
+        assert other == complete_settings(written, second)
 
 
 async def test_a_turn_has_them_and_the_services_of_the_host_do_not() -> None:

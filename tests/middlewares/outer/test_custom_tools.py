@@ -9,34 +9,26 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, Services, ToolCall
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import Decision
 from sophon.builtin_tools.custom_tools import refresh_custom_tools
 from sophon.builtin_tools.programs import SANDBOX_GUARDED
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
 from sophon.events import CustomToolChanged
 from sophon.processes.sandbox_probe import probe_sandbox
+from sophon.skills import custom_tools
 from sophon.skills.custom_tools import MAX_PROGRAM_BYTES, CustomToolDraft, CustomToolStore
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from sophon_middlewares.outer.custom_tools import CHECK_SECONDS, add_custom_tools
+from tests.gate import Gate
 
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 DOUBLE = """import json, sys
 call = json.load(sys.stdin)
 print(json.dumps({"success": True, "result": call["parameters"]["n"] * 2}))
 """
-
-
-class Gate:
-    def __init__(self) -> None:
-        self.asked: list[ApprovalRequest] = []
-        self.approves = True
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return Decision.approve() if self.approves else Decision.reject("no")
 
 
 class Host:
@@ -104,7 +96,7 @@ async def test_a_tool_is_made_after_the_person_has_seen_the_whole_program_and_su
 
 async def test_a_rejected_program_leaves_nothing(tmp_path: Path) -> None:
     host = Host(tmp_path)
-    host.gate.approves = False
+    host.gate.decision = Decision.reject("no")
     assert (await host.create()).startswith("denied")
     assert not (tmp_path / "data").exists()
 
@@ -144,7 +136,7 @@ async def test_after_untrusted_text_a_person_looks_at_each_change_whatever_is_ap
     host = Host(tmp_path, Approval={"AutoApproveUpTo": "Critical"})
     assert "was created" in await host.create()
     assert host.gate.asked == []
-    host.gate.approves = False
+    host.gate.decision = Decision.reject("no")
     for call in (
         ToolCall(
             "c1", "tools.update", {"name": "double", "description": "D.", "program": DOUBLE, "parameters": OBJECT}
@@ -207,8 +199,11 @@ def test_a_program_that_was_changed_by_hand_or_by_a_tool_is_not_used(tmp_path: P
     assert store.find("double", "ada").is_enabled
 
 
-def test_names_and_numbers_are_limited_and_updates_keep_the_owner(tmp_path: Path) -> None:
-    store = CustomToolStore(tmp_path, max_per_user=1)
+def test_names_and_numbers_are_limited_and_updates_keep_the_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(custom_tools, "MAX_PER_USER", 1)
+    store = CustomToolStore(tmp_path)
     store.create(draft(), owner="ada", at="1")
     with pytest.raises(InputError, match="taken"):
         store.create(draft(), owner="eve", at="1")
@@ -221,6 +216,15 @@ def test_names_and_numbers_are_limited_and_updates_keep_the_owner(tmp_path: Path
     assert (changed.owner, changed.is_shared, changed.source) == ("ada", False, "print(1)")
 
 
+def test_a_tool_whose_update_was_killed_is_the_one_of_before(tmp_path: Path) -> None:
+    store = CustomToolStore(tmp_path)
+    store.create(draft(), owner="ada", at="1")
+    (tmp_path / "double").rename(tmp_path / ".double.old")  # the first of the two steps of an update
+    assert CustomToolStore(tmp_path).find("double", "ada").source == DOUBLE
+    store.delete("double", "ada")
+    assert not CustomToolStore(tmp_path).read().tools
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"owner": 3}'])
 def test_a_damaged_state_costs_only_its_tool(tmp_path: Path, text: str) -> None:
     store = CustomToolStore(tmp_path)
@@ -230,11 +234,18 @@ def test_a_damaged_state_costs_only_its_tool(tmp_path: Path, text: str) -> None:
     assert ([*store.read().tools], len(store.read().problems)) == (["other"], 1)
 
 
-async def test_without_a_sandbox_and_its_guard_nothing_runs(tmp_path: Path) -> None:
+async def test_without_a_sandbox_and_its_guard_nobody_is_asked_and_nothing_is_made(tmp_path: Path) -> None:
     host = Host(tmp_path, Guards={"Sandbox": {"Enabled": False, "Program": "no-such-sandbox"}})
-    await host.create()
+    assert "run in a sandbox only, and there is no sandbox: bubblewrap" in await host.create()
+    assert (host.gate.asked, (tmp_path / "data").exists()) == ([], False)
+
+
+async def test_a_tool_of_a_machine_with_a_sandbox_is_refused_on_one_without(tmp_path: Path) -> None:
+    CustomToolStore(tmp_path / "data/custom-tools").create(draft(), owner="ada", at="2026-01-01")
+    host = Host(tmp_path, Guards={"Sandbox": {"Enabled": False, "Program": "no-such-sandbox"}})
     [result] = await host.run(use())
     assert "there is no sandbox" in result
+    assert host.gate.asked == []
 
 
 async def test_without_a_sandbox_each_call_asks(tmp_path: Path) -> None:
@@ -244,6 +255,7 @@ async def test_without_a_sandbox_each_call_asks(tmp_path: Path) -> None:
         [result] = await host.run(use())
         assert "8" in result
         assert len(host.gate.asked) == count
+    assert "would run with the rights of the host" in host.gate.asked[0].preview
 
 
 ATTACKS = {

@@ -3,14 +3,15 @@
 import pytest
 
 from sophon import ModelRequest, Pipeline, Risk, Services, tool
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import Decision
 from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.events import DecisionMade, StreamChunk, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares import DecisionLayer
 from sophon_middlewares.chains import twelve
-from sophon_middlewares.outer.decision_call_layers import write_answer
+from sophon_middlewares.outer.decision_layer import write_answer
+from tests.gate import Gate
 
 ASKED: list[str] = []
 
@@ -29,15 +30,6 @@ def _nothing_asked() -> None:
 async def web_search(query: str) -> str:
     """Search."""
     return f"found {query}"
-
-
-class Person:
-    def __init__(self, decision: Decision) -> None:
-        self.decision, self.asked = decision, list[ApprovalRequest]()
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.decision
 
 
 def chain(services: Services) -> Pipeline:
@@ -68,7 +60,7 @@ async def test_a_fast_path_answers_without_a_model() -> None:
 
 @pytest.mark.parametrize(("decision", "text", "asked"), [("approve", "found cats", 0), ("reject", "a model", 1)])
 async def test_a_fast_path_is_asked_about_like_any_call(decision: str, text: str, asked: int) -> None:
-    person = Person(Decision.approve() if decision == "approve" else Decision.reject("no"))
+    person = Gate(Decision.approve() if decision == "approve" else Decision.reject("no"))
     found = Services(models=FunctionModel(answer), tools=[web_search], clock=VirtualClock(), approvals=person)
     response = await chain(found).run(found.turn("search for cats"))
     assert (response.text, len(person.asked), len(ASKED)) == (text, 1, asked)
@@ -95,6 +87,43 @@ async def test_without_the_tool_a_model_answers(settings: dict[str, object]) -> 
     found = services(events, **settings)
     response = await chain(found).run(found.turn("What time is it?", principal="ada"))
     assert (response.text, events.of(DecisionMade)[0].fast_path) == ("a model", "")
+
+
+@tool(tags=("mail_send",), risk=Risk.HIGH)
+async def gmail(recipients: list[str], message: str) -> str:
+    """Send a mail."""
+    return f"sent {message!r} to {recipients}"
+
+
+@tool(tags=("weather",))
+async def weather_history(location: str, year: int) -> str:
+    """Look into the past."""
+    return "it rained"
+
+
+@tool(tags=("weather",), external=True)
+async def forecast(city: str, days: int = 1) -> str:
+    """Look into the future."""
+    return f"sun in {city}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("email bob@example.com that I am late", "sent 'I am late' to ['bob@example.com']"),
+        ("what's the weather in Oslo?", "sun in Oslo"),
+        ("what will the weather be like in Oslo tomorrow?", "a model"),
+        ("check my inbox", "a model"),
+    ],
+)
+async def test_a_tool_with_the_tag_of_a_family_answers_it_if_it_takes_its_arguments(text: str, said: str) -> None:
+    found = Services(
+        models=FunctionModel(answer),
+        tools=[gmail, weather_history, forecast],
+        clock=VirtualClock(),
+        approvals=Gate(Decision.approve()),
+    )
+    assert (await chain(found).run(found.turn(text))).text == said
 
 
 async def test_a_first_message_that_says_too_little_is_asked_about() -> None:
@@ -158,15 +187,9 @@ async def test_without_a_tool_the_model_is_told_that_there_is_none() -> None:
     assert "No tool for it is available" in ASKED[0]
 
 
-async def test_hints_can_be_switched_off() -> None:
-    found, _ = hinted(schedules_add, Decisions={"Hints": False})
-    await chain(found).run(found.turn("Every morning tell me the news"))
-    assert ASKED == [""]
-
-
 @pytest.mark.parametrize(("approves", "text"), [(True, "goal: Research tea and write a report"), (False, "a model")])
 async def test_a_goal_goes_to_its_tool_through_approval(approves: bool, text: str) -> None:
-    person = Person(Decision.approve() if approves else Decision.reject("no"))
+    person = Gate(Decision.approve() if approves else Decision.reject("no"))
     found = Services(models=FunctionModel(answer), tools=[goals_create], clock=VirtualClock(), approvals=person)
     response = await chain(found).run(found.turn("Research tea and write a report"))
     assert (response.text, [each.tool for each in person.asked]) == (text, ["goals.create"])
@@ -207,27 +230,31 @@ async def test_a_failure_in_the_layer_leaves_the_message_to_the_chain(monkeypatc
     def fail(*_: object) -> None:
         raise RuntimeError("broken rule")
 
-    monkeypatch.setattr("sophon_middlewares.outer.decision_layer.fast_path", fail)
+    monkeypatch.setattr("sophon_middlewares.outer.decision_layer.find_family", fail)
     found = services(EventRecorder())
     assert (await chain(found).run(found.turn("What time is it?"))).text == "a model"
 
 
-async def test_families_of_the_settings_answer_and_can_be_switched_off() -> None:
+async def test_families_of_the_settings_answer() -> None:
     lights = {"Name": "lights", "Tool": "web.search", "Patterns": ["turn (?P<state>on|off) the light"]}
-    paths = {"Added": [{**lights, "Arguments": {"query": "light {state}"}}], "Disabled": ["date and time"]}
+    paths = {"Added": [{**lights, "Arguments": {"query": "light {state}"}}]}
     found = Services(
         models=FunctionModel(answer),
         tools=[web_search],
         clock=VirtualClock(),
-        approvals=Person(Decision.approve()),
+        approvals=Gate(Decision.approve()),
         settings={"Decisions": {"FastPaths": paths}},
     )
     assert (await chain(found).run(found.turn("Turn ON the light!"))).text == "found light ON"
-    assert (await chain(found).run(found.turn("What time is it?"))).text == "a model"
 
 
-def test_the_result_of_a_goal_becomes_a_sentence() -> None:
+def test_the_result_of_a_goal_becomes_a_sentence_and_schedules_become_lines() -> None:
     made = write_answer("goals.create", '{"goal": "g1", "state": "planning", "title": "Tea"}')
     assert made == "This is a goal now: Tea (g1). I work on it in the background and report here."
+    noted = write_answer("goals.create", '{"goal": "g1", "title": "Tea"}\n\nnote: 3 are left')
+    assert noted == f"{made}\n\nnote: 3 are left"
     assert write_answer("goals.create", "[]") == "[]"
+    rows = '[{"id": "s1", "text": "tea", "runs": "daily", "state": "paused"}]'
+    assert write_answer("schedules.list", rows) == "- tea: daily, paused (s1)"
+    assert write_answer("schedules.list", "There are no schedules.") == "There are no schedules."
     assert write_answer("web.search", '{"title": "Tea"}') == '{"title": "Tea"}'

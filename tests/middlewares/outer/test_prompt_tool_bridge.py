@@ -90,14 +90,6 @@ async def test_a_malformed_block_is_answered_with_an_error_and_nothing_runs() ->
     assert "could not be read" in model.requests[1].messages[-1].content
 
 
-async def test_a_block_in_a_code_fence_is_an_answer() -> None:
-    text = f"A call looks like this:\n```\n{ADD}\n```\n"
-    ctx = services(bridged(text)).turn("How do you call tools?", stream=True)
-    assert (await chain().run(ctx)).text == text
-    assert streamed(ctx) == text
-    assert recorded(ctx).of(ToolCallCompleted) == []
-
-
 async def test_a_call_inside_a_result_never_runs() -> None:
     model = bridged('<tool_call>{"name": "page"}</tool_call>', "Read.")
     ctx = services(model).turn("Read the page")

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from sophon import ModelRequest, Pipeline, Risk, Services, tool
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import Decision
 from sophon.errors import ToolError
 from sophon.events import StageCompleted, StreamChunk, StreamReset
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
 from sophon_hosting.chain_factory import build_configured_chain
+from tests.gate import Gate
 
 ALL = {"Replies": {"Validator": {"Enabled": True}, "Announcer": {"Enabled": True}, "UrlOutcomes": True}}
 
@@ -28,14 +31,6 @@ async def page_read(url: str) -> str:
     return "text"
 
 
-class Person:
-    def __init__(self, decision: Decision) -> None:
-        self.decision = decision
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        return self.decision
-
-
 def host(
     model: object, *, events: EventRecorder | None = None, approve: bool = True, **settings: object
 ) -> tuple[Services, Pipeline]:
@@ -44,7 +39,7 @@ def host(
         tools=[mail_send, page_read],
         clock=VirtualClock(),
         events=events,
-        approvals=Person(Decision.approve() if approve else Decision.reject("no")),
+        approvals=Gate(Decision.approve() if approve else Decision.reject("no")),
         settings={**ALL, **settings},
     )
     return services, build_configured_chain(services)
@@ -186,3 +181,32 @@ async def test_actions_of_plan_steps_are_those_of_the_turn() -> None:
     services, chain = host(FunctionModel(answer), Planning={"Mode": "Always"})
     response = await chain.run(services.turn("Send a mail to a@b.c, then read the page"))
     assert response.text == "I've sent the email.\n\nActions:\n- mail.send: done"
+
+
+async def test_a_state_that_an_earlier_turn_made_is_no_false_claim_and_new_work_is() -> None:
+    script = [
+        calls(("mail.send", {"to": "ada@tea.house", "body": "See you at noon"})),
+        "Ich habe die Mail verschickt.",
+        "Deine Mail ist verschickt.",
+        "Ich habe die Mail eben verschickt.",
+    ]
+    settings = {"Replies": {"Announcer": {"Enabled": True}}}
+    services, chain = host(ScriptedModel(script), **settings)
+    texts = [
+        (await chain.run(services.turn(text, session_id="s"))).text
+        for text in ("schick Ada eine Mail", "ist sie raus?", "schick noch eine")
+    ]
+    assert texts == [
+        f"{script[1]}\n\nActions:\n- mail.send: done",
+        script[2],
+        "Das habe ich nicht getan: keine solche Aktion ist gelaufen.",
+    ]
+
+
+@pytest.mark.parametrize(("sources", "stays"), [(["results of a goal's steps"], True), ([], False)])
+async def test_the_report_of_a_goal_may_say_what_its_steps_did(sources: list[str], stays: bool) -> None:
+    services, chain = host(ScriptedModel(["The sum is 42. I have sent the mail to Ada."]))
+    ctx = services.turn("[AUTO-DETECTED: goal completed]\nAnswer the user's request from these results.")
+    ctx.tally.untrusted_sources += sources
+    response = await chain.run(ctx)
+    assert ("I have sent the mail" in response.text) is stays

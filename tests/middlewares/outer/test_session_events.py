@@ -2,29 +2,22 @@
 
 import json
 
-import anyio
 import pytest
 
-from sophon import Context, Decision, Message, Next, Pipeline, Response, Risk, Services, ToolCall, tool
-from sophon.approvals import ApprovalRequest
+from sophon import Context, Message, Next, Pipeline, Response, Risk, Services, ToolCall, tool
 from sophon.context import Step
 from sophon.context.checkpoint_builder import CheckpointBuilder
 from sophon.context.checkpoint_reader import read_checkpoint
 from sophon.errors import ModelError, StoreUnavailable
 from sophon.events import Message as MessageAdded
-from sophon.events import TaskCancelled, TaskCompleted, TaskFailed, TaskStarted
+from sophon.events import TaskCompleted, TaskFailed, TaskStarted
 from sophon.history_redaction import HIDDEN
 from sophon.stores.sessions.contract import Compaction, SessionRecord
-from sophon.testing import EventRecorder, ScriptedModel, assert_valid_transcript
+from sophon.testing import EventRecorder, ScriptedModel
 from sophon_middlewares import AgenticLoop, Approval, LlmInvoker, SessionEvents, ToolExecution
+from tests.gate import Gate
 
 CHAIN = Pipeline.compose(SessionEvents(), AgenticLoop(), Approval(), ToolExecution(), LlmInvoker())
-
-
-@tool
-async def noop() -> str:
-    """Nothing."""
-    return "ok"
 
 
 async def said(services: Services) -> list[tuple[str, str]]:
@@ -33,16 +26,6 @@ async def said(services: Services) -> list[tuple[str, str]]:
 
 async def kinds(services: Services) -> list[str]:
     return [record.kind for record in await services.store.sessions.list_records("s")]
-
-
-async def test_the_next_turn_sees_what_was_said() -> None:
-    with ScriptedModel(["I am well", "you asked how I am"]) as model:
-        services = Services(models=model)
-        await CHAIN.run(services.turn("how are you?", session_id="s"))
-        await CHAIN.run(services.turn("what did I ask?", session_id="s"))
-
-    assert [m.content for m in model.requests[1].messages] == ["how are you?", "I am well", "what did I ask?"]
-    assert [text for _, text in await said(services)][-1] == "you asked how I am"
 
 
 async def test_the_system_prompt_stands_in_front_of_the_history_and_is_not_stored() -> None:
@@ -66,26 +49,6 @@ async def test_the_user_message_is_stored_before_anything_else_happens() -> None
     await Pipeline.compose(SessionEvents(), look).run(services.turn("keep this", session_id="s"))
 
     assert seen == [("user", "keep this")]
-
-
-async def test_tool_calls_and_results_are_part_of_the_conversation() -> None:
-    with ScriptedModel([[ToolCall("c", "noop")], "done"]) as model:
-        services = Services(models=model, tools=[noop])
-        await CHAIN.run(services.turn("go", session_id="s"))
-
-    assert [role for role, _ in await said(services)] == ["user", "assistant", "tool", "assistant"]
-    assert_valid_transcript(await services.history("s"))
-
-
-async def test_a_short_circuited_answer_is_recorded_as_the_agents() -> None:
-    async def gate(ctx: Context, next: Next) -> None:
-        ctx.response = Response("not now", "rejected")
-
-    services = Services()
-    await Pipeline.compose(SessionEvents(), gate).run(services.turn("go", session_id="s"))
-
-    assert await said(services) == [("user", "go"), ("assistant", "not now")]
-    assert await kinds(services) == ["message", "message", "refused"]
 
 
 async def test_a_failure_leaves_a_record_and_an_event_and_goes_on(events: EventRecorder) -> None:
@@ -113,59 +76,14 @@ async def test_a_turn_that_the_store_ends_is_said_to_be_interrupted_not_failed(
     assert line.endswith("was interrupted: the store is unavailable: the disk of the store is full")
 
 
-async def test_what_was_shown_before_a_failure_is_kept() -> None:
-    class Cut:
-        info = ScriptedModel([], stream=True).info
-
-        async def complete(self, request):
-            request.on_text("half a sent")
-            raise ConnectionError("cut")
-
-    services = Services(models=Cut())
-    with pytest.raises(ModelError):
-        await CHAIN.run(services.turn("go", session_id="s", stream=True))
-
-    failed = (await services.store.sessions.list_records("s"))[-1]
-    assert failed.data["shown"] == "half a sent"
-
-
-async def test_a_cancellation_leaves_a_record_and_an_event(events: EventRecorder) -> None:
-    async def hang(ctx: Context, next: Next) -> None:
-        await anyio.sleep_forever()
-
-    services = Services(events=events)
-    with anyio.CancelScope() as scope:
-        scope.cancel()
-        await Pipeline.compose(SessionEvents(), hang).run(services.turn("go", session_id="s"))
-
-    assert await kinds(services) == ["cancelled"] or await kinds(services) == ["message", "cancelled"]
-    assert len(events.of(TaskCancelled)) == 1
-
-
-async def test_rounds_that_were_done_before_a_failure_are_kept_whole() -> None:
-    with ScriptedModel([[ToolCall("c", "noop")], ModelError("out of order")]) as model:
-        services = Services(models=model, tools=[noop])
-        with pytest.raises(ModelError):
-            await CHAIN.run(services.turn("go", session_id="s"))
-
-    assert [role for role, _ in await said(services)] == ["user", "assistant", "tool"]
-    assert_valid_transcript(await services.history("s"))
-
-
 async def test_a_resumed_turn_records_nothing_twice() -> None:
-    class Gate:
-        decisions = [Decision.suspend(), Decision.approve()]
-
-        async def request(self, request: ApprovalRequest) -> Decision:
-            return self.decisions.pop(0)
-
     @tool(risk=Risk.HIGH)
     async def grave() -> str:
         """Ask first."""
         return "done"
 
     with ScriptedModel([[ToolCall("c", "grave")], "finished"]) as model:
-        services = Services(models=model, tools=[grave], approvals=Gate())
+        services = Services(models=model, tools=[grave], approvals=Gate.suspending())
         ctx = services.turn("go", session_id="s")
         await CHAIN.run(ctx)
         await CHAIN.run(services.restore(json.loads(json.dumps(ctx.state()))))
@@ -192,16 +110,6 @@ async def test_a_turn_tells_its_beginning_its_messages_and_its_end(events: Event
     completed = events.of(TaskCompleted)
     assert [(c.text, c.finish_reason) for c in completed] == [("hello", "stop")]
     assert events.events[-1] is completed[0]
-
-
-async def test_a_broken_history_is_mended_when_it_is_loaded() -> None:
-    with ScriptedModel(["done"]) as model:
-        services = Services(models=model)
-        torn = [Message("user", "before"), Message("assistant", "", [ToolCall("lost", "noop")])]
-        await services.store.sessions.append("s", [SessionRecord("message", "r", message) for message in torn])
-        await CHAIN.run(services.turn("go", session_id="s"))
-
-    assert_valid_transcript(model.requests[0].messages)
 
 
 async def test_the_sessions_own_model_is_used() -> None:
@@ -250,16 +158,6 @@ async def test_a_summary_of_a_redacted_history_is_not_stored() -> None:
     assert "compaction" not in await kinds(services)
 
 
-class SuspendingGate:
-    """Suspends the first request and approves the next."""
-
-    def __init__(self) -> None:
-        self.decisions = [Decision.suspend(), Decision.approve()]
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        return self.decisions.pop(0)
-
-
 @pytest.mark.parametrize(
     ("before", "after", "sees"),
     [
@@ -280,7 +178,7 @@ async def test_a_history_stays_redacted_after_a_resume_and_is_redacted_for_who_m
     read = Message("assistant", "", [ToolCall("c", "files.read", {"path": "pay.txt"})])
     earlier = [Message("user", "look"), read, Message("tool", "7 euros", tool_call_id="c"), Message("assistant", "ok")]
     builder = CheckpointBuilder()
-    gate = SuspendingGate()
+    gate = Gate.suspending()
     with ScriptedModel([[ToolCall("d", "grave")], "finished"]) as model:
         services = Services(models=model, tools=[grave], approvals=gate, settings=restricted(*before))
         records = [SessionRecord("message", "t", each) for each in earlier]

@@ -1,13 +1,13 @@
 """Stages of a reply in a turn that waits for a person and is restored."""
 
 from sophon import Services
-from sophon.approvals import Decision
 from sophon.messages import ToolCall
 from sophon.models.model import ModelResponse
 from sophon.risk import Risk
 from sophon.testing import ScriptedModel, VirtualClock
 from sophon.tools.tool import tool
 from sophon_hosting.chain_factory import build_named_chain
+from tests.gate import Gate
 
 
 @tool(name="mail.send", risk=Risk.HIGH)
@@ -16,21 +16,13 @@ async def mail_send(to: str, body: str) -> str:
     return "sent"
 
 
-class Gate:
-    def __init__(self, *decisions: Decision) -> None:
-        self.decisions = list(decisions)
-
-    async def request(self, request: object) -> Decision:
-        return self.decisions.pop(0)
-
-
 async def test_a_turn_of_wasp_that_waits_is_announced_when_it_ends() -> None:
     send = ModelResponse("", [ToolCall("c", "mail.send", {"to": "ada@tea.house", "body": "See you at noon"})])
     services = Services(
         models=ScriptedModel([send, "It may arrive at noon.", "I've sent the email."]),
         tools=[mail_send],
         clock=VirtualClock(),
-        approvals=Gate(Decision.suspend(), Decision.approve()),
+        approvals=Gate.suspending(),
         settings={"Decisions": {"FastPaths": {"Enabled": False}}, "Guards": {"Simulation": {"Enabled": False}}},
     )
     chain = build_named_chain(services, "wasp")

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, Risk, Services, tool
-from sophon.errors import CompositionError
+from sophon.errors import CompositionError, InputError
 from sophon.events import RouteChosen, StageCompleted
 from sophon.learning import explain_route
+from sophon.routing.message_tags import MESSAGE_TAGS
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import clawft, twelve
 
@@ -43,7 +44,6 @@ def build(events: EventRecorder | None = None, **settings: Any) -> Services:
     [
         ({}, "ping", "pong"),
         ({}, "hello", "a model"),
-        ({"Routing": {"Strategy": "Tiered"}}, "ping", "a model"),
         ({"Tools": {"Disabled": ["pinger"]}}, "ping", "a model"),
         ({"Guards": {"Authorization": {"Enabled": True}}}, "ping", "pong"),
         (
@@ -69,6 +69,12 @@ async def test_a_tool_answers_where_it_may(settings: Any, text: str, expected: s
     assert (response.text, response.finish_reason) == (expected, "stop")
 
 
+@pytest.mark.parametrize(("compose", "expected"), [(twelve, "a model"), (clawft, "pong")])
+async def test_with_other_strategies_it_answers_in_clawft_only(compose: Any, expected: str) -> None:
+    services = build(Routing={"Strategy": "Tiered"})
+    assert (await compose(services).run(services.turn("ping"))).text == expected
+
+
 async def test_no_model_is_asked_and_the_trace_says_so() -> None:
     events = EventRecorder()
     services = build(events)
@@ -79,11 +85,11 @@ async def test_no_model_is_asked_and_the_trace_says_so() -> None:
     assert "answer      pong" in await explain_route("ping", services)
 
 
-async def test_a_tool_whose_answer_fails_is_left_out_from_then_on(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_tool_whose_answer_fails_leaves_that_message_to_a_model(caplog: pytest.LogCaptureFixture) -> None:
     services = build()
-    for text in ("break", "ping"):
-        assert (await twelve(services).run(services.turn(text))).text == "a model"
-    assert [record.message.count("is not called again") for record in caplog.records] == [1]
+    for text, answer in (("break", "a model"), ("ping", "pong"), ("break", "a model")):
+        assert (await twelve(services).run(services.turn(text))).text == answer
+    assert [record.message.count("the message goes to a model") for record in caplog.records] == [1]
 
 
 @pytest.mark.parametrize("traits", [{"risk": Risk.HIGH, "answer": ping}, {"answer": "pong"}])
@@ -94,3 +100,61 @@ def test_a_tool_of_some_risk_must_not_answer_by_itself(traits: dict[str, Any]) -
         async def wrong() -> str:
             """Do something."""
             return ""
+
+
+VAR = "Convert var to const:\n```js\nvar x = 1;\n```"
+
+
+@pytest.mark.parametrize("strategy", ["Priority", "Tiered", "CostAware"])
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [(["AGENT_BOOSTER_AVAILABLE"], "```js\nconst x = 1;\n```"), (["other"], "a model"), ([], "a model")],
+)
+async def test_the_booster_tag_of_a_message_reaches_the_router_whatever_the_strategy(
+    strategy: str, tags: list[str], expected: str
+) -> None:
+    events = EventRecorder()
+    services = build(events, Routing={"Strategy": strategy})
+    response = await twelve(services).run(services.turn(VAR, tags=tags))
+    assert response.text == expected
+    tiers = [(each.tier, each.reason.split(":")[0]) for each in events.of(RouteChosen)]
+    assert (("booster", "AGENT_BOOSTER_AVAILABLE") in tiers) is (expected != "a model")
+
+
+async def test_a_tagged_message_that_no_booster_answers_goes_to_a_model() -> None:
+    services = build(Routing={})
+    response = await twelve(services).run(services.turn("hello", tags=["AGENT_BOOSTER_AVAILABLE"]))
+    assert response.text == "a model"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (VAR, "```js\nconst x = 1;\n```"),
+        ("2 * 21", "42"),
+        ("12 - 10", "2"),
+        ("what is 10 - 12?", "-2"),
+        ("hi", "a model"),
+    ],
+)
+async def test_in_clawft_boosters_answer_with_nothing_set(text: str, expected: str) -> None:
+    services = build(Routing={})
+    assert (await clawft(services).run(services.turn(text))).text == expected
+
+
+@pytest.mark.parametrize("text", ["10 - 12", "14.30 - 16.00", "2026-01-31", "24/7", "555-1234", "9-5"])
+async def test_a_range_a_date_or_a_number_to_call_is_no_arithmetic(text: str) -> None:
+    services = build(Routing={})
+    assert (await clawft(services).run(services.turn(text))).text == "a model"
+
+
+@pytest.mark.parametrize("tags", ["text", [1], [""], ["x" * 65], list("abcdefghijklmnopq")])
+def test_tags_are_a_list_of_a_few_short_texts(tags: Any) -> None:
+    with pytest.raises(InputError, match="tags"):
+        build().turn("hello", tags=tags)
+
+
+def test_the_tags_of_a_turn_that_waits_are_kept() -> None:
+    services = build()
+    ctx = services.turn("hello", tags=["a"])
+    assert services.restore(ctx.state()).get(MESSAGE_TAGS) == ["a"]

@@ -1,6 +1,5 @@
 """The middleware Trace: what the trace of a turn says, and that a trace never harms the turn."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -10,7 +9,8 @@ from sophon import Context, ModelRequest, ModelResponse, Pipeline, Risk, Service
 from sophon.chain.pipeline import Next
 from sophon.errors import ProviderUnavailable, RateLimited
 from sophon.messages import Response
-from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock
+from sophon.testing import FunctionModel, ScriptedModel, VirtualClock
+from sophon.traces import recorder
 from sophon.traces.serialization import trace_from_json, trace_to_json, trace_to_stored
 from sophon.traces.trace import Trace as TurnTrace
 from sophon_middlewares import AgenticLoop, LlmInvoker, ToolExecution, Trace
@@ -131,24 +131,6 @@ async def _say(text: str) -> str:
     return text
 
 
-async def test_a_cancelled_turn_has_a_trace_too():
-    started = asyncio.Event()
-
-    async def wait(request: ModelRequest) -> str:
-        started.set()
-        await asyncio.sleep(3600)
-        return "never"
-
-    kept: list[TurnTrace] = []
-    chosen = services(FunctionModel(wait, name="m"))
-    task = asyncio.create_task(Pipeline.compose(Trace(kept.append), LlmInvoker()).run(chosen.turn("hi")))
-    await started.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (kept[0].status, kept[0].attempts[0].outcome) == ("cancelled", "cancelled")
-
-
 async def test_a_sink_that_fails_does_not_harm_the_turn(caplog: pytest.LogCaptureFixture):
     def fail(trace: TurnTrace) -> None:
         raise ValueError("full")
@@ -166,10 +148,11 @@ async def test_a_turn_off_the_record_leaves_none():
     assert not await chosen.store.traces.list()
 
 
-async def test_events_above_the_bound_are_counted_only():
+async def test_events_above_the_bound_are_counted_only(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recorder, "MAX_ENTRIES", 10)
     calls = [[ToolCall(f"c{number}", "look", {"what": f"thing {number}"})] for number in range(20)]
     model = ScriptedModel([*calls, "done"])
-    chosen = services(model, settings={"Traces": {"MaxEntries": 10}})
+    chosen = services(model)
     found = await traced(chosen)
     assert len(found.attempts) + 2 * len(found.tools) <= 12
     assert found.left_out > 30
@@ -188,47 +171,6 @@ async def test_the_steps_of_a_plan_are_nested():
     assert [(each.id, each.status) for each in found.steps] == [("one", "completed"), ("two", "completed")]
     assert {each.step for each in found.attempts} == {"", "one", "two"}
     assert any(each.depth == 1 and each.name == "LlmInvoker" for each in found.stages)
-
-
-async def test_a_suspended_turn_goes_on_with_its_trace():
-    from sophon import Decision
-    from sophon.approvals import ApprovalRequest
-
-    @tool(risk=Risk.HIGH)
-    async def pay(to: str) -> str:
-        """Pay."""
-        return "paid"
-
-    class Gate:
-        decision = Decision.suspend()
-
-        async def request(self, request: ApprovalRequest, /) -> Decision:
-            return self.decision
-
-    async def paying(request: ModelRequest) -> ModelResponse:
-        if any(each.role == "tool" for each in request.messages):
-            return ModelResponse("done", usage=Usage(1, 1))
-        return ModelResponse("", [ToolCall("c1", "pay", {"to": "bob"})], Usage(1, 1))
-
-    gate, clock = Gate(), VirtualClock(auto=False)
-    chosen = Services(models=FunctionModel(paying), tools=[pay], approvals=gate, clock=clock, events=EventRecorder())
-    pipeline = add_trace(twelve(chosen))
-    ctx = chosen.turn("pay", session_id="s")
-    await pipeline.run(ctx)
-    (waiting,) = await chosen.store.traces.list()
-    assert (waiting.status, waiting.finish_reason) == ("suspended", "suspended")
-    state = json.loads(json.dumps(ctx.state()))
-    await clock.advance(60)
-    gate.decision = Decision.approve()
-    await pipeline.run(chosen.restore(state))
-    (found,) = await chosen.store.traces.list()
-    assert (found.status, len(found.attempts), [each.end for each in found.starts]) == (
-        "completed",
-        2,
-        ["suspended", "ended"],
-    )
-    assert found.waiting_ms == 60_000
-    assert found.stages[0].calls == 2
 
 
 async def test_stored_traces_leave_out_defaults_and_are_read_back():

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from sophon import Context, Decision, ModelRequest, ModelResponse, Next, Pipeline, Risk, Services, ToolCall, Usage, tool
-from sophon.approvals import ApprovalRequest
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.usage.contract import Reservation, Spending, UsageRow
 from sophon.stores.usage.in_memory import InMemoryUsageStore
 from sophon.testing import FunctionModel, VirtualClock
 from sophon_middlewares import AgenticLoop, Budget, CapabilityRouting, LlmInvoker, ToolExecution
 from sophon_middlewares.chains import twelve
+from tests.gate import Gate
 
 EACH = Usage(20, 5)
 ROUNDS = 3
@@ -135,19 +135,13 @@ async def test_a_suspended_turn_keeps_its_usage_in_its_state_and_records_it_once
             return ModelResponse("done", usage=EACH)
         return ModelResponse(tool_calls=[ToolCall("p", "pay", {"to": "Bob"})], usage=EACH)
 
-    class Gate:
-        verdict = Decision.suspend()
-
-        async def request(self, request: ApprovalRequest) -> Decision:
-            return self.verdict
-
-    services, gate = host(FunctionModel(answer), store), Gate()
+    services, gate = host(FunctionModel(answer), store), Gate(Decision.suspend())
     services.approvals = gate
     ctx = services.turn("go", planning="Never")
     assert (await twelve(services).run(ctx)).finish_reason == "suspended"
     assert writes(store) == []
     state = json.loads(json.dumps(ctx.state()))
 
-    gate.verdict = Decision.approve()
+    gate.decision = Decision.approve()
     assert (await twelve(services).run(services.restore(state))).text == "done"
     assert (writes(store), await totals(store)) == ([1], (2, Usage(40, 10)))

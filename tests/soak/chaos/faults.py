@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 FaultKind: TypeAlias = Literal[
     "kill",

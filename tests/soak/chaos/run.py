@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 from sophon import Services
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon_hosting.queue.factory import build_queue

@@ -18,6 +18,16 @@ def test_a_missing_folder_has_no_agents(tmp_path: Path) -> None:
     assert AgentCatalog(tmp_path / "none").read().agents == {}
 
 
+def test_the_worker_needs_no_file_and_a_file_of_its_name_replaces_it(tmp_path: Path) -> None:
+    assert list(AgentCatalog(None, has_worker=True).read().agents) == ["worker"]
+    write(tmp_path, "alpha")
+    write(tmp_path, "zeta")
+    agents = AgentCatalog(tmp_path, has_worker=True)
+    assert list(agents.read().agents) == ["alpha", "worker", "zeta"]
+    write(tmp_path, "worker", prompt="Mine.")
+    assert agents.read().agents["worker"].prompt == "Mine."
+
+
 def test_a_broken_file_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     write(tmp_path, "writer")
     (tmp_path / "broken.md").write_text("---\nname: broken\nbroken: [\n---\nx")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon import Context, Risk
+from sophon import Context, Risk, Services
 from sophon.builtin_tools.shell import format_command_result, system_execute
 from sophon.errors import ToolError
 from sophon.processes.bounded_pipe import STDERR_LIMIT, STDOUT_LIMIT, BoundedPipeReader
@@ -47,6 +47,14 @@ async def test_both_ends_of_a_long_output_are_kept(tmp_path: Path) -> None:
     assert "bytes left out]" in finished.stdout
     assert len(finished.stdout) < STDOUT_LIMIT + 50
     assert len(finished.stderr) < STDERR_LIMIT + 50
+
+
+@pytest.mark.parametrize("limit", [1000, 8000, 65_536])
+async def test_as_much_of_an_output_is_kept_as_a_result_may_have(tmp_path: Path, limit: int) -> None:
+    settings = {"Tools": {"MaxResultCharacters": limit, "FilesRoot": str(tmp_path)}}
+    ctx = Services(settings=settings).turn("Hello", session_id="demo")
+    text = await system_execute.invoke({"command": "seq 100000; seq 100000 >&2"}, ctx)
+    assert limit * 0.85 < len(text) <= limit
 
 
 async def test_bytes_that_are_no_text_do_no_harm(tmp_path: Path) -> None:
@@ -152,7 +160,7 @@ async def test_no_file_of_the_host_is_open_in_a_command(tmp_path: Path) -> None:
     ],
 )
 async def test_a_listener_keeps_both_ends(pieces: list[bytes], expected: str) -> None:
-    listener = await BoundedPipeReader.open(8)
+    listener = await BoundedPipeReader(8).open()
     for piece in pieces:
         listener.data_received(piece)
     listener.close()

@@ -19,8 +19,9 @@ from sophon.context.checkpoint_builder import LONG_TEXT_CHARACTERS, CheckpointBu
 from sophon.context.checkpoint_reader import read_checkpoint
 from sophon.errors import StateError
 from sophon.extensions import Key
-from sophon.stores import InMemoryStore, Run
+from sophon.stores import Run
 from sophon.stores.sessions.contract import Compaction
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 CHILDREN: Key[dict[str, Any]] = Key(
@@ -56,7 +57,7 @@ class Case:
     """A turn, its children and the store that its checkpoints go to, after JSON."""
 
     def __init__(self, stored: list[Message]) -> None:
-        self.stored, self.store = stored, InMemoryStore()
+        self.stored, self.store = stored, SqlStore("memory://")
         self.ctx, self.builder = turn(stored), CheckpointBuilder()
         self.ctx.put(CHILDREN, {})
         self.count = 0
@@ -307,13 +308,6 @@ def test_a_checkpoint_that_lacks_something_is_refused(broken: str) -> None:
             read_checkpoint(state, logs, [] if broken == "history" else case.stored)
 
     asyncio.run(all_of_it())
-
-
-def test_a_state_without_logs_is_read_as_it_is() -> None:
-    state = plain(turn(history(3)))
-    loaded = read_checkpoint(state, {}, [])
-    assert loaded.state == state
-    assert plain(services().restore(loaded.state)) == state
 
 
 def test_the_small_part_alone_is_no_state() -> None:

@@ -10,8 +10,7 @@ from sophon.approvals import Grant
 from sophon.context import Step
 from sophon.context.reply_stream import restart_stream
 from sophon.errors import ChainError
-from sophon.events import StreamChunk, StreamReset, ToolCallCompleted
-from sophon.extensions import Key
+from sophon.events import StreamChunk, StreamCompleted, StreamReset, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 
 OWN_OF_A_BRANCH = {"pending", "results"}
@@ -169,6 +168,18 @@ def test_a_shown_reply_that_was_replaced_is_taken_back_first() -> None:
     assert said(events) == [(2, "[removed]")]
 
 
+@pytest.mark.parametrize("shown", ["done", "done \n"])
+def test_a_reply_that_was_continued_is_not_shown_a_second_time(shown: str) -> None:
+    events = EventRecorder()
+    ctx = turn(events, stream=True)
+    ctx.streamed_chunks, ctx.response = [shown], Response("done\n\nActions: one")
+    ctx.messages.append(Message("assistant", "done\n\nActions: one"))
+    ctx.conclude()
+    assert events.of(StreamReset) == []
+    assert said(events) == [(1, "\n\nActions: one")]
+    assert [each.length for each in events.of(StreamCompleted)] == [len(shown + "\n\nActions: one")]
+
+
 def test_what_was_said_beside_tool_calls_is_not_taken_back() -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
@@ -216,11 +227,3 @@ def test_recorded_stays_where_it_was_when_its_message_was_rewritten() -> None:
     ctx.mark_recorded(1)
     ctx.messages[0] = Message("user", "rewritten")
     assert ctx.count_recorded() == 1
-
-
-def test_a_value_is_kept_under_its_key() -> None:
-    key: Key[int] = Key("n")
-    ctx = turn()
-    assert ctx.get(key) is None
-    ctx.put(key, 3)
-    assert ctx.get(key) == 3

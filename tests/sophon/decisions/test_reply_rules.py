@@ -63,11 +63,6 @@ def test_a_list_of_actions_that_the_model_wrote_is_replaced() -> None:
     assert announce("Done.\n\nActions:\n- mail.send: done\n- files.write: done", []).text == "Done."
 
 
-def test_without_the_block_only_hidden_failures_are_listed() -> None:
-    assert announce("I've sent the email.", [SENT], has_block=False).text == "I've sent the email."
-    assert "denied" in announce("Ready.", [DENIED], has_block=False).text
-
-
 def test_each_address_has_its_outcome_if_one_failed() -> None:
     read = Action("http.request", {"url": "https://a.example"}, "done")
     failed = Action("http.request", {"url": "https://b.example"}, "failed", "error: 404")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sophon.decisions import decide, fast_path, is_low_intent
 from sophon.decisions.compaction import MAX_CHARACTERS, compact_for_routing
 from sophon.decisions.fast_path_families import FAMILIES
+from sophon.decisions.low_intent import ask_back
 
 
 @pytest.mark.parametrize(
@@ -17,6 +18,8 @@ from sophon.decisions.fast_path_families import FAMILIES
         ("Cada 15 minutos revisa el precio del oro", "scheduled_task"),
         ("Todos los lunes envíame un resumen", "scheduled_task"),
         ("Watch out for typos in my text", "direct"),
+        ("Daily at 8 send me the headlines", "scheduled_task"),
+        ("My weekly report was late, sorry", "direct"),
         ("How do I schedule a meeting every day?", "direct"),
         ("¿Puedes avisarme cada día?", "direct"),
         ("Create an agent that monitors the bitcoin price", "sub_agent"),
@@ -53,6 +56,11 @@ def test_a_message_is_one_kind_of_work(text: str, strategy: str) -> None:
         ("every evening tell me a story", "daily"),
         ("each Monday send the numbers", "weekly"),
         ("todos los viernes manda las cifras", "weekly"),
+        ("check the site every five minutes", "every 5 minutes"),
+        ("water the plants and remind me every other day", "every 2 days"),
+        ("mándame un resumen diario", "daily"),
+        ("mira una vez a la semana el precio", "weekly"),
+        ("fetch the rate twice a day", "every 12 hours"),
         ("monitor the price of gold", "hourly"),
     ],
 )
@@ -130,10 +138,6 @@ def test_what_needs_a_model_has_no_fast_path(text: str) -> None:
     assert fast_path(text) is None
 
 
-def test_there_are_thirteen_families() -> None:
-    assert len(FAMILIES) == 13
-
-
 @pytest.mark.parametrize(
     ("text", "low"),
     [
@@ -143,10 +147,13 @@ def test_there_are_thirteen_families() -> None:
         ("42", True),
         ("do it again", True),
         ("lo mismo", True),
+        ("weiter", True),
+        ("oui", True),
         ("yes please", True),
         ("", True),
         ("hi", False),
         ("hola", False),
+        ("moin", False),
         ("2+2", False),
         ("what is love", False),
         ("explain transformers", False),
@@ -155,6 +162,14 @@ def test_there_are_thirteen_families() -> None:
 )
 def test_some_messages_say_too_little(text: str, low: bool) -> None:
     assert is_low_intent(text) is low
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [("más", "¿Qué"), ("lo mismo", "¿Qué"), ("weiter", "Was"), ("oui", "Que"), ("do it again", "What"), ("👍", "What")],
+)
+def test_the_question_is_in_the_language_of_the_message(text: str, begin: str) -> None:
+    assert ask_back(text).startswith(f"{begin} ")
 
 
 @given(st.text(max_size=600))

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from sophon.errors import IllegalTransition, InputError
 from sophon.goals.budget import GoalBudget, GoalSpending
 from sophon.goals.goal import Goal
-from sophon.goals.progress import StepEnding, StepOutcome, apply_outcome, decide_next, replan, resume_by_person
+from sophon.goals.progress import (
+    STEPS_PER_TICK,
+    StepEnding,
+    StepOutcome,
+    apply_outcome,
+    decide_next,
+    replan,
+    resume_by_person,
+)
 from sophon.goals.stability import Stability
 from sophon.goals.task_node import TaskNode
 
@@ -77,19 +85,19 @@ def test_a_goal_that_is_paused_already_only_keeps_what_its_last_step_came_to():
     ],
 )
 def test_what_is_done_next(goal: Goal, action: str, reason: str):
-    found = decide_next(goal, NOON, steps_per_tick=3)
+    found = decide_next(goal, NOON)
     assert found.action == action
     assert found.reason.startswith(reason)
 
 
-@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 8), st.integers(1, 10))
-def test_no_more_steps_start_than_each_limit_allows(parallel: int, per_tick: int, in_tick: int, count: int):
+@given(st.integers(1, 8), st.integers(0, 8), st.integers(1, 10))
+def test_no_more_steps_start_than_each_limit_allows(parallel: int, in_tick: int, count: int):
     nodes = [TaskNode(f"s{number}", "x") for number in range(count)]
     goal = active(
         *nodes, steps_in_tick=in_tick, limits=GoalBudget(parallel=parallel, steps=9), spent=GoalSpending(steps=5)
     )
-    found = decide_next(goal, NOON, steps_per_tick=per_tick)
-    assert len(found.nodes) == max(min(parallel, per_tick - in_tick, 4, count), 0)
+    found = decide_next(goal, NOON)
+    assert len(found.nodes) == max(min(parallel, STEPS_PER_TICK - in_tick, 4, count), 0)
 
 
 def test_once_a_step_is_done_the_plan_stays_and_only_failed_steps_are_opened_again():

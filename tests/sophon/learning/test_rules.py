@@ -1,6 +1,7 @@
 """The pure rules of routing and scoring, as tables with the published constants."""
 
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -195,3 +196,12 @@ def test_every_score_is_within_its_range(text: str, reply: str, tokens: int) -> 
     found = fitness(text, reply, output_tokens=tokens)
     scores = (found.overall, found.relevance, found.efficiency, found.tool_accuracy, found.coherence)
     assert all(0 <= each <= 1 for each in scores)
+
+
+@pytest.mark.parametrize("start", ["- a step", "one"])
+def test_empty_lines_cost_no_more_than_their_number(start: str) -> None:
+    text = start + "\n" * 60_000 + "end"
+    began = time.process_time()
+    complexity_factors(text)
+    fitness("hello", text, finish_reason="stop", output_tokens=9, tools_offered=0, tools_used=0)
+    assert time.process_time() - began < 3

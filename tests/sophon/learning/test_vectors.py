@@ -1,8 +1,7 @@
-"""Vectors, the hashing embedder, its cache, and the two indexes."""
+"""Vectors, the hashing embedder, its cache, and the index."""
 
-import importlib.util
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,14 +11,8 @@ from hypothesis import strategies as st
 from sophon.learning.contract import Vector
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.learning.vector_index import ApproximateIndex, ExactIndex, VectorIndex, create_index
+from sophon.learning.vector_index import ExactIndex
 from sophon.learning.vectors import from_blob, normalize, to_blob
-
-NEEDS_USEARCH = pytest.mark.skipif(
-    importlib.util.find_spec("usearch") is None, reason="needs the package usearch (extra embeddings)"
-)
-INDEXES = [ExactIndex, pytest.param(ApproximateIndex, marks=NEEDS_USEARCH)]
-MakeIndex = Callable[[int, int], VectorIndex]
 
 
 def cosine(one: Vector, other: Vector) -> float:
@@ -94,9 +87,8 @@ def test_a_local_embedder_answers_at_once_and_a_remote_one_only_from_the_cache()
     assert CachingEmbedder(CountingEmbedder()).find("hello") is None
 
 
-@pytest.mark.parametrize("make", INDEXES)
-def test_an_index_finds_the_nearest_replaces_removes_and_drops_the_oldest(make: MakeIndex):
-    index = make(2, 3)
+def test_an_index_finds_the_nearest_replaces_removes_and_drops_the_oldest():
+    index = ExactIndex(2, 3)
     assert index.search([1, 0]) == []
     for key, vector in (("east", [5, 0]), ("north", [0, 1]), ("west", [-1, 0])):
         index.add(key, vector)
@@ -149,9 +141,3 @@ def test_memory_grows_with_the_entries_up_to_the_bound():
         index.add(str(number), [1, number])
         sizes.append(index.size_bytes)
     assert (sizes[0], sizes[-1], len(index)) == (64 * 2 * 4, 200 * 2 * 4, 200)
-
-
-@NEEDS_USEARCH
-def test_a_large_index_is_approximate_and_a_small_one_exact():
-    assert isinstance(create_index(2, 100), ExactIndex)
-    assert isinstance(create_index(2, 100, approximate_from=100), ApproximateIndex)

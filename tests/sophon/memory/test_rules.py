@@ -9,6 +9,7 @@ from sophon.memory.fusion import choose_diverse
 from sophon.memory.graph import build_graph, traverse
 from sophon.memory.relations import Relation
 from sophon.memory.statements import Statement, may_state_facts, parse_statements
+from sophon.memory.workspace import remove_comments
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,27 @@ from sophon.memory.statements import Statement, may_state_facts, parse_statement
 )
 def test_entities_are_found_by_their_spelling(text: str, names: tuple[str, ...]):
     assert find_entities(text) == names
+
+
+@pytest.mark.parametrize("piece", ["a-", "A b ", "1-", "a", " "])
+def test_the_entities_of_a_huge_text_are_found_in_linear_time(piece: str):
+    assert len(find_entities(piece * 200_000)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a <!-- b --> c", "a c"),
+        ("<!-- b -->  \n- c\n", "- c"),
+        ("a <!-- b\n--> c <!-- d", "a c <!-- d"),
+        ("a <!--> b --> c", "a c"),
+        ("a --> b", "a --> b"),
+        ("<!--" * 500_000, "<!--" * 500_000),
+    ],
+    ids=["inline", "line", "open", "nested", "end", "huge"],
+)
+def test_comments_are_removed_in_linear_time(text: str, kept: str):
+    assert remove_comments(text) == kept
 
 
 @dataclass(frozen=True)

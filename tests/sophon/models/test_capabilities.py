@@ -23,6 +23,26 @@ def test_another_word_is_another_capability(other: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("hint", "found"),
+    [
+        ("requires reasoning", True),
+        ("Requires code generation.", True),
+        ("needs strong reasoning capabilities", True),
+        ("requires: code_generation", True),
+        ("requires reasoning and code generation", True),
+        ("reasoning, vision", False),
+        ("requires vision", False),
+        ("requires", False),
+        ("and", False),
+        ("without reasoning", False),
+        ("reasoning about code generation", False),
+    ],
+)
+def test_a_hint_may_be_a_phrase_and_demands_each_capability_that_it_names(hint: str, found: bool) -> None:
+    assert has_capability(ModelInfo("m", "p", capabilities=frozenset({"reasoning", "code generation"})), hint) is found
+
+
+@pytest.mark.parametrize(
     ("known", "native", "declared", "stated", "capabilities", "able"),
     [
         ({"vision"}, False, (), None, {"vision"}, False),

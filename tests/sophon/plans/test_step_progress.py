@@ -24,37 +24,27 @@ def run(progress: PlanProgress, *step_ids: str) -> None:
         progress.complete(step_id, f"result of {step_id}")
 
 
+def get_step(plan: Plan, step_id: str) -> PlanStep:
+    return next(step for step in plan.steps if step.id == step_id)
+
+
 def needs_of(plan: Plan) -> Mapping[str, set[str]]:
     """Every id with all that it needs, directly or not: told by a plain walk, to check the graph against."""
     all_needs: dict[str, set[str]] = {}
 
     def needs(step_id: str) -> set[str]:
         if step_id not in all_needs:
-            direct = plan.get_step(step_id).depends_on
+            direct = get_step(plan, step_id).depends_on
             all_needs[step_id] = {*direct, *(far for near in direct for far in needs(near))}
         return all_needs[step_id]
 
     return {step.id: needs(step.id) for step in plan.steps}
 
 
-def test_steps_that_need_nothing_are_ready_together_in_plan_order(make_plan: MakePlan) -> None:
-    assert ids(PlanProgress(make_plan(c="", a="", b="a")).list_ready()) == "c a"
-
-
-def test_a_step_is_ready_when_all_it_needs_is_completed(make_plan: MakePlan) -> None:
-    progress = PlanProgress(make_plan(a="", b="", c="a b"))
-    run(progress, "a")
-    assert ids(progress.list_ready()) == "b"
-    progress.start("b")
-    assert ids(progress.list_ready()) == ""
-    progress.complete("b", "")
-    assert ids(progress.list_ready()) == "c"
-
-
 def test_a_step_is_given_the_results_of_its_own_dependencies(make_plan: MakePlan) -> None:
     progress = PlanProgress(make_plan(a="", b="a", c="b"))
     run(progress, "a", "b")
-    assert progress.dependency_results(progress.plan.get_step("c")) == {"b": "result of b"}
+    assert progress.dependency_results(get_step(progress.plan, "c")) == {"b": "result of b"}
 
 
 def test_a_second_try_is_counted_and_knows_why(make_plan: MakePlan) -> None:
@@ -122,18 +112,6 @@ def test_a_step_that_is_not_ready_cannot_start(make_plan: MakePlan) -> None:
             progress.start(step_id)
     with pytest.raises(KeyError):
         progress.start("z")
-
-
-def test_running_steps_are_handed_out_again_after_a_restart(make_plan: MakePlan) -> None:
-    progress = PlanProgress(make_plan(a="", b="", c=""))
-    run(progress, "b")
-    progress.start("c")
-    progress.retry("c", "first error")
-    restored = PlanProgress.from_json(json.loads(json.dumps(progress.to_json())))
-    assert ids(restored.list_running()) == "c"
-    assert ids(restored.list_ready()) == "a"
-    assert (restored["c"].tries, restored["c"].reason) == (2, "first error")
-    restored.complete("c", "late")
 
 
 @pytest.mark.parametrize("states", [{}, {"z": {"status": "pending"}}])

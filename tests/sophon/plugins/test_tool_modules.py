@@ -1,5 +1,3 @@
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,28 +8,25 @@ from sophon.plugins.tool_modules import tools_from_modules
 TOOL = "from sophon import tool\n@tool\ndef {name}() -> str:\n    'Do.'\n    return ''\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A person's own folder; what importing from it changed is undone."""
-    modules, path = set(sys.modules), list(sys.path)
-    yield tmp_path
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-
-
 def test_every_tool_of_every_module_is_found_once_and_in_order(folder: Path) -> None:
     (folder / "one_tools.py").write_text(TOOL.format(name="zeta") + TOOL.format(name="alpha"))
     (folder / "two_tools.py").write_text("from one_tools import zeta\n" + TOOL.format(name="beta"))
     found = tools_from_modules(["one_tools", "two_tools"], folder=folder)
     assert [tool.name for tool in found] == ["zeta", "alpha", "beta"]
+    assert [tool.group for tool in found] == ["one_tools", "one_tools", "two_tools"]
 
 
 def test_a_module_in_a_package_is_found(folder: Path) -> None:
     (folder / "my_package").mkdir()
     (folder / "my_package" / "inner.py").write_text(TOOL.format(name="gamma"))
-    assert [tool.name for tool in tools_from_modules(["my_package.inner"], folder=folder)] == ["gamma"]
+    assert [(each.name, each.group) for each in tools_from_modules(["my_package.inner"], folder=folder)] == [
+        ("gamma", "inner")
+    ]
+
+
+def test_a_group_of_its_own_stays(folder: Path) -> None:
+    (folder / "grouped_tools.py").write_text(TOOL.format(name="eta").replace("@tool", "@tool(group='garden')"))
+    assert [each.group for each in tools_from_modules(["grouped_tools"], folder=folder)] == ["garden"]
 
 
 def test_every_module_that_is_of_no_use_gets_one_line(folder: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.processes.sandbox_status import find_number
+from sophon.processes.sandbox_runner import find_number
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,10 @@ from sophon import ModelRequest, Services
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.policy_cache import VectorPolicyCache
-from sophon.models.embeddings.failure_guard import FailureGuard
+from sophon.models.embeddings.factory import FailureGuard
 from sophon.models.embeddings.sentence_transformers_embedder import SentenceTransformersEmbedder
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import ModelInfo
-from sophon.settings import LearningSettings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.contract import POLICIES, VectorRow
 from sophon.stores.vectors.policies import create_policy_cache
@@ -33,7 +32,7 @@ def build(
     store, dear = InMemoryStore(clock=clock), FunctionModel(answer, name="m")
     dear.info = ModelInfo("m", "unpriced", hosting="hosted")
     cached = CachingEmbedder(FailureGuard(embedder or HashingEmbedder(16), clock.monotonic))
-    policies: VectorPolicyCache = create_policy_cache(store.vectors, cached, clock, LearningSettings.defaults(), 0.85)
+    policies: VectorPolicyCache = create_policy_cache(store.vectors, cached, clock)
     priced = FunctionModel(answer, name="m", prices=(1.0, 1.0))
     return Services(
         models=[Provider("unpriced", [dear]), Provider("priced", [priced], priority=2)],

@@ -12,7 +12,6 @@ from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.models.gateway.provider import Provider
 from sophon.routing.policy_file import FilePolicy, parse_policy_file
-from sophon.settings import LearningSettings
 from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import FunctionModel, VirtualClock
@@ -34,7 +33,7 @@ def build(folder: Path, **routing: object) -> Services:
         folder=folder,
         settings=settings,
         embedder=embedder,
-        policies=create_policy_cache(store.vectors, embedder, clock, LearningSettings.defaults(), 0.85),
+        policies=create_policy_cache(store.vectors, embedder, clock),
     )
 
 
@@ -47,6 +46,25 @@ async def test_a_message_like_one_of_the_file_gets_its_tier_also_after_a_reset(t
     await services.router.reset(services.store)
     assert "tier        high, policy" in await explain_route(TEXT, services)
     assert "tier        low" in await explain_route(TEXT, build(tmp_path, PolicyFile=None))
+
+
+async def test_a_tier_of_poor_quality_in_the_file_is_none_for_such_messages(tmp_path: Path) -> None:
+    (tmp_path / "policies.jsonl").write_text(json.dumps({"request": TEXT, "tier": "low", "quality": 0.3}))
+    assert "tier        high, blamed" in await explain_route(TEXT, build(tmp_path))
+
+
+async def test_services_of_a_program_have_cache_and_file_without_being_given_them(tmp_path: Path) -> None:
+    (tmp_path / "policies.jsonl").write_text(json.dumps({"text": TEXT, "tier": "high"}))
+    for strategy in ("Intelligent", "CostAware"):
+        routing = {"Strategy": strategy, "PolicyFile": "policies.jsonl"}
+        services = Services(folder=tmp_path, settings={"Routing": routing})
+        assert services.policies is not None
+        assert services.embedder is not None
+        [vector] = await services.embedder.embed([TEXT])
+        await explain_route("hello", services)  # reads the file
+        assert [each.tier for each in await services.policies.lookup(vector)] == ["high"]
+        assert Services(settings={"Routing": {"Strategy": strategy}}).policies is not None
+    assert Services(settings={"Routing": {"Strategy": "Tiered"}}).policies is None
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe nothing\n{]\n"])
@@ -71,8 +89,9 @@ def test_each_line_that_is_no_policy_is_named_by_its_number() -> None:
         {"text": "x", "tier": "low", "quality": 2},
         {"text": "x", "tier": "low", "quality": True},
         {"text": "x", "tier": "low", "model": 3},
+        {"request": "of a trajectory", "tier": "low", "quality": None},
     ]
     content = b"\n".join(json.dumps(line).encode() for line in lines)
     found, problems = parse_policy_file(content, ("low", "high"))
     assert found == [FilePolicy("good", "low", "a/m", 1.0)]
-    assert [problem.split(":")[0] for problem in problems] == [f"line {number}" for number in range(2, 8)]
+    assert [problem.split(":")[0] for problem in problems] == [f"line {number}" for number in range(2, 9)]

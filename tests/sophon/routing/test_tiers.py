@@ -1,15 +1,22 @@
 """Which tier a message gets: complexity, permissions, escalation and cost."""
 
-from datetime import timedelta
-
 import pytest
 
+from sophon.learning.complexity_factors import measure_confidence
 from sophon.routing.model_demotion import ModelDemotions
 from sophon.routing.strategies.static import split_model_name
-from sophon.routing.tiers import Tier, TierChoice, TierLimits, choose_tier, find_highest_tier, fit_cost
+from sophon.routing.tiers import (
+    Tier,
+    TierChoice,
+    TierLimits,
+    choose_tier,
+    find_borders,
+    find_highest_tier,
+    fit_cost,
+)
 from sophon.security.permission_levels import Level
 from sophon.settings.sections.permissions import PermissionsSettings, RoutingPermissions
-from sophon.settings.sections.routing import DemotionSettings, RoutingSettings
+from sophon.settings.sections.routing import RoutingSettings
 
 TIERS = (
     Tier("free", (), 0, 0.3),
@@ -116,38 +123,70 @@ def test_a_static_model_without_a_slash_is_one_of_the_default_provider(name: str
 
 
 def test_the_published_constants_are_the_defaults() -> None:
-    routing, demotion = RoutingSettings(), DemotionSettings()
-    assert (routing.min_similarity, routing.tier_border, routing.default_provider) == (0.85, 0.30, "openai")
-    assert routing.classification.low_confidence == 0.5
-    assert (demotion.failures, demotion.window, demotion.max_probes) == (3, timedelta(seconds=60), 5)
-    assert (demotion.probe_lead, demotion.probe_interval) == (timedelta(seconds=120), timedelta(seconds=30))
+    routing = RoutingSettings()
+    assert (routing.tier_border, routing.default_provider) == (0.30, "openai")
 
 
 def test_a_failing_model_is_left_out_probed_and_used_again() -> None:
-    demotions = ModelDemotions(DemotionSettings())
+    demotions = ModelDemotions()
     demoted = [demotions.record("m", now, seconds=1, has_failed=True) for now in (0, 10, 20)]
     assert demoted == [False, False, True]
-    assert not demotions.allows("m", 21)
+    assert demotions.list_demoted(20) == {"m": 180}  # the last 120 of the 300 seconds have probes
     assert not demotions.allows("m", 199)
-    assert demotions.allows("m", 201)  # the last 120 of the 300 seconds
     demotions.start_call("m", 201)
-    assert not demotions.allows("m", 230)  # one probe in 30 seconds
-    assert demotions.allows("m", 231)
-    demotions.record("m", 232, seconds=1, has_failed=False)
-    assert demotions.allows("m", 232)
-    assert demotions.list_demoted(232) == {}
+    assert not demotions.allows("m", 202)  # one probe at a time
+    demotions.abandon("m")
+    demotions.start_call("m", 203)
+    assert not demotions.record("m", 204, seconds=1, has_failed=True)
+    assert not demotions.allows("m", 233)
+    assert demotions.allows("m", 234)
+    demotions.start_call("m", 234)
+    demotions.record("m", 235, seconds=1, has_failed=False)
+    assert demotions.allows("m", 235)
+    assert demotions.list_demoted(235) == {}
 
 
-def test_after_five_failed_probes_none_follows_until_the_cool_down_ends_and_one_failure_demotes_again() -> None:
-    demotions = ModelDemotions(DemotionSettings(probe_interval=timedelta(seconds=1)))
+def test_after_five_failed_probes_another_cool_down_begins() -> None:
+    demotions = ModelDemotions()
     for now in (0, 1, 2):
         demotions.record("m", now, seconds=61, has_failed=False)  # slow counts as failed
     for probe in range(5):
-        assert demotions.allows("m", 200 + 2 * probe)
-        demotions.start_call("m", 200 + 2 * probe)
-        demotions.record("m", 201 + 2 * probe, seconds=1, has_failed=True)
-    assert not demotions.allows("m", 250)
-    assert demotions.allows("m", 302)
-    demotions.start_call("m", 302)
-    assert demotions.record("m", 303, seconds=1, has_failed=True)
-    assert not demotions.allows("m", 304)
+        assert demotions.allows("m", 200 + 31 * probe)
+        demotions.start_call("m", 200 + 31 * probe)
+        demotions.record("m", 201 + 31 * probe, seconds=1, has_failed=True)
+    assert not demotions.allows("m", 504)
+    assert demotions.allows("m", 505)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "borders"),
+    [
+        ([], (0.3,)),
+        ([{"Name": "a", "Models": ["m"]}], ()),
+        ([{"Name": "a", "Models": ["m"]}, {"Name": "b", "Models": ["m"]}], (0.3,)),
+        (
+            [
+                {"Name": "a", "Models": ["m"], "Complexity": [0, 0.3]},
+                {"Name": "b", "Models": ["m"], "Complexity": [0.2, 0.6]},
+                {"Name": "c", "Models": ["m"], "Complexity": [0.5, 1]},
+            ],
+            (0.2, 0.5),
+        ),
+    ],
+)
+def test_the_borders_are_where_the_next_tier_begins(tiers: list[dict[str, object]], borders: tuple[float, ...]) -> None:
+    assert find_borders(RoutingSettings.model_validate({"Tiers": tiers})) == borders
+
+
+def test_the_confidence_is_low_shortly_below_the_next_border_only() -> None:
+    assert measure_confidence(0.45, (0.2, 0.5)) < 0.5 < measure_confidence(0.3, (0.2, 0.5))
+    assert measure_confidence(0.51, (0.2, 0.5)) == 1.0  # there is no tier above
+    assert measure_confidence(0.19, (0.2, 0.5)) < measure_confidence(0.21, (0.2, 0.5))
+    assert measure_confidence(0.0, (0.3,), ambiguity=1.0) < 0.5
+
+
+def test_the_reason_of_a_tier_without_a_price_names_no_money() -> None:
+    found = fit_cost(TierChoice(1, (), "complexity 0.50"), [0.1, None], NAMES, 5.0)
+    assert (found.position, found.flags) == (0, ("budget",))
+    assert "price unknown" in found.reason
+    assert "5.0" not in found.reason

@@ -61,12 +61,22 @@ def test_a_chain_that_nobody_touched_is_intact() -> None:
         (("salts", "arguments"), "0"),
         (("texts", "more"), "text"),
         (("note",), "a key that no hash covers"),
+        (("capability_level",), "safe"),
+        (("capability_level",), None),
     ],
 )
 def test_a_changed_entry_is_the_first_that_breaks_the_chain(path: tuple[str, ...], value: Any) -> None:
     lines = to_lines(build_chain())
     lines[2] = change(lines[2], path, value)
     assert verify_audit(lines) == 3
+
+
+def test_the_level_of_a_line_follows_from_its_fields() -> None:
+    call = chain_entry(None, {"event": "executed", "capability": "execute_command", "risk": "critical"}, {}, {})
+    line = call.to_line()
+    assert json.loads(line)["capability_level"] == "restricted"
+    assert verify_audit([line]) is None
+    assert verify_audit([change(line, ("capability_level",), "safe")]) == 1
 
 
 def _remove(lines: list[str]) -> list[str]:

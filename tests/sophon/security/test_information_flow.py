@@ -2,7 +2,8 @@
 
 import pytest
 
-from sophon.security.information_flow import SINKS, Label, classify_path, decide_trifecta, flow_decision
+from sophon.security.information_flow import SINKS, Label, decide_trifecta, flow_decision
+from sophon.security.path_labels import classify_path
 
 ALL_ALLOWED = "allow allow allow allow allow"
 MATRIX = {  # external, exec, memory, workspace_write, workspace_read

@@ -23,7 +23,7 @@ LASTING = {
 WITHOUT = {
     # They read, or compute.
     *("datetime.now", "calculator", "memory.search", "memory.read", "memory.graph", "files.read", "files.list"),
-    *("schedules.list", "goals.list", "goals.show", "tools.list", "agents.list", "read_skill_file"),
+    *("schedules.list", "goals.list", "goals.show", "tools.list", "agents.list", "read_skill_file", "skills.list"),
     # What they change ends with the turn.
     *("load_tools", "load_skills", "variables.set", "agents.run", "agents.cancel", "chat.ask"),
     # Their effects are for Protection, the policy and the risk of the call to judge.

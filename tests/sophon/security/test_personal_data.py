@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.security.folded_text import fold
 from sophon.security.personal_data import ALL_KINDS, compile_names, find_names, find_personal_data
 from sophon.security.placeholders import Placeholders, StreamRestorer
+from sophon.security.rewritten_text import fold
 
 NAMES = ("Ada Lovelace", "Zoë", "李雷", "Jörg Weiß", "İpek", "Işık", "Σίσυφος")
 VALUES = {

@@ -62,6 +62,10 @@ def test_a_key_of_a_known_form_is_replaced_wherever_it_stands(key: str, frame: s
         ("https://g/v1?key=abcdefgh12", "https://g/v1?key=[REDACTED]"),
         ("https://g/v1?api-key=abc", "https://g/v1?api-key=[REDACTED]"),
         ("password=hunter22 x", "password=[REDACTED] x"),
+        ("user=ann password=hunter2 host=db", "user=ann password=[REDACTED] host=db"),
+        ("secret_key=abcdef", "secret_key=[REDACTED]"),
+        ("DB_PASSWORD=dragon\nDB=x", "DB_PASSWORD=[REDACTED]\nDB=x"),
+        ("token=abcdefgh12345678", "token=[REDACTED]"),
         ('{"password": "hunter2"}', '{"password": "[REDACTED]"}'),
         ("password: hunter2hunter2", "password: [REDACTED]"),
         ("pwd=/abc123def456", "pwd=[REDACTED]"),
@@ -81,6 +85,21 @@ def test_a_key_of_a_known_form_is_replaced_wherever_it_stands(key: str, frame: s
 )
 def test_only_the_value_is_replaced(text: str, shown: str) -> None:
     assert redact(text) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(password=secret)",
+        "f(a, password=answer, b=1)",
+        "password=passwd",
+        "password=string",
+        "secret=short",
+        "pwd=a.b.cde",
+    ],
+)
+def test_a_short_word_of_code_is_no_password(text: str) -> None:
+    assert redact(text) == text
 
 
 BEHIND_ESCAPES = ["\\n", "\\t", "\\r", "\\u000a", "\\\\n", "\\x0a", "%0A", "\x1b[31m"]

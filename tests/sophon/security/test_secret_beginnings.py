@@ -5,7 +5,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon.security.secret_beginnings import find_safe_place
+from sophon.security.redaction_pieces import find_safe_place
 from sophon.security.secret_patterns import BOUNDARY
 from tests.properties import examples
 

@@ -1,4 +1,4 @@
-"""Whatever is done to them, the store in memory and the store in SQL give the same answers."""
+"""Whatever is done to them, the dictionaries of a chain and the store in SQL give the same answers."""
 
 import asyncio
 import shutil
@@ -12,7 +12,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from sophon.approvals import ApprovalRequest, Decision
 from sophon.errors import SophonError
 from sophon.messages import Message, ToolCall, ToolResult, Usage
 from sophon.stores import (
@@ -27,7 +26,6 @@ from sophon.stores import (
 )
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
-from sophon.tools.tool import Risk
 from tests.databases import copy_database
 from tests.properties import examples
 
@@ -131,15 +129,6 @@ class TwoStores(RuleBasedStateMachine):
         self.same(lambda store: store.usage.get_spending(provider, period))
         self.same(lambda store: store.usage.reserved())
         self.same(lambda store: store.usage.list_totals(since=period.day, session_id=session))
-
-    @rule(call=names, session=names, minute=st.integers(0, 3), reason=texts)
-    def approvals(self, call: str, session: str, minute: int, reason: str) -> None:
-        at = datetime(2026, 1, 1, 0, minute, tzinfo=UTC)
-        request = ApprovalRequest.from_call(ToolCall(call, "t"), "run", Risk.HIGH, session_id=session, preview=reason)
-        self.same(lambda store: store.approvals.get_or_create(request, at))
-        if minute:
-            self.same(lambda store: store.approvals.decide(request.id, Decision.reject(reason), at))
-        self.same(lambda store: store.approvals.list(open_only=bool(minute % 2)))
 
     @rule(run=names, call=names, text=texts, forget=names)
     def journal(self, run: str, call: str, text: str, forget: str) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from sophon.errors import StoreError
-from sophon.stores import InMemoryStore
 from sophon.stores.factory import store_from_url
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 
 def test_memory_is_a_store_in_memory(tmp_path: Path):
-    assert isinstance(store_from_url("memory://", folder=tmp_path), InMemoryStore)
+    store = store_from_url("memory://", folder=tmp_path)
+    assert (store.in_memory, store.health.name, list(tmp_path.iterdir())) == (True, "memory://", [])
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"])

@@ -413,6 +413,7 @@ WRONG_FUNCTIONS: list[tuple[str, object, str]] = [
     ("approval_note", write_note_later, "is async, and nothing awaits it"),
     ("approval_note", take_one, r"is called with \(ctx, arguments\)"),
     ("find_problem", write_note_later, "is async, and nothing awaits it"),
+    ("find_risk", take_one, r"is called with \(ctx, arguments\)"),
     ("describe", take_nothing, r"is called with \(groups\)"),
     ("answer", normalize_later, "is async, and nothing awaits it"),
     ("answer", 3, "must be a function"),

@@ -45,20 +45,6 @@ def test_a_long_text_ends_behind_a_word_and_tells_how_much_is_missing() -> None:
     assert (int(left_out[1]), int(left_out[2])) == (left_out.start(), len(text))
 
 
-def test_an_array_keeps_its_first_items_as_json_and_tells_of_how_many() -> None:
-    items = [{"id": n, "name": f"item {n}"} for n in range(1000)]
-    cut = truncate(json.dumps(items))
-    marker = ITEMS_MARKER.search(cut)
-    assert marker
-    assert json.loads(cut[: marker.start()]) == items[: int(marker[1])]
-    assert marker[2] == "1000"
-    assert len(cut) <= DEFAULT_LIMIT < len(cut) + len(json.dumps(items[int(marker[1])]))
-
-
-def test_the_marker_counts_towards_the_limit() -> None:
-    assert truncate(json.dumps(list(range(100))), 48) == "[0,1,2,3,4]\n[...truncated, showing 5/100 items]"
-
-
 def test_the_markers_are_the_published_one_for_arrays_and_its_like_for_text() -> None:
     assert truncate(json.dumps(list(range(1000))), 60).endswith("]\n[...truncated, showing 10/1000 items]")
     assert truncate("word " * 100, 60) == "word word word\n[...truncated, showing 14/500 characters]"

@@ -16,7 +16,7 @@ NICKNAME = "the blue otter"
 
 def stored(**options: Any) -> str:
     """The stored trace of a turn whose events hold a key, and a word that only this host keeps secret."""
-    recorder = TraceRecorder(TracedTurn("r", "s", "ada", ""), VirtualClock(), max_entries=10)
+    recorder = TraceRecorder(TracedTurn("r", "s", "ada", ""), VirtualClock())
     text = f"{SECRET} of {NICKNAME}"
     recorder.record(ToolCallStarted(call_id="c", tool="look", arguments_digest="", arguments={"what": text}))
     recorder.record(ModelAttempt(purpose="reply", model="p/m", outcome="bad_request", duration_ms=1, detail=text))

@@ -1,5 +1,6 @@
 """Bot API client: the methods that the Telegram channel needs."""
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,16 +18,20 @@ from sophon_channels.telegram.api.errors import (
     is_parse_error,
     is_topic_gone,
 )
-from sophon_channels.telegram.api.topics import RedirectedMessages, redirect_to_chat
 from sophon_channels.telegram.api.transport import BotApiTransport
 from sophon_channels.telegram.api.uploads import FILE_ID_LIFETIME, upload_file
 from sophon_channels.telegram.mentions import BotIdentity
+from sophon_channels.telegram.rendering import MAX_CAPTION_LENGTH, REPEAT_MARK, TEXT_LIMIT, TOPIC_MARK
+from sophon_channels.text.utf16 import utf16_length
 
 POLL_TIMEOUT_SECONDS = 50
 """How long Telegram may hold a getUpdates call open if there is nothing new."""
 
 NO_VISIBLE_TEXT = "(This message had no visible text.)"
 """Text that is sent instead of one in which Telegram sees nothing."""
+
+MAX_REDIRECTED_MESSAGES = 1000
+"""Number of redirected messages that are remembered, so that an edit keeps the mark."""
 
 
 class TelegramClient:
@@ -167,3 +172,40 @@ def identity_from_user(user: JsonObject) -> BotIdentity:
 def _message_id(message: object) -> str | None:
     number = get_int(object_from_json(message), "message_id")
     return None if number is None else str(number)
+
+
+def redirect_to_chat(payload: Mapping[str, Any], topic: str) -> dict[str, Any]:
+    """Return the payload for the chat itself: with a first line that names the topic, without the reply. Pure.
+
+    A part without space for the line is sent without it.
+
+    Source: reference/channels.md, "Forum topics". Telegram refuses to send to a deleted topic, and to one that is
+    closed.
+    """
+    redirected = {key: value for key, value in payload.items() if key != "reply_to"}
+    mark, plain = TOPIC_MARK.format(topic=topic), str(payload.get("plain", ""))
+    limit = MAX_CAPTION_LENGTH if "file" in payload else TEXT_LIMIT
+    if utf16_length(mark + plain + REPEAT_MARK) > limit:
+        return redirected
+    redirected["plain"] = mark + plain
+    if payload.get("html"):
+        redirected["html"] = mark + payload["html"]
+    return redirected
+
+
+class RedirectedMessages:
+    """The topics of the messages that were sent to the chat instead; the newest are remembered."""
+
+    def __init__(self) -> None:
+        self._topics: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def record(self, chat: str, message_id: str | None, topic: str) -> None:
+        """Record a redirected message."""
+        if message_id is not None:
+            self._topics[chat, message_id] = topic
+            while len(self._topics) > MAX_REDIRECTED_MESSAGES:
+                self._topics.popitem(last=False)
+
+    def find_topic(self, chat: str, message_id: str) -> str | None:
+        """Return the topic for which the message was; None if it was not redirected, as far as is remembered."""
+        return self._topics.get((chat, message_id))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.json_fields import get_int, get_text

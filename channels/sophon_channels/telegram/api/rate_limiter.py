@@ -11,8 +11,8 @@ from collections import OrderedDict, deque
 from dataclasses import field
 from datetime import timedelta
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 
 NO_DELAY = timedelta(0)
 """No delay: the message may be sent now."""

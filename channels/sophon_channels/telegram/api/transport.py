@@ -16,8 +16,8 @@ from aiohttp import (
     ConnectionTimeoutError,
 )
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 from sophon_channels.json_fields import JsonObject, get_int, get_object, get_text, object_from_json
 from sophon_channels.proxy import is_socks
 from sophon_channels.telegram.api.errors import TelegramApiError

@@ -6,8 +6,8 @@ Source: reference/channels.md (errors 130429 and 131056). The limiter never wait
 from collections import OrderedDict
 from datetime import timedelta
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 
 MESSAGES_PER_SECOND = 80
 """Messages per second of one phone number."""

@@ -12,14 +12,12 @@ from sophon.errors import InputError, QueueFull, SessionTaken, StoreError, TooMa
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.trace_context import new_trace_id
-from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
+from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person, ReactingChannel
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
-from sophon_hosting.channels.inbound.ack_reactions import AckReactions
 from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
 from sophon_hosting.channels.inbound.message_json import message_to_json
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
-from sophon_hosting.channels.inbound.queue_notices import QueueNotices
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
@@ -36,15 +34,18 @@ QUEUE_FULL_NOTICE_INTERVAL_SECONDS = 60.0
 
 QUEUE_FULL_MESSAGE = "🚦 The queue is full, and your message was not accepted. Try again in a minute."
 """Reply to a message that the full queue rejected."""
+
 SEVERAL_REJECTED_MESSAGE = (
     "🚦 The queue is full, and {count} of your messages were not accepted. Try again in a minute."
 )
 """Reply to the first of several messages that the full queue rejected."""
+
 SHARE_FULL_MESSAGE = (
     "🚦 {error.owner_waiting} of your messages are waiting already, and this one was not accepted. "
     "Try again in {error.retry_after_seconds} seconds."
 )
 """Reply to a message of a person whose share of the queue is full."""
+
 SEVERAL_OVER_SHARE_MESSAGE = (
     "🚦 {error.owner_waiting} of your messages are waiting already, and {count} more were not accepted. "
     "Try again in {error.retry_after_seconds} seconds."
@@ -56,6 +57,7 @@ TOO_MANY_MESSAGE = (
     "Try again in {error.retry_after_seconds} seconds."
 )
 """Reply to a message beyond the sender's messages per minute."""
+
 SEVERAL_TOO_MANY_MESSAGE = (
     "🚦 You may send {error.limit} messages per minute, and {count} of your messages were not accepted. "
     "Try again in {error.retry_after_seconds} seconds."
@@ -64,13 +66,57 @@ SEVERAL_TOO_MANY_MESSAGE = (
 
 EDITED = "is_edited"
 """Key, in `Run.origin`, of whether the message is the new version of one that was read before."""
+
 HISTORY = "history"
 """Key, in `Run.origin`, of the group's history that the run's text has."""
+
 MESSAGE_KEYS = frozenset({"reply_to", HISTORY, EDITED, OWN_TEXT, FOREIGN_SOURCES, "attachments", PIECES})
 """Keys of `Run.origin` that the message states."""
 
 Rejections: TypeAlias = dict[str, list[tuple[InboundMessage, TryLater]]]
 """Messages that were rejected for now, by chat."""
+
+MAX_PENDING = 100
+"""Reactions that may wait for the platform; further messages get none."""
+
+NOTICE_DELAY_SECONDS = 1.0
+"""How long a message must have waited: longer than an idle worker needs to take a burst of messages."""
+
+QUEUED_MESSAGE = "⏳ Queued, {count} ahead."
+"""Notice to a chat whose message waits behind others."""
+
+
+class AckReactions:
+    """Acknowledging reactions of one channel with one emoji; none if it is empty, or the channel cannot react.
+
+    A reaction is best effort, and not stored: a message that is delivered again, or a kill, makes no second one, and
+    what acknowledges a message for certain is its answer.
+    """
+
+    def __init__(self, channel: Channel, emoji: str) -> None:
+        self._name, self._emoji = channel.name, emoji
+        self._channel = channel if isinstance(channel, ReactingChannel) else None
+        self._pending: set[asyncio.Task[None]] = set()
+
+    def start(self, message: InboundMessage) -> None:
+        """React to a message in the background."""
+        if not self._emoji or self._channel is None or len(self._pending) >= MAX_PENDING:
+            return
+        task = asyncio.create_task(self._react(self._channel, message))
+        self._pending.add(task)
+        task.add_done_callback(self._pending.discard)
+
+    async def stop(self) -> None:
+        """Cancel the reactions that were not sent."""
+        for task in self._pending:
+            task.cancel()
+        await asyncio.gather(*self._pending, return_exceptions=True)
+
+    async def _react(self, channel: ReactingChannel, message: InboundMessage) -> None:
+        try:
+            await channel.send_reaction(message.location, message.message_id, self._emoji)
+        except Exception:
+            log.exception("%s: a message could not be acknowledged", self._name)
 
 
 class MessageAcceptor:
@@ -271,3 +317,45 @@ def format_rejection(error: TryLater, count: int) -> str:
     else:
         template = QUEUE_FULL_MESSAGE if count == 1 else SEVERAL_REJECTED_MESSAGE
     return template.format(error=error, count=count)
+
+
+class QueueNotices:
+    """Queue notices of one channel: at most one per chat for messages that arrived together.
+
+    The number is what the queue states at the time of the notice. Nothing is sent if the turn has started, or is next.
+    """
+
+    def __init__(self, host: Host, writer: OutboundWriter, channel_name: str) -> None:
+        self._host, self._writer, self._channel_name = host, writer, channel_name
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def schedule(self, accepted: Sequence[tuple[InboundMessage, str, TaskReceipt]]) -> None:
+        """Check the accepted messages after `NOTICE_DELAY_SECONDS`; each comes with the name of its notice."""
+        waiting = [each for each in accepted if each[2].created and each[2].position > 0]
+        if waiting:
+            task = asyncio.create_task(self._send_later(waiting))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def stop(self) -> None:
+        """Send no more notices."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _send_later(self, accepted: Sequence[tuple[InboundMessage, str, TaskReceipt]]) -> None:
+        await self._host.services.clock.sleep(NOTICE_DELAY_SECONDS)
+        notified: set[str] = set()
+        for message, name, receipt in accepted:
+            chat = message.location.key
+            if chat in notified:
+                continue
+            try:
+                position = await self._host.find_position(receipt.task_id)
+                if position:
+                    notified.add(chat)
+                    text = QUEUED_MESSAGE.format(count=position)
+                    await self._writer.write_reply(message.location, message.person, name, text, message.message_id)
+            except StoreError as error:
+                log.warning("%s: a queue notice could not be stored: %s", self._channel_name, error)

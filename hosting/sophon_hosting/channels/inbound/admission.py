@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.operator_policy import OperatorPolicy
 from sophon.principals import channel_person_principal
 from sophon_channels.access_policy import AccessDecision, AccessPolicy

@@ -4,23 +4,26 @@ import asyncio
 import logging
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from sophon.attachment_inspection import FileTooLarge, inspect_file
 from sophon.attachments import UPLOADS_FOLDER, Attachment
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
 from sophon.clock import Clock
-from sophon.errors import StoreError, ToolError
+from sophon.errors import InputError, NotFound, StoreError, ToolError
 from sophon.principals import files_folder
+from sophon.services import Services
+from sophon.stores.attachments.contract import TooManyBytes
 from sophon.stores.runs.contract import Run
 from sophon.tools.untrusted_text import fence_text
 from sophon_channels.contract import Channel, ChannelAttachment
 from sophon_channels.errors import ChannelError
 from sophon_channels.text.single_line import to_single_line
-from sophon_hosting.channels.inbound.document_texts import DocumentTexts, is_document
-from sophon_hosting.channels.inbound.shown_files import SHOWN_KINDS, ShownFiles
 from sophon_hosting.channels.inbound.transcription import TRANSCRIPT_SUFFIX, Transcriber
+from sophon_hosting.parsing.parser_process import ParserProcesses, ParsersBusy, build_program
 from sophon_hosting.run_audience import audience_of_run
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, FORWARDED_MESSAGE
 
@@ -33,8 +36,60 @@ DOWNLOAD_TIMEOUT_SECONDS = 60.0
 """Timeout for all files of a message together: meanwhile a worker is occupied."""
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
+
 _UNSAFE_CHARACTERS = re.compile(r"[^\w.-]+")
+
 _BRACKETS = str.maketrans("[]", "()")
+
+DOCUMENT_TIMEOUT_SECONDS = 30.0
+"""How long a document is read; then it has no text."""
+
+DOCUMENT_WORKER = build_program("sophon_hosting.channels.inbound.document_text_worker")
+"""Program that reads a document, given its path and that of the text."""
+
+_WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+
+SHOWN_KINDS = frozenset({"image", "document"})
+"""Kinds of files that models may be shown; the others are files of the person's folder only."""
+
+
+class ShownFiles:
+    """Stores the files of a run's message as attachments of its session, which belong to the owner of the session.
+
+    The id follows from run and number, so a run that starts again stores nothing twice. A file that is not accepted
+    (its kind, its size, the limit of the person) is in the folder only, where tools read it.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def attach(self, run: Run, number: int, name: str, path: Path) -> Attachment | str:
+        """Return the attachment that a downloaded file has become; a sentence if there is no room, "" for other kinds.
+
+        Raises OSError, StoreError.
+        """
+        services, settings = self._services, self._services.settings.attachments
+        if not settings.enabled:
+            return ""
+        session = await services.store.sessions.find(run.session_id)
+        if session is None:
+            return ""
+        count_text = services.gateway.tokens.count_text
+
+        def read() -> tuple[Attachment, bytes]:
+            with path.open("rb") as file:
+                content = file.read(settings.max_bytes + 1)
+            return inspect_file(content, name, f"{run.id}-{number}", settings, count_text), content
+
+        try:
+            attachment, content = await services.clock.run_in_thread(read)
+            add = partial(services.store.attachments.add, max_total_bytes=settings.max_total_bytes)
+            stored = await add(attachment, content, owner=session.owner, session_id=session.id)
+        except (FileTooLarge, TooManyBytes) as error:
+            return str(error)
+        except (InputError, NotFound):  # of another kind; or the session was deleted meanwhile
+            return ""
+        return stored.attachment
 
 
 class AttachmentDownloader:
@@ -182,3 +237,31 @@ def _is_file(folder: SandboxedFolder, path: str) -> bool:
 def describe_media_type(file: ChannelAttachment) -> str:
     """Return the media type, or the kind if that is no plain type: the sender wrote it, and the turn's text has it."""
     return file.media_type if _MEDIA_TYPE.fullmatch(file.media_type) else file.kind
+
+
+class DocumentTexts:
+    """Reader of documents, in processes with limits (`document_text_worker`)."""
+
+    def __init__(self, clock: Clock, worker: Sequence[str] = DOCUMENT_WORKER) -> None:
+        self._parsers = ParserProcesses(clock, worker, timeout_seconds=DOCUMENT_TIMEOUT_SECONDS)
+
+    async def extract(self, file: ChannelAttachment, path: Path) -> Path | str:
+        """Return the file with the text of a document; why there is none, "" for a file of another kind.
+
+        The folder of `path` gets the text and must be one that only this process writes.
+        """
+        if not is_document(file):
+            return ""
+        target = path.with_name(f"{path.name}.txt")
+        try:
+            await self._parsers.run(path, target)
+        except ParsersBusy:
+            return "too many other documents are being read"
+        except InputError as error:
+            return str(error)
+        return target
+
+
+def is_document(file: ChannelAttachment) -> bool:
+    """Return whether a file says that it is a PDF or Word document. Pure."""
+    return file.media_type in ("application/pdf", _WORD) or file.name.lower().endswith((".pdf", ".docx"))

@@ -1,6 +1,6 @@
 """Request of a chat command: the command, its message, and who may do what."""
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_channels.chat_commands import ChatCommand
 from sophon_channels.contract import InboundMessage
 

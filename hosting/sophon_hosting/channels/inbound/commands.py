@@ -5,40 +5,47 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from sophon.approvals import Decision
-from sophon.chat_overrides import OVERRIDE_NAMES
+from sophon.chat_overrides import OVERRIDE_NAMES, build_chat_section
 from sophon.errors import QueueUnavailable, SophonError
-from sophon.messages import Usage
+from sophon.messages import Usage, images_from_json
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.stores.runs.contract import Run
+from sophon.stores.sessions.contract import SessionBranch
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.chat_commands import format_greeting, format_help
 from sophon_channels.contract import InboundMessage, OutboundMessage
 from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.approval_prompts import ApprovalPrompts
-from sophon_hosting.channels.chat_profiles import ChatProfiles
+from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import EditDialogues
-from sophon_hosting.channels.inbound.answer_again import AnswerAgain
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
-from sophon_hosting.channels.inbound.override_commands import OverrideCommands
-from sophon_hosting.channels.inbound.person_rights import require_feature
+from sophon_hosting.channels.inbound.override_commands import OverrideCommands, require_feature
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat
-from sophon_hosting.host import Host
+from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.rendering.value_formatting import format_usage_cost
-
-log = logging.getLogger("sophon")
+from sophon_hosting.run_audience import OVERRIDES, overrides_to_origin
+from sophon_hosting.run_authorship import is_direct_call
 
 MAX_RUNS_SEARCHED = 20
 """Number of runs in which /last looks for an answer, newest first."""
+
 GRANT_WORDS = ("chat", "session")
 """Words behind the id with which /approve also approves later calls of the conversation."""
-OFF_THE_RECORD_ELSEWHERE = (
-    "Not in a chat: the platform keeps its messages, and this host stores each answer until it is delivered. On the "
-    'host\'s web page, "Talk off the record" begins a conversation of which nothing is stored.'
-)
-"""Reply to /otr."""
+
+NO_OFF_THE_RECORD = "This host has no conversations off the record."
+"""Reply to /otr of a host without them; otherwise `ChatsOffTheRecord` executes it."""
+
+NOTHING_TO_ANSWER = "There is no message of yours to answer again."
+
+STILL_RUNNING = "Your last message is still being answered; /stop stops it."
+
+OTHERS_WROTE = "Somebody else has written since; send your message again."
+
+log = logging.getLogger("sophon")
+
 STOP_TIMEOUT_SECONDS = 0.1
 """How long /stop waits for tasks to end, as the platform waits for the response; the rest ends in the background."""
 
@@ -62,7 +69,7 @@ class ChatCommandHandler:
         self._store = host.services.store
         self._retry = AnswerAgain(host, chat_state, profiles)
         overrides = OverrideCommands(host, chat_state, profiles)
-        self._stop_tasks: set[asyncio.Task[Run]] = set()
+        self._stopper = TaskStopper(host)
         self._handlers: dict[str, Callable[[ChatCommandRequest], Awaitable[str]]] = {
             "start": self._show_greeting,
             "new": self._start_new_session,
@@ -79,7 +86,7 @@ class ChatCommandHandler:
             "edit": self._edit,
             "cancel": self._cancel_editing,
             "answer": self._answer,
-            "otr": self._explain_off_the_record,
+            "otr": self._refuse_off_the_record,
             "help": self._show_help,
         }
 
@@ -104,32 +111,7 @@ class ChatCommandHandler:
             for run in await self._unfinished_runs(request)
             if (request.is_approver or run.owner == user_id) and not _started_after(run, request.message)
         ]
-        if not runs:
-            return "Nothing is running."
-        stopped_count = await self._stop_runs(runs)
-        if stopped_count < len(runs):
-            return "⏹ Stopping."
-        return "⏹ Stopped." if stopped_count == 1 else f"⏹ Stopped {stopped_count} tasks."
-
-    async def _stop_runs(self, runs: Sequence[Run]) -> int:
-        """Request cancellation of all runs durably; return how many ended within `STOP_TIMEOUT_SECONDS`."""
-        for run in runs:
-            await self._store.runs.request_cancel(run.id)
-        tasks = [asyncio.create_task(self._host.cancel(run.id)) for run in runs]
-        for task in tasks:
-            self._stop_tasks.add(task)
-            task.add_done_callback(self._stop_finished)
-        try:
-            async with self._host.services.clock.timeout(STOP_TIMEOUT_SECONDS):
-                await asyncio.wait(tasks)
-        except TimeoutError:
-            pass
-        return sum(task.done() and task.exception() is None and task.result().is_finished for task in tasks)
-
-    def _stop_finished(self, task: asyncio.Task[Run]) -> None:
-        self._stop_tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a task could not be stopped: %s", error)
+        return describe_stop(runs, await self._stopper.stop(runs))
 
     async def _answer_again(self, request: ChatCommandRequest) -> str:
         return await self._retry.accept(request.message, request.session_id)
@@ -238,8 +220,8 @@ class ChatCommandHandler:
     async def _show_greeting(self, request: ChatCommandRequest) -> str:
         return format_greeting(in_group=request.message.location.kind == "group")
 
-    async def _explain_off_the_record(self, request: ChatCommandRequest) -> str:
-        return OFF_THE_RECORD_ELSEWHERE
+    async def _refuse_off_the_record(self, request: ChatCommandRequest) -> str:
+        return NO_OFF_THE_RECORD
 
     async def _show_help(self, request: ChatCommandRequest) -> str:
         return format_help()
@@ -270,3 +252,94 @@ def _started_after(run: Run, message: InboundMessage) -> bool:
 def _format_status(run: Run, position: int | None) -> str:
     waits = f"waits, {position} ahead" if position else "waits"
     return {"queued": waits, "running": "runs", "suspended": "waits for a decision"}.get(run.status, run.status)
+
+
+class AnswerAgain:
+    """Begins the last turn of a chat again. The chat goes on in the branch; the first answer stays in the old one."""
+
+    def __init__(self, host: Host, chat_state: ChatState, profiles: ChatProfiles) -> None:
+        self._host, self._chat_state, self._store = host, chat_state, host.services.store
+        self._profiles = profiles
+
+    async def accept(self, message: InboundMessage, session_id: str) -> str:
+        """Accept the last message of the chat once more; return the reply to the command. Raises SophonError.
+
+        In a group only the newest message is answered again: a branch before an older one would leave out what others
+        wrote.
+        """
+        newest = await self._store.runs.list(session_id=session_id, limit=1, whole=False)
+        if not newest or is_direct_call(newest[0]) or not self._chat_state.is_own_run(newest[0]):
+            return NOTHING_TO_ANSWER
+        run = await self._store.runs.get(newest[0].id)
+        if run.owner != self._chat_state.user_id(message.person):
+            return OTHERS_WROTE
+        if not run.is_finished:
+            return STILL_RUNNING
+        turn = await self._store.sessions.list_turn(session_id, run.id)
+        if not turn:
+            return NOTHING_TO_ANSWER
+        branch_id = self._chat_state.derive_session(message.location, message.external_id)
+        await self._host.accept(await self._build_request(message, run, branch_id, turn[0].seq))
+        await self._chat_state.switch_session(message.location, branch_id)
+        return "I answer your last message again."
+
+    async def _build_request(self, message: InboundMessage, run: Run, branch_id: str, seq: int) -> RunRequest:
+        session, options = await self._store.sessions.get(run.session_id), run.options
+        overrides = await self._profiles.find(message.location, message.person)
+        origin = {key: value for key, value in run.origin.items() if key != OVERRIDES}
+        return RunRequest(
+            text=run.text,
+            session_id=branch_id,
+            session_owner=session.owner,
+            owner=run.owner,
+            channel=run.channel,
+            account=str(run.origin.get("account", "")),
+            external_id=message.external_id,
+            origin={**origin, **overrides_to_origin(overrides), "reply_to": message.message_id},
+            stream=bool(options.get("stream")),
+            model=None if session.model else find_model(self._host.services, overrides),
+            instructions=build_chat_section(overrides) or None,
+            planning=options.get("planning"),
+            images=images_from_json(options["images"]) if options.get("images") else (),
+            sent_at=message.sent_at,
+            branch=SessionBranch(session.id, seq - 1),
+        )
+
+
+class TaskStopper:
+    """Cancels tasks of one host."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._tasks: set[asyncio.Task[Run]] = set()
+
+    async def stop(self, runs: Sequence[Run]) -> int:
+        """Request cancellation of all runs durably; return how many ended within `STOP_TIMEOUT_SECONDS`."""
+        if not runs:
+            return 0
+        for run in runs:
+            await self._host.services.store.runs.request_cancel(run.id)
+        tasks = [asyncio.create_task(self._host.cancel(run.id)) for run in runs]
+        for task in tasks:
+            self._tasks.add(task)
+            task.add_done_callback(self._finish)
+        try:
+            async with self._host.services.clock.timeout(STOP_TIMEOUT_SECONDS):
+                await asyncio.wait(tasks)
+        except TimeoutError:
+            pass
+        return sum(task.done() and task.exception() is None and task.result().is_finished for task in tasks)
+
+    def _finish(self, task: asyncio.Task[Run]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task could not be stopped: %s", error)
+
+
+def describe_stop(runs: Sequence[Run], stopped_count: int) -> str:
+    """Return what /stop answers."""
+    if not runs:
+        return "Nothing is running."
+    if stopped_count < len(runs):
+        return "⏹ Stopping."
+    return "⏹ Stopped." if stopped_count == 1 else f"⏹ Stopped {stopped_count} tasks."

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.runs.contract import InboundKey, Run
 from sophon_channels.contract import Channel, InboundMessage, MessageEdited
 from sophon_hosting.channels.chat_state import ChatState

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.lazy_dataclass import dataclass
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage

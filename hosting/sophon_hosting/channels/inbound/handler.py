@@ -1,12 +1,14 @@
 """Inbound handler: access check, then dispatch to the queue, a chat command, a media group or an approval."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
 from itertools import groupby
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import StoreError
+from sophon.learning.feedback import value_of_emojis
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.callback_data import parse_callback_data
 from sophon_channels.chat_commands import ChatCommand, parse_command
@@ -26,8 +28,7 @@ from sophon_hosting.channels.chat_profiles import ChatProfiles
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.edit_dialogues import WRITE_NOTE, EditDialogues
 from sophon_hosting.channels.identities import IdentityLinks
-from sophon_hosting.channels.inbound.acceptance import MessageAcceptor
-from sophon_hosting.channels.inbound.ack_reactions import AckReactions
+from sophon_hosting.channels.inbound.acceptance import AckReactions, MessageAcceptor
 from sophon_hosting.channels.inbound.admission import AdmissionControl, update_operator
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
 from sophon_hosting.channels.inbound.commands import ChatCommandHandler
@@ -35,11 +36,10 @@ from sophon_hosting.channels.inbound.delivery_receipts import DeliveryReceiptHan
 from sophon_hosting.channels.inbound.edits import EditHandler
 from sophon_hosting.channels.inbound.expected_texts import ANSWER_NOT_EDITED, ExpectedTexts
 from sophon_hosting.channels.inbound.group_history import GroupHistory
-from sophon_hosting.channels.inbound.inbound_options import InboundOptions
 from sophon_hosting.channels.inbound.media_groups import MediaGroupAssembler, is_quick
 from sophon_hosting.channels.inbound.message_lookup import MessageLookup
+from sophon_hosting.channels.inbound.off_the_record import NO_EDITS, ChatsOffTheRecord
 from sophon_hosting.channels.inbound.press_acknowledgements import PressAcknowledger
-from sophon_hosting.channels.inbound.reactions import ReactionHandler
 from sophon_hosting.channels.inbound.unreadable_notices import UnreadableNotices, has_readable_content, without_voice
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
@@ -50,12 +50,29 @@ log = logging.getLogger("sophon")
 
 PRESS_FAILED_NOTE = "this did not work; the host's log has the error"
 """Note at a button whose press could not be handled."""
+
 OTHER_BOT_MESSAGE = "This command is addressed to @{name}, and was not executed here. Send it without the name."
 """Answer in a direct chat to a command that names another bot; in a group it is ignored."""
+
 EDITED_COMMAND_MESSAGE = "A command is not executed by an edit; send it as a new message."
 """Answer to a message that became a command."""
+
 MAY_NOT_WRITE_NOTE = "you may not decide this"
 """Note at a button that was pressed by somebody who may not write in the chat."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboundOptions:
+    """How a channel's messages are read.
+
+    Texts of a person are joined that come within `debounce_seconds`; 0: never. `group_history` states by the id of a
+    group how many messages that were not addressed to the bot a turn sees. `ack_reaction` is the emoji with which each
+    accepted message is acknowledged, "" for none.
+    """
+
+    debounce_seconds: float = 0.0
+    group_history: Mapping[str, int] = field(default_factory=lambda: {})
+    ack_reaction: str = ""
 
 
 class InboundHandler:
@@ -78,6 +95,7 @@ class InboundHandler:
         receipts: DeliveryReceiptHandler,
         options: InboundOptions,
         profiles: ChatProfiles,
+        off_the_record: ChatsOffTheRecord | None = None,
         reads_voice: bool = False,
     ) -> None:
         store, clock = host.services.store, host.services.clock
@@ -124,6 +142,7 @@ class InboundHandler:
         self._receipts = receipts
         self._reactions = ReactionHandler(host, channel, chat_state)
         self._accepts_events, self._reads_voice = True, reads_voice
+        self._off_the_record = off_the_record
 
     async def receive(self, events: Sequence[InboundEvent]) -> None:
         """Handle the events in their order, as `Inbox.receive`."""
@@ -190,7 +209,9 @@ class InboundHandler:
         admission = await self._admission.admit(message, mentioned=mentioned)
         if admission.decision == "let_in":
             identified = replace(message, person=admission.person, location=admission.location)
-            if await self._chat_state.was_taken(message.external_id):
+            if self._off_the_record is not None and await self._off_the_record.is_off_the_record(identified.location):
+                await self._reply_to_edit(edit, identified, NO_EDITS)
+            elif await self._chat_state.was_taken(message.external_id):
                 await self._reply_to_edit(edit, identified, ANSWER_NOT_EDITED)
             elif _command_of(message) is None:
                 await self._edits.handle(replace(edit, message=identified))
@@ -216,6 +237,8 @@ class InboundHandler:
     async def _store_messages(self, messages: Sequence[InboundMessage]) -> None:
         """Store messages that are no commands: as runs, or as pieces of media groups."""
         admitted = await self._admission.admit_messages(await self._without_processed(messages))
+        if self._off_the_record is not None:
+            admitted = await self._off_the_record.take(admitted)
         for location, person in dict.fromkeys((message.location, message.person) for message in admitted):
             await self._undelivered.announce(location, person)
         admitted = await self._expected.take(admitted)
@@ -272,7 +295,10 @@ class InboundHandler:
             return  # a value such as /tmp
         session = await self._chat_state.find_session(identified.location, identified.person)
         may_decide = self._policy.is_approver(identified.person)
-        reply = await self._commands.execute(ChatCommandRequest(command, identified, session, may_decide))
+        request = ChatCommandRequest(command, identified, session, may_decide)
+        reply = None if self._off_the_record is None else await self._off_the_record.execute(request)
+        if reply is None:
+            reply = await self._commands.execute(request)
         if reply:
             await self._reply(identified, reply)
         else:  # the command has written into the chat
@@ -326,3 +352,31 @@ def _command_of(message: InboundMessage) -> ChatCommand | None:
 
 def _is_plain_message(event: InboundEvent) -> bool:
     return isinstance(event, InboundMessage) and _command_of(event) is None
+
+
+class ReactionHandler:
+    """Records the reactions of people who may write in the chat as their feedback.
+
+    A reaction to anything but an answer is ignored. One that says nothing, and none at all, take back what the person
+    said before.
+    """
+
+    def __init__(self, host: Host, channel: Channel, chat_state: ChatState) -> None:
+        self._host, self._channel, self._chat_state = host, channel, chat_state
+
+    async def handle(self, reaction: MessageReaction) -> None:
+        """Record a reaction; `reaction.person` is identified. Raises StoreError."""
+        store = self._host.services.store
+        entry = await store.outbox.find_by_platform_id(
+            self._channel.name, self._channel.account, reaction.message_id, chat=reaction.chat or None
+        )
+        run = await store.runs.find(entry.run_id) if entry is not None and entry.run_id is not None else None
+        if run is None or not run.is_finished:
+            log.debug("%s: a reaction to no answer of a task", self._channel.name)
+            return
+        await self._host.feedback.record(
+            run,
+            self._chat_state.user_id(reaction.person),
+            value_of_emojis(reaction.emojis) or 0.0,
+            source=self._channel.name,
+        )

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from weakref import WeakValueDictionary
 
 from sophon.clock import Clock
 from sophon.errors import StoreError
@@ -15,6 +14,7 @@ from sophon.stores.contract import Store
 from sophon_channels.contract import Channel, InboundMessage
 from sophon_hosting.channels.chat_state import ACCEPTED_AS, PROCESSED_KIND
 from sophon_hosting.channels.inbound.message_json import message_from_json, message_to_json
+from sophon_hosting.key_locks import KeyLocks
 
 log = logging.getLogger("sophon")
 
@@ -74,7 +74,7 @@ class MediaGroupAssembler:
         """Ids of the pieces that arrived and are not passed on yet, by group."""
         self._last_arrivals: dict[str, float] = {}
         self._wakers: dict[str, asyncio.Event] = {}
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._locks = KeyLocks[str]()
         """Held while a group is passed on, or one of its pieces is replaced."""
 
     def assign_quick_group(self, message: InboundMessage) -> InboundMessage:
@@ -103,7 +103,7 @@ class MediaGroupAssembler:
         if note is None:
             return False
         edited = replace(message, media_group_id=message_from_json(note.value).media_group_id)
-        async with self._lock_group(_group_key(edited)):
+        async with self._locks.of(_group_key(edited)):
             if await self._notes.get(*key) is None:  # passed on meanwhile
                 return False
             await self._notes.put(ChannelStateEntry(*key, message_to_json(edited)))
@@ -190,7 +190,7 @@ class MediaGroupAssembler:
         return max(self._debounce_seconds, quiet_seconds), MAX_DEBOUNCE_SECONDS, MAX_QUICK_MESSAGES
 
     async def _pass_on(self, album: str) -> None:
-        async with self._lock_group(album):
+        async with self._locks.of(album):
             pieces = sort_pieces([piece for piece in await self._stored_pieces() if _group_key(piece) == album])
             new_pieces = [piece for piece in pieces if not await self._is_processed(piece)]
             if new_pieces:
@@ -205,11 +205,6 @@ class MediaGroupAssembler:
                     )
                 )
                 await self._notes.remove(self._channel.name, self._channel.account, PIECE_KIND, piece.external_id)
-
-    def _lock_group(self, album: str) -> asyncio.Lock:
-        lock = self._locks.get(album) or asyncio.Lock()
-        self._locks[album] = lock
-        return lock
 
     async def _stored_pieces(self) -> list[InboundMessage]:
         notes = await self._notes.list(PIECE_KIND, self._channel.name, self._channel.account)

@@ -2,17 +2,20 @@
 
 from sophon.chat_overrides import MEMORIES, NEUTRAL, NO_OVERRIDES, ChatOverrides
 from sophon.errors import InputError
-from sophon_channels.contract import ChatLocation
+from sophon.security.permission_levels import Feature
+from sophon.services import Services
+from sophon_channels.contract import ChatLocation, InboundMessage
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_name_problems, list_agents
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.command_request import ChatCommandRequest
-from sophon_hosting.channels.inbound.person_rights import require_feature
 from sophon_hosting.host import Host
 
 DEFAULT = "default"
 """Argument with which a chat inherits an override again."""
+
 APPROVERS_ONLY = frozenset({"memory", "tools"})
 """Overrides that a person may not change in a direct chat either: they may widen what a turn reads and does."""
+
 MAX_LISTED = 40
 """Models, agents and tools that an answer lists."""
 
@@ -24,6 +27,7 @@ _CHANGED = {
     "memory": ("Memory is {} from now on.", "Memory is chat from now on."),
     "tools": ("Only these tools may be used from now on: {}.", "All tools may be used from now on."),
 }
+
 _SHOWN = {
     "agent": ("{}", "The agent without a file"),
     "prompt": ("{}", "No prompt of this chat"),
@@ -82,7 +86,7 @@ class OverrideCommands:
             raise InputError("; ".join(problems))
 
     async def _forget_session_model(self, request: ChatCommandRequest) -> None:
-        """A model that was chosen for the session, on the page or by an earlier version, would go first."""
+        """A model that was chosen for the session, on the page, would go first."""
         session = await self._services.store.sessions.find(request.session_id)
         if session is not None and session.model is not None:
             await self._services.store.sessions.set_model(session.id, None)
@@ -113,3 +117,15 @@ def _format(texts: tuple[str, str], name: str, overrides: ChatOverrides) -> str:
     """Return the first text with the value of an override, the second if it has no effect."""
     value = overrides.find(name)
     return texts[0].format(value) if value and value != NEUTRAL[name] else texts[1]
+
+
+async def require_feature(services: Services, chat_state: ChatState, message: InboundMessage, feature: Feature) -> None:
+    """Raise LevelNeeded if the level of the person who wrote a message, in its chat, has not a feature."""
+    person, location = chat_state.user_id(message.person), message.location
+    level = services.settings.permissions.level_of(
+        person,
+        channel=chat_state.channel_name,
+        chat="" if location.kind == "direct" else await chat_state.data_owner(location, message.person),
+        is_operator=services.operator_policy.is_operator(person),
+    )
+    services.settings.permissions.levels.require(level, feature)

@@ -19,6 +19,8 @@ log = logging.getLogger("sophon")
 
 MAX_REPLY_BYTES = 1_000_000
 """Maximum size of a transcription, in bytes."""
+TIMEOUT_SECONDS = 60.0
+"""How long the transcription of one file may take."""
 MAX_TRANSCRIPT_CHARACTERS = 50_000
 """Characters of a transcription that are kept."""
 TRANSCRIPT_SUFFIX = ".transcript.txt"
@@ -39,9 +41,9 @@ _EXTENSIONS = {
 class Transcriber:
     """Client of one transcription API; `key` may be empty."""
 
-    def __init__(self, url: str, key: str, model: str, timeout_seconds: float, clock: Clock) -> None:
+    def __init__(self, url: str, key: str, model: str, clock: Clock) -> None:
         self._url, self._key, self._model = f"{url.rstrip('/')}/audio/transcriptions", key, model
-        self._timeout_seconds, self._clock = timeout_seconds, clock
+        self._clock = clock
 
     async def transcribe(self, file: Path, media_type: str) -> str:
         """Return the text of a voice message, from the file beside it if it was transcribed before.
@@ -53,10 +55,10 @@ class Transcriber:
             return await asyncio.to_thread(stored.read_text, encoding="utf-8")
         content = await asyncio.to_thread(file.read_bytes)
         try:
-            async with self._clock.timeout(self._timeout_seconds):
+            async with self._clock.timeout(TIMEOUT_SECONDS):
                 text = await self._request(content, media_type)
         except TimeoutError:
-            raise ChannelError(f"the transcription took longer than {self._timeout_seconds:g} s") from None
+            raise ChannelError(f"the transcription took longer than {TIMEOUT_SECONDS:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             log.warning("a voice message could not be transcribed: %s: %s", type(error).__name__, error)
             raise ChannelError("the transcription API cannot be reached") from None
@@ -96,7 +98,7 @@ def create_transcriber(settings: Settings, environment: Mapping[str, str], clock
     key = section.key.resolve(environment) if section.key is not None else ""
     if section.key is not None and not key:
         raise ChannelError(f"Channels.Transcription.Key is empty: {section.key.source_description}")
-    return Transcriber(str(section.url), key or "", section.model, section.timeout.total_seconds(), clock)
+    return Transcriber(str(section.url), key or "", section.model, clock)
 
 
 async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:

@@ -6,9 +6,10 @@ from typing import Any
 
 from sophon.errors import NotFound
 from sophon.stores.contract import Store
-from sophon_channels.contract import Channel
+from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
 from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND, is_prompted
 from sophon_hosting.channels.recipients import recipient_of_run
 from sophon_hosting.events.wire_event import WireEvent
 
@@ -57,4 +58,6 @@ class BlockedCallNotices:
         while len(self._counts) > MAX_COUNTED_TURNS:
             self._counts.popitem(last=False)
         name = f"blocked:{event.data['run_id']}:{event.data['call_id']}"
-        await self._writer.write_notice(chat, name, format_block_notice(event.data), recipient=recipient_of_run(run))
+        message = OutboundMessage(format_block_notice(event.data), is_markdown=False)
+        kind = "note" if is_prompted(run) else UNPROMPTED_KIND
+        await self._writer.write(chat, name, message, kind, recipient=recipient_of_run(run))

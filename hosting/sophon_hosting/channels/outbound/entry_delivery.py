@@ -46,6 +46,8 @@ ChatMigrationHandler = Callable[[str, str], Awaitable[None]]
 """Called with the old and the new id of a chat that has migrated."""
 ChatFinder = Callable[[OutboundEntry], Awaitable[str | None]]
 """Awaited before an entry is sent; returns the chat that reaches its recipient now, None if there is none."""
+HoldFinder = Callable[[OutboundEntry], Awaitable[datetime | None]]
+"""Awaited before an entry is sent; returns until when it is held back, None if it is sent now."""
 PayloadRefresher = Callable[[OutboundEntry], Awaitable[Mapping[str, Any] | None]]
 """Awaited before an entry is sent; returns a payload that replaces the stored one, or None."""
 
@@ -113,9 +115,10 @@ class EntryDelivery:
         migrate_chat: ChatMigrationHandler,
         refresh_payload: PayloadRefresher,
         find_chat: ChatFinder | None = None,
+        find_hold: HoldFinder | None = None,
         listener: DeliveryListener | None = None,
     ) -> None:
-        self._find_chat = find_chat
+        self._find_chat, self._find_hold = find_chat, find_hold
         self._channel, self._outbox, self._clock, self._gate = channel, outbox, clock, gate
         self._migrate_chat, self._refresh_payload, self._listener = migrate_chat, refresh_payload, listener
 
@@ -129,6 +132,8 @@ class EntryDelivery:
                 await self._outbox.readdress(entry.id, chat)  # due there, behind what that chat still waits for
             elif is_exhausted(entry, self._clock.now()):
                 await self._give_up(entry, "ambiguous", describe_doubt(entry))
+            elif self._find_hold is not None and (until := await self._find_hold(entry)) is not None:
+                await self._outbox.hold(entry.id, until)
             else:
                 await self._send(entry)
         except (IllegalTransition, NotFound):  # another process sends it, or its session was deleted

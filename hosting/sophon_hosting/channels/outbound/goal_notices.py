@@ -7,9 +7,10 @@ from collections import OrderedDict
 
 from sophon.events import GoalChanged
 from sophon.stores.contract import Store
-from sophon_channels.contract import Channel
+from sophon_channels.contract import Channel, OutboundMessage
 from sophon_hosting.channels.approval_text import to_visible_line
 from sophon_hosting.channels.outbound.entries import OutboundWriter
+from sophon_hosting.channels.outbound.quiet_entries import UNPROMPTED_KIND
 from sophon_hosting.events.wire_event import WireEvent
 
 MAX_NOTICES_PER_GOAL = 5
@@ -52,4 +53,5 @@ class GoalNotices:
         reason = to_visible_line(goal.reason, MAX_REASON_CHARACTERS)
         recipient = goal.owner if goal.origin.get("kind") == "direct" else ""
         text = f"⏸ The goal {title!r} is paused: {reason}. It fails if nobody resumes it."
-        await self._writer.write_notice(chat, f"goal:{goal_id}:{goal.version}", text, recipient=recipient)
+        name, message = f"goal:{goal_id}:{goal.version}", OutboundMessage(text, is_markdown=False)
+        await self._writer.write(chat, name, message, UNPROMPTED_KIND, recipient=recipient)

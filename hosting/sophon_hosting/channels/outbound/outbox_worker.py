@@ -21,6 +21,7 @@ from sophon_hosting.channels.outbound.entry_delivery import (
     ChatMigrationHandler,
     DeliveryListener,
     EntryDelivery,
+    HoldFinder,
     PayloadRefresher,
 )
 from sophon_hosting.host import Host
@@ -50,7 +51,8 @@ class OutboxWorker:
     start for those of a process that was killed.
 
     `migrate_chat` is called when a chat has a new id; `refresh_payload` is awaited before an entry is sent, and
-    before it `find_chat`, which returns the chat that reaches the entry's recipient (default: that of the entry).
+    before it `find_chat`, which returns the chat that reaches the entry's recipient (default: that of the entry), and
+    `find_hold`, which returns until when it is held back (default: not at all).
     `listener` learns what was delivered and what was given up; `on_unauthorized` is called when the platform rejects
     the credential: nothing is sent then until `resume`.
     """
@@ -65,6 +67,7 @@ class OutboxWorker:
         refresh_payload: PayloadRefresher,
         poll_seconds: float = OUTBOX_POLL_SECONDS,
         find_chat: ChatFinder | None = None,
+        find_hold: HoldFinder | None = None,
         listener: DeliveryListener | None = None,
         on_unauthorized: Callable[[], None] | None = None,
     ) -> None:
@@ -77,6 +80,7 @@ class OutboxWorker:
             migrate_chat=migrate_chat,
             refresh_payload=refresh_payload,
             find_chat=find_chat,
+            find_hold=find_hold,
             listener=listener,
         )
         self._wake_event = asyncio.Event()

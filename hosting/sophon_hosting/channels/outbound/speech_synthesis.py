@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from datetime import timedelta
 
 import aiohttp
 
@@ -14,6 +13,8 @@ from sophon_channels.text.single_line import to_single_line
 MAX_AUDIO_BYTES = 10_000_000
 """Maximum size of a spoken answer, in bytes."""
 MAX_ERROR_CHARACTERS = 300
+TIMEOUT_SECONDS = 60.0
+"""How long the speech of one answer may take."""
 OGG_SIGNATURE = b"OggS"
 """The first bytes of an Ogg file (RFC 3533, 6)."""
 
@@ -21,20 +22,18 @@ OGG_SIGNATURE = b"OggS"
 class SpeechSynthesizer:
     """Client of one speech API; `key` may be empty. `response_format` is the API's name for Opus in Ogg."""
 
-    def __init__(
-        self, url: str, key: str, *, model: str, voice: str, response_format: str, timeout: timedelta, clock: Clock
-    ) -> None:
+    def __init__(self, url: str, key: str, *, model: str, voice: str, response_format: str, clock: Clock) -> None:
         self._url, self._key = f"{url.rstrip('/')}/audio/speech", key
         self._fields = {"model": model, "voice": voice, "response_format": response_format}
-        self._timeout_seconds, self._clock = timeout.total_seconds(), clock
+        self._clock = clock
 
     async def synthesize(self, text: str) -> bytes:
         """Return the speech as an Ogg file. Raises ChannelError."""
         try:
-            async with self._clock.timeout(self._timeout_seconds):
+            async with self._clock.timeout(TIMEOUT_SECONDS):
                 return await self._request(text)
         except TimeoutError:
-            raise ChannelError(f"the speech took longer than {self._timeout_seconds:g} s") from None
+            raise ChannelError(f"the speech took longer than {TIMEOUT_SECONDS:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise ChannelError(f"the speech API cannot be reached ({type(error).__name__})") from None
 
@@ -72,7 +71,6 @@ def create_speech_synthesizer(
         model=section.model,
         voice=section.voice,
         response_format=section.format.lower(),
-        timeout=section.timeout,
         clock=clock,
     )
 

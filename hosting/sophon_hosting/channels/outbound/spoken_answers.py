@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools.sandboxed_folder import SandboxedFolder
-from sophon.lazy_dataclass import dataclass
 from sophon.principals import files_folder
 from sophon.settings import Settings
 from sophon.stores.contract import Store
@@ -29,6 +29,8 @@ VOICE_KIND = "voice"
 """Kind of the outbound entry of a voice note."""
 FILE_NAME = "answer.ogg"
 MEDIA_TYPE = "audio/ogg"
+MAX_CHARACTERS = 1000
+"""A longer answer, of more than a minute of speech, is sent as text only."""
 MAX_CONCURRENT = 4
 """Requests to the speech API at the same time, per channel."""
 
@@ -39,7 +41,6 @@ class Speech:
 
     synthesizer: SpeechSynthesizer
     root: Path
-    max_characters: int
     speaks_all: bool = False
 
 
@@ -49,7 +50,7 @@ def build_speech(synthesizer: SpeechSynthesizer | None, settings: Settings, fold
         return None
     section = settings.channels.speech
     root = folder / settings.tools.files_root
-    return Speech(synthesizer, root, section.max_characters, speaks_all=section.reply == "Always")
+    return Speech(synthesizer, root, speaks_all=section.reply == "Always")
 
 
 class SpokenAnswers:
@@ -140,14 +141,14 @@ def find_spoken_text(run: Run, speech: Speech) -> str:
     if run.status != "completed" or not (speech.speaks_all or has_voice):
         return ""
     answer = str((run.response or {}).get("text") or "")
-    if len(answer) > 4 * speech.max_characters:  # not worth parsing
+    if len(answer) > 4 * MAX_CHARACTERS:  # not worth parsing
         return ""
     # Late: only a host with this setting needs the parser.
     from sophon_channels.text.markdown import runs_from_markdown
     from sophon_channels.text.styled_text import to_plain_text
 
     text = to_plain_text(runs_from_markdown(answer)).strip()
-    return "" if is_blank(text) or len(text) > speech.max_characters else text
+    return "" if is_blank(text) or len(text) > MAX_CHARACTERS else text
 
 
 def _store_file(folder: SandboxedFolder, path: str, content: bytes) -> Path:

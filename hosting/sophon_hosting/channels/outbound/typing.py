@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.errors import NotFound, StateError
+from sophon.errors import NotFound, StateError, StoreError
 from sophon.joined_text import add_piece, join_texts
-from sophon.lazy_dataclass import dataclass
 from sophon.reply_text import collect_earlier_texts
+from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, DeletingChannel, OutboundMessage
 from sophon_channels.errors import PreviewInDoubt
-from sophon_hosting.channels.outbound.shown_previews import ShownPreviews
 from sophon_hosting.channels.recipients import RecipientAddresses
 from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.runs.checkpoint_store import load_checkpoint
@@ -43,6 +43,12 @@ NO_TEXT_YET = "…"
 
 STOP_EVENTS = frozenset({"task_completed", "task_failed", "task_cancelled", "approval_requested"})
 """Events that end indicator and preview."""
+
+PREVIEW_KIND = "preview"
+"""Kind of the note that stores the message id of a run's preview."""
+
+MAX_REMEMBERED_PREVIEWS = 1000
+"""Number of runs whose preview is remembered; those of others are read from the store."""
 
 
 @dataclass(eq=False)
@@ -256,3 +262,40 @@ class TypingAndPreview:
 def location_from_origin(origin: Mapping[str, Any]) -> ChatLocation:
     """Return the chat location that `Run.origin` stores."""
     return ChatLocation(**origin["place"])
+
+
+class ShownPreviews:
+    """Previews of all channels by run. The id is written once, when the message is created."""
+
+    def __init__(self, store: Store) -> None:
+        self._notes = store.channel_state
+        self._previews: OrderedDict[str, str] = OrderedDict()
+
+    def find(self, run_id: str) -> str | None:
+        """Return the message id of the run's preview as far as it is remembered; `load` reads it from the store."""
+        return self._previews.get(run_id)
+
+    async def load(self, channel: Channel, run_id: str) -> str | None:
+        """Return the message id of the run's preview, also if an earlier process has shown it."""
+        if run_id not in self._previews:
+            note = await self._notes.get(channel.name, channel.account, PREVIEW_KIND, run_id)
+            if note is not None:
+                self._remember(run_id, str(note.value["message"]))
+        return self._previews.get(run_id)
+
+    async def record(self, channel: Channel, run_id: str, message_id: str) -> None:
+        """Record the message of the preview; a new id is durable on return, unless the store fails."""
+        known = self._previews.get(run_id)
+        self._remember(run_id, message_id)
+        if known != message_id:
+            note = ChannelStateEntry(channel.name, channel.account, PREVIEW_KIND, run_id, {"message": message_id})
+            try:
+                await self._notes.put(note)
+            except StoreError as error:  # only a kill before the answer would leave the preview
+                log.warning("%s: the preview of run %s could not be stored: %s", channel.name, run_id, error)
+
+    def _remember(self, run_id: str, message_id: str) -> None:
+        self._previews[run_id] = message_id
+        self._previews.move_to_end(run_id)
+        while len(self._previews) > MAX_REMEMBERED_PREVIEWS:
+            self._previews.popitem(last=False)

@@ -12,13 +12,13 @@ from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon_channels.contract import Channel, ChatLocation, OutboundMessage, Person
+from sophon_channels.text.single_line import to_single_line
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.outbound.closed_windows import build_reopening
 from sophon_hosting.channels.outbound.dead_letters import mark_dead, report_dead
 from sophon_hosting.channels.outbound.delivery_rules import UNREACHABLE_REASONS, UndeliveredReason, may_send_again
 from sophon_hosting.channels.outbound.entries import OutboundWriter, build_entries, build_entry_id
-from sophon_hosting.channels.outbound.refusals import report_refusal
-from sophon_hosting.channels.recipients import RecipientAddresses, recipient_in_chat
+from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.events.event_bus import EventBus
 
 STATE_KIND = "undelivered"
@@ -32,6 +32,9 @@ MAX_RUNS = 50
 
 MAX_REDELIVERED = 1000
 """Maximum number of parts that one `/last` sends again."""
+
+MAX_REASON_LENGTH = 400
+"""In characters; a longer reason of the platform is cut."""
 
 
 class UndeliveredAnswers:
@@ -55,7 +58,6 @@ class UndeliveredAnswers:
     ) -> None:
         self._channel, self._store, self._clock = channel, store, clock
         self._chat_state, self._writer, self._event_bus = chat_state, writer, event_bus
-        self._addresses = RecipientAddresses(store)
 
     async def give_up(self, entry: OutboundEntry, reason: UndeliveredReason, error: str) -> Sequence[OutboundEntry]:
         """Note that an answer is about to be given up, then store its dead letters with the event of its session."""
@@ -75,7 +77,7 @@ class UndeliveredAnswers:
             return
         if entry.run_id is None:
             return
-        recipient = await self._addresses.find_recipient(entry)
+        recipient = entry.recipient
         note = await self._get(recipient or entry.chat)
         runs = list(note.value["runs"]) if note else []
         if entry.run_id not in runs:
@@ -95,7 +97,7 @@ class UndeliveredAnswers:
         first = entries[0]
         if first.run_id is None:
             return
-        recipient = await self._addresses.find_recipient(first)
+        recipient = first.recipient
         key = recipient or first.chat
         if reason in UNREACHABLE_REASONS:
             if (note := await self._get(key)) is not None:
@@ -174,7 +176,7 @@ class UndeliveredAnswers:
                 found[entry.id] = entry
         for key in await self._chat_state.chat_keys(location):
             for entry in await outbox.list(channel=name, chat=key, status="dead", limit=MAX_REDELIVERED):
-                if entry.id not in found and await self._addresses.find_recipient(entry) == recipient:
+                if entry.id not in found and entry.recipient == recipient:
                     found[entry.id] = entry
         return [entry for entry in found.values() if entry.account == self._channel.account]
 
@@ -242,3 +244,14 @@ def _reopening_id(token: str) -> str:
 def _location_from_key(key: str) -> ChatLocation:
     chat, _, thread = key.partition("/")
     return ChatLocation(chat, thread=thread or None)
+
+
+async def report_refusal(writer: OutboundWriter, entry: OutboundEntry, reason: str) -> None:
+    """Tell the chat that an entry was not delivered; once per entry, however often it is called."""
+    files = [entry.payload, *entry.payload.get("more_files", ())]
+    names = [repr(to_single_line(str(each["file_name"]))) for each in files if each.get("file_name")]
+    what = f"The file {', '.join(names)}" if names else "A message"
+    if len(names) > 1:
+        what = f"The album of {', '.join(names)}"
+    text = f"⚠️ {what} was not delivered: {to_single_line(reason, MAX_REASON_LENGTH) or 'the platform gave no reason'}"
+    await writer.write_notice(entry.chat, f"{entry.id}:refused", text, recipient=entry.recipient)

@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import Decision, GrantScope
 from sophon.builtin_tools.questions import choose_answer
-from sophon.lazy_dataclass import dataclass
 
 APPROVE_WORDS = frozenset({"approve", "a", "y", "yes"})
 REJECT_WORDS = frozenset({"reject", "r", "n", "no"})

@@ -5,6 +5,7 @@ from sophon_hosting.cli.chat.local_chat import LocalChat
 from sophon_hosting.rendering.value_formatting import format_count
 
 OFFLINE_NOTICE = "Offline model. For a real one: OPENAI_API_KEY, ANTHROPIC_API_KEY or Ollama."
+GOALS_NOTICE = "Goals that are made here are worked on while a host runs: sophon serve"
 UNFINISHED_TURN_NOTICE = "The last turn was interrupted before its answer. Send it again, or continue."
 
 
@@ -17,12 +18,17 @@ def welcome_lines(chat: LocalChat) -> list[str]:
     return [
         f"Sophon {__version__} · {model} · {session}",
         "/help lists the commands, Ctrl-C cancels the turn, /quit ends the chat.",
-        *offline_notice_lines(chat),
+        *new_session_notices(chat),
         *([UNFINISHED_TURN_NOTICE] if chat.is_last_turn_unfinished() else []),
     ]
 
 
-def offline_notice_lines(chat: LocalChat) -> list[str]:
-    """Return the notice how to configure a real model, for a new session that only the offline model can answer."""
+def new_session_notices(chat: LocalChat) -> list[str]:
+    """Return the notices of a new session: how to configure a model if only the offline model can answer, and what
+    works on goals.
+    """
+    if chat.count_messages():
+        return []
     ids = {candidate.info.provider for candidate in chat.services.gateway.candidates()}
-    return [OFFLINE_NOTICE] if ids == {"offline"} and not chat.count_messages() else []
+    offline = [OFFLINE_NOTICE] if ids == {"offline"} else []
+    return [*offline, GOALS_NOTICE] if chat.services.settings.goals.enabled else offline

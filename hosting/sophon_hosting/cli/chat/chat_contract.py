@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Protocol
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Response
 from sophon_hosting.cli.chat.rendering.turn_renderer import TurnRenderer
 from sophon_hosting.cli.chat.termination_signals import ExitRequest

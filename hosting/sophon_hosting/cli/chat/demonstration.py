@@ -2,9 +2,9 @@
 
 import asyncio
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
-from sophon.lazy_dataclass import dataclass
 from sophon.services import Services
 from sophon_hosting.cli.chat.approval_answers import ANSWER_HINT, DECIDED_BY_TERMINAL, EDITABLE_ANSWER_HINT
 from sophon_hosting.cli.chat.approval_prompt import approval_question_lines

@@ -10,15 +10,21 @@ from sophon.clock import SystemClock
 from sophon.errors import NotFound
 from sophon.messages import Response
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.attached_files import describe_attached, read_attached_file
 from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
-from sophon_hosting.cli.chat.preferences_command import run_preferences_command
 from sophon_hosting.cli.chat.prompt_output import PromptOutput
 from sophon_hosting.cli.chat.remote_turn import RemoteTurnClient
 from sophon_hosting.cli.chat.rendering.json_renderer import JsonRenderer
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
-from sophon_hosting.cli.chat.slash_commands import ALIASES, QuitChat, RunTurn, describe_skill_call
+from sophon_hosting.cli.chat.slash_commands import (
+    ALIASES,
+    QuitChat,
+    RunTurn,
+    describe_attached,
+    describe_skill_call,
+    read_attached_file,
+    run_preferences_command,
+)
 from sophon_hosting.cli.chat.termination_signals import handle_termination_signals
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.error_reporting import EXIT_INTERRUPTED, write_error

@@ -2,20 +2,24 @@
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
 
-from sophon.errors import NotFound
-from sophon.lazy_dataclass import dataclass
-from sophon.preferences import Preferences
+from sophon._python.lazy_dataclass import dataclass
+from sophon.attachments import Attachment, describe_attachment
+from sophon.errors import InputError, NotFound
+from sophon.preferences import PREFERENCE_NAMES, Preferences, describe_preferences, parse_preference_command
 from sophon.principals import LOCAL_USER
 from sophon.turn_options import parse_planning_mode
-from sophon_hosting.cli.chat.attached_files import describe_attached, read_attached_file
 from sophon_hosting.cli.chat.local_chat import LocalChat
-from sophon_hosting.cli.chat.preferences_command import run_preferences_command
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import format_count, format_usage_cost
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+
+MAX_READ_BYTES: Final = 1_000_000_000
+"""Larger files are not even read; the limits of attachments are those of the settings, or of the host."""
 
 
 def describe_skill_call(name: str, hint: str) -> str:
@@ -163,6 +167,48 @@ def new_session_id(chat: LocalChat) -> str:
 
 ALIASES: Mapping[str, str] = {"retry": "regenerate", "plan": "planning"}
 """Other names of commands, those of the web page among them."""
+
+
+def read_attached_file(argument: str) -> tuple[str, bytes]:
+    """Return name and content of a file; its path may be in quotes. Raises InputError."""
+    path = Path(argument.strip("\"'")).expanduser()
+    try:
+        if path.stat().st_size > MAX_READ_BYTES:
+            raise InputError(f"{path} is too large")
+        return path.name, path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path} cannot be read: {reason}") from None
+
+
+def describe_attached(attached: Sequence[Attachment]) -> list[str]:
+    """Return a line per file that the next message has."""
+    lines = [f"  attached: {to_single_line(describe_attachment(each))}" for each in attached]
+    return lines or ["  nothing is attached; /attach FILE sends a file with the next message"]
+
+
+class PreferenceAccess(Protocol):
+    """Preferences of one person, in a store or behind the API of a host."""
+
+    def get_preferences(self) -> Preferences:
+        """Return them. Raises SophonError."""
+        ...
+
+    def set_preferences(self, preferences: Preferences) -> Preferences:
+        """Replace them and return what is stored. Raises SophonError, for example for an unknown model."""
+        ...
+
+
+def run_preferences_command(access: PreferenceAccess, argument: str) -> list[str]:
+    """Run the command with its argument (`language de`, or "") and return the lines to show. Raises SophonError."""
+    changed = parse_preference_command(argument)
+    found = access.get_preferences()
+    if changed is not None:
+        found = access.set_preferences(found.change(*changed))
+    return [f"  {line}" for line in describe_preferences(found)] or [
+        f"  no preferences; /preferences NAME VALUE sets one: {', '.join(PREFERENCE_NAMES)}"
+    ]
+
 
 SLASH_COMMANDS: Mapping[str, SlashCommand] = {
     "help": SlashCommand("/help", "show this list", _help),

@@ -10,7 +10,7 @@ from types import FrameType
 
 import typer
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.cli.error_reporting import EXIT_TERMINATED
 
 TERMINATION_SIGNALS = ("SIGTERM", "SIGHUP")

@@ -8,11 +8,12 @@ import typer
 from sophon.agents.catalog import EMPTY, AgentCatalog, AgentSet
 from sophon.agents.definition import AgentDefinition, read_agent
 from sophon.agents.references import find_reference_problems
+from sophon.configured_parts import find_agent_folder
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.agent_names import find_name_problems
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.client_api.serialization import agent_to_json
@@ -30,8 +31,8 @@ def agents() -> None:
 @app.command("list")
 def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the agents, and the problems of files that cannot be used."""
-    directory = _find_directory(ctx.obj)
-    found = EMPTY if directory is None else AgentCatalog(directory).read()
+    catalog = _find_catalog(ctx.obj)
+    found = EMPTY if catalog is None else catalog.read()
     if as_json:
         items = [agent_to_json(each) for each in found.agents.values()]
         write_json({"items": items, "problems": [str(each) for each in found.problems]})
@@ -40,7 +41,7 @@ def list_agents(ctx: typer.Context, as_json: JsonOption = False) -> None:
         rows = [(each.name, _describe_tools(each), each.description) for each in found.agents.values()]
         write_table(("agent", "tools", "what it is for"), rows)
     else:
-        write_lines([NO_AGENTS if directory is None else "There are no agents."])
+        write_lines([NO_AGENTS if catalog is None else "There are no agents."])
     for problem in found.problems:
         write_notice(str(problem))
 
@@ -93,10 +94,7 @@ def check(
         for problem in find_reference_problems(settings.agents, found, settings.tools.disabled):
             lines.append(problem)
             rows.append({"file": "", "line": 0, "problem": problem})
-    if as_json:
-        write_json(rows)
-    else:
-        write_lines(lines or ["No problem was found."])
+    write_result(rows, lines or ["No problem was found."], as_json=as_json)
     if lines:
         raise typer.Exit(1)
 
@@ -124,22 +122,21 @@ def cancel(
 ) -> None:
     """Cancel a sub-agent; the task that runs it goes on."""
     state = open_host_client(ctx.obj, url).cancel_sub_agent(agent_id)
-    if as_json:
-        write_json({"agent_id": agent_id, "state": state})
-    else:
-        write_lines([f"{agent_id}: {state}"])
+    write_result({"agent_id": agent_id, "state": state}, [f"{agent_id}: {state}"], as_json=as_json)
 
 
-def _find_directory(options: GlobalOptions) -> Path | None:
-    directory = load_cli_settings(options).agents.directory
-    return None if directory is None else (options.settings_folder / directory.expanduser()).absolute()
+def _find_catalog(options: GlobalOptions) -> AgentCatalog | None:
+    settings = load_cli_settings(options)
+    if not settings.agents.enabled:
+        return None
+    return AgentCatalog(find_agent_folder(settings, options.settings_folder), has_worker=settings.agents.worker)
 
 
 def _read(options: GlobalOptions) -> AgentSet:
-    directory = _find_directory(options)
-    if directory is None:
+    catalog = _find_catalog(options)
+    if catalog is None:
         raise InputError(NO_AGENTS)
-    return AgentCatalog(directory).read()
+    return catalog.read()
 
 
 def _describe_tools(agent: AgentDefinition) -> str:

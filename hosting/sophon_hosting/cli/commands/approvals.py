@@ -10,9 +10,9 @@ from sophon.approvals import Decision, GrantScope, format_argument_lines
 from sophon.builtin_tools.questions import choose_answer
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines
-from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.console.output import write_json, write_lines, write_result
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -60,10 +60,7 @@ def show_approval(
     row = rows.get(_match_id(list(rows), approval))
     if row is None:
         raise NotFound("approval", approval)
-    if as_json:
-        write_json(row)
-    else:
-        write_lines(_approval_lines(row, complete=True))
+    write_result(row, _approval_lines(row, complete=True), as_json=as_json)
 
 
 @app.command()

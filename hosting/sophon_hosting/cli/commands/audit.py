@@ -17,6 +17,7 @@ from sophon.risk import Risk
 from sophon.security import verify_audit
 from sophon.security.audit_chain import AuditEntry
 from sophon.security.audit_head import HeadError, sign_head
+from sophon.security.capability_levels import LEVELS
 from sophon.settings import DangerousSetting
 from sophon.stores.audit.contract import AUDIT_KINDS, AuditFilter
 from sophon.stores.contract import Store
@@ -26,7 +27,7 @@ from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
-from sophon_hosting.client_api.areas.audit import audit_entry_to_json
+from sophon_hosting.client_api.serialization import audit_entry_to_json
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 1000
@@ -54,6 +55,9 @@ def list_entries(
     principal: Annotated[str | None, typer.Option(metavar="USER", help="Calls for this user.")] = None,
     tool: Annotated[str | None, typer.Option(metavar="NAME", help="Calls of this tool.")] = None,
     capability: Annotated[str | None, typer.Option(metavar="TYPE", help="Calls of this action type.")] = None,
+    level: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help=f"Calls of tools of this level: {', '.join(LEVELS)}.")
+    ] = None,
     risk: Annotated[str | None, typer.Option(metavar="RISK", help="Calls of tools of this risk.")] = None,
     event: Annotated[str | None, typer.Option(metavar="EVENT", help=f"One of {', '.join(AUDIT_KINDS)}.")] = None,
     outcome: Annotated[
@@ -75,6 +79,7 @@ def list_entries(
         principal=principal,
         tool=tool,
         capability=capability,
+        capability_level=check_choice("level", level, LEVELS),
         risk=check_choice("risk", risk, RISKS),
         outcome=outcome,
         since=parse_time("since", since),
@@ -87,7 +92,9 @@ def list_entries(
     if not found:
         write_lines(["There are no entries."])
         return
-    write_table(("number#", "time (UTC)", "event", "tool", "risk", "user", "session", "what"), map(_table_row, found))
+    write_table(
+        ("number#", "time (UTC)", "event", "tool", "level", "risk", "user", "session", "what"), map(_table_row, found)
+    )
     if len(found) == limit:
         write_notice(f"older entries: sophon audit list --before {found[-1].number}")
 
@@ -178,7 +185,15 @@ def _table_row(entry: AuditEntry) -> list[str]:
     verdict = f"{fields['outcome']} " if fields["event"] != "proposed" else ""
     texts = [text for name in ("input", "reason", "output") if (text := entry.texts.get(name)) is not None]
     what = f"{by}{verdict}{' '.join(texts)}"
-    cells = (fields["event"], fields["tool"], fields["risk"], fields["principal"], fields["session_id"], what)
+    cells = (
+        fields["event"],
+        fields["tool"],
+        entry.capability_level,
+        fields["risk"],
+        fields["principal"],
+        fields["session_id"],
+        what,
+    )
     return [str(entry.number), fields["at"][:19].replace("T", " "), *cells]
 
 

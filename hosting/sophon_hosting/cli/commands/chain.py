@@ -1,9 +1,11 @@
 """`sophon chain`: show the middlewares of a chain as a table."""
 
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import typer
 
+from sophon.chain.explanation import format_rows
 from sophon.chain.order_constraints import get_middleware_name, read_order_constraints
 from sophon.chain.pipeline import Pipeline
 from sophon.errors import NotFound
@@ -23,24 +25,33 @@ def chain(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="The configured chain by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Show a chain as a table: order, zone, and what each middleware does on which call."""
+    """Show a chain as a table: order, zone, and what each middleware does on which call; then what a host that chooses
+    it adds.
+    """
     options: GlobalOptions = ctx.obj
+    chosen = () if name is None else (f"Chain.Name={name}", "Chain.Factory=null")
     # Settings only: showing a chain needs no model, key or store.
-    services = Services.for_inspection(load_cli_settings(options), folder=options.settings_folder)
-    pipeline = build_configured_chain(services) if name is None else _build_named(services, name)
+    services = Services.for_inspection(load_cli_settings(options, chosen), folder=options.settings_folder)
+    try:
+        complete = build_configured_chain(services)
+        pipeline = complete if name is None else build_chain(services, name)
+    except NotFound as error:
+        if name is None:
+            raise
+        raise typer.BadParameter(str(error)) from None
     if as_json:
         write_json([_row(middleware) for middleware in pipeline])
-    else:
-        write_lines(
-            [*pipeline.explain().splitlines(), "", "Guards", *format_guards(describe_guards(pipeline, services))]
-        )
+        return
+    guards = describe_guards(complete, services)
+    added = _describe_added(complete, {each.name for each in guards} | {get_middleware_name(each) for each in pipeline})
+    write_lines([*pipeline.explain().splitlines(), *added, "", "Guards", *format_guards(guards)])
 
 
-def _build_named(services: Services, name: str) -> Pipeline:
-    try:
-        return build_chain(services, name)
-    except NotFound as error:
-        raise typer.BadParameter(str(error)) from None
+def _describe_added(complete: Pipeline, known: Collection[str]) -> list[str]:
+    """Return the lines on what a host adds to a chain besides the guards."""
+    found = {get_middleware_name(each): read_order_constraints(each).acts for each in complete}
+    added = [(name, "; ".join(acts.values())) for name, acts in found.items() if name not in known]
+    return ["", "Added by a host", *format_rows(added)] if added else []
 
 
 def _row(middleware: Any) -> dict[str, Any]:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.approvals import ApprovalRequest, Decision
 from sophon.clock import SystemClock
 from sophon.errors import InputError
-from sophon.lazy_dataclass import dataclass
 from sophon.tools.tool import Risk
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.chat.approval_prompt import TerminalApprovalGate
-from sophon_hosting.cli.chat.banner import offline_notice_lines, welcome_lines
+from sophon_hosting.cli.chat.banner import new_session_notices, welcome_lines
 from sophon_hosting.cli.chat.chat_contract import ChatFrontend, TurnChoices
 from sophon_hosting.cli.chat.demonstration import run_demonstration
 from sophon_hosting.cli.chat.input_loop import run_piped_lines, run_prompt_loop
@@ -110,7 +110,7 @@ def run_chat(options: GlobalOptions, arguments: ChatArguments | None = None) -> 
     with _open_chat(options, arguments, lines, view) as conversation:
         if arguments.message is not None:
             if isinstance(view, TerminalRenderer):
-                view.write_dim_lines(offline_notice_lines(conversation))
+                view.write_dim_lines(new_session_notices(conversation))
             return conversation.run_turn(arguments.message)
         if isinstance(view, TerminalRenderer):
             view.write_dim_lines(welcome_lines(conversation))
@@ -156,7 +156,7 @@ def _chat_over_pipe(
         return run_demonstration(view) if isinstance(view, TerminalRenderer) else 0
     with _open_chat(program, options, lines, view) as conversation:
         if isinstance(view, TerminalRenderer):
-            view.write_dim_lines(offline_notice_lines(conversation))
+            view.write_dim_lines(new_session_notices(conversation))
         return run_piped_lines(
             conversation,
             first,

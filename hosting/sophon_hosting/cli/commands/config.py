@@ -9,7 +9,7 @@ from sophon.errors import NotFound, SettingsError, SophonError, StoreError
 from sophon.settings import DangerousSetting, Settings, settings_schema
 from sophon.settings import redact_settings as settings_json
 from sophon.settings.loader import load_valid_part
-from sophon.settings.unresolved_secrets import find_unresolved_secrets
+from sophon.settings.secret_search import find_unresolved_secrets
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
@@ -37,7 +37,7 @@ def config() -> None:
 def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
     """Show the effective settings from all sources, without secrets.
 
-    Those that are invalid are named instead, and the command exits with 1.
+    The constants of the chain are among them. Those that are invalid are named instead, and the command exits with 1.
     """
     options: GlobalOptions = ctx.obj
     configure_cli_logging(debug=options.debug)
@@ -47,7 +47,9 @@ def show(ctx: typer.Context, as_json: IgnoredJsonOption = False) -> None:
         environment=os.environ,
         overrides=options.overrides,
     )
-    write_json({"Sophon": settings_json(settings)})
+    from sophon_middlewares.chains.chain_settings import complete_for_chain  # lazy: it imports the stages
+
+    write_json({"Sophon": settings_json(complete_for_chain(settings))})
     if problems:
         raise SettingsError([*dict.fromkeys(problems)])  # a missing library is found by both
 

@@ -14,7 +14,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
 from sophon_hosting.cli.console.output import write_json, write_lines
-from sophon_hosting.cli.doctor.automation_checks import check_agents, check_automation
+from sophon_hosting.cli.doctor.automation_checks import check_agents, check_automation, check_folders
 from sophon_hosting.cli.doctor.checks import (
     check_capabilities,
     check_chain,
@@ -23,7 +23,6 @@ from sophon_hosting.cli.doctor.checks import (
     check_commands,
     check_dangerous_settings,
     check_files_root,
-    check_migration,
     check_provider_keys,
     check_providers,
     check_python,
@@ -37,14 +36,19 @@ from sophon_hosting.cli.doctor.embedding_checks import check_embedder
 from sophon_hosting.cli.doctor.engine_checks import check_engines
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.doctor.group_checks import check_processes
+from sophon_hosting.cli.doctor.learning_checks import check_learning
 from sophon_hosting.cli.doctor.limit_checks import check_prices, check_time_limits
 from sophon_hosting.cli.doctor.memory_checks import check_memory_index
 from sophon_hosting.cli.doctor.queue_checks import check_queue
-from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox, check_sandbox_paths
+from sophon_hosting.cli.doctor.sandbox_checks import (
+    check_sandbox,
+    check_sandbox_paths,
+    check_skill_programs,
+    needs_sandbox,
+)
 from sophon_hosting.cli.doctor.start_checks import check_address, check_start
 from sophon_hosting.cli.doctor.vault_checks import check_credentials
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.process_hardening import COMMAND_TOOL
 from sophon_hosting.rendering.value_formatting import format_count
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -91,7 +95,6 @@ def run_checks(options: GlobalOptions) -> Iterator[DoctorFinding]:
     yield DoctorFinding("settings", "valid")
     yield from check_dangerous_settings(settings, options, os.environ)
     yield from check_sandbox_paths(settings, options)
-    yield from check_migration(settings, options)
     yield from check_provider_keys(settings, os.environ)
     yield from check_credentials(settings, os.environ)
     yield from _check_services(options, settings)
@@ -113,11 +116,13 @@ def _check_services(options: GlobalOptions, settings: Settings) -> Iterator[Doct
     yield chain
     start = check_start(services, os.environ)  # it adds the tools that only a host has
     yield check_tools(services)
+    yield from check_folders(settings, options.settings_folder)
     if (agents := check_agents(services)) is not None:
         yield agents
     yield check_files_root(services)
     yield from check_commands(services)
-    if COMMAND_TOOL in services.registry and settings.guards.sandbox.enabled:
+    yield from check_skill_programs(services)
+    if needs_sandbox(services):
         yield from check_sandbox(services, asyncio.run(probe_sandbox(settings.guards.sandbox.program)))
     yield from (each for each in start if each.text != chain.text)
     yield check_address(services, settings, os.environ)
@@ -137,6 +142,7 @@ async def _check_store(services: Services) -> list[DoctorFinding]:
             *processes,
             await check_memory_index(services),
             *await check_automation(services),
+            *([learning] if (learning := await check_learning(services)) else ()),
             *await _check_engines(services, count),
             *await check_queue(services),
         ]

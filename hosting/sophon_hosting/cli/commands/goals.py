@@ -7,7 +7,7 @@ import typer
 
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_table
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
@@ -47,10 +47,7 @@ def list_goals(
 def show(ctx: typer.Context, goal: GoalArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """Show a goal: its steps, what it has used of each limit, and when the host looks at it next."""
     row = open_host_client(ctx.obj, url).get_goal(goal)
-    if as_json:
-        write_json(row)
-    else:
-        write_lines(_goal_lines(row))
+    write_result(row, _goal_lines(row), as_json=as_json)
 
 
 @app.command()
@@ -73,10 +70,7 @@ def create(
     """Create a goal, which the host plans and works on."""
     client = open_host_client(ctx.obj, url)
     row = client.create_goal(title, description=description, autonomy=autonomy, session_id=session)
-    if as_json:
-        write_json(row)
-    else:
-        write_lines([f"{row['goal_id']} is {row['state']}"])
+    write_result(row, [f"{row['goal_id']} is {row['state']}"], as_json=as_json)
 
 
 @app.command()
@@ -108,10 +102,7 @@ def delete(ctx: typer.Context, goal: GoalArgument, yes: YesOption = False, url: 
 
 
 def _write_change(row: JsonRow, *, as_json: bool) -> None:
-    if as_json:
-        write_json(row)
-    else:
-        write_lines([f"{row['goal_id']} is {row['state']}"])
+    write_result(row, [f"{row['goal_id']} is {row['state']}"], as_json=as_json)
 
 
 def _table_row(row: JsonRow) -> list[str]:

@@ -16,7 +16,7 @@ from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.commands.mcp_servers import YesOption
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.output import write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_file import change_settings_file, find_key, find_settings_file
@@ -77,10 +77,7 @@ def add(
     file = find_settings_file(options)
     change_settings_file(file, lambda root: _append(root, entry))
     run_with_store(options, lambda store: _accept(store, server, trial))
-    if as_json:
-        write_json(trial.status.to_json())
-    else:
-        write_lines([f"{server} was added to {file}. {RESTART_NOTE}"])
+    write_result(trial.status.to_json(), [f"{server} was added to {file}. {RESTART_NOTE}"], as_json=as_json)
 
 
 def remove(ctx: typer.Context, server: IdArgument) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.console.stdin_reader import StdinReader
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
@@ -65,10 +65,7 @@ def accept(
     if (answer or "").strip().casefold() not in {"y", "yes"}:
         raise InputError("nothing was accepted; answer yes, or use --yes")
     row = client.accept_mcp_tools(server, {each["name"]: each["digest"] for each in chosen})
-    if as_json:
-        write_json(row)
-    else:
-        write_lines([f"accepted: {', '.join(each['name'] for each in chosen)}"])
+    write_result(row, [f"accepted: {', '.join(each['name'] for each in chosen)}"], as_json=as_json)
 
 
 def restart(ctx: typer.Context, server: ServerArgument, url: HostUrlOption = None, as_json: JsonOption = False) -> None:

@@ -16,7 +16,7 @@ from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_wi
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice
+from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient
@@ -108,10 +108,7 @@ def forget(
     else:
         found = _forget_in_store(ctx.obj, person)
         done = {"deleted": found.counts, "other_sessions": list(found.other_sessions)}
-    if as_json:
-        write_json(done)
-    else:
-        write_lines(_describe(person, done))
+    write_result(done, _describe(person, done), as_json=as_json)
 
 
 def _forget_in_store(options: GlobalOptions, person: str) -> Forgotten:

@@ -1,5 +1,6 @@
 """`sophon policy`: show what is allowed, and try a tool call against the security rules, without running it."""
 
+import asyncio
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ from sophon_hosting.policy_overview import (
     policy_table,
     try_call,
 )
+from sophon_hosting.schedules.factory import register_schedule_tools
 from sophon_middlewares.guards.description import describe_guards, format_guards
 
 NOT_ENFORCED = "  (not enforced: no enabled guard applies it)"
@@ -73,15 +75,17 @@ def judge(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
 ) -> None:
-    """Print what protection, policy, heuristics and risk say about a call: verdict, tier and rule."""
+    """Print what protection, policy, heuristics, classifier and risk say about a call: verdict, tier and rule."""
     options: GlobalOptions = ctx.obj
     settings = load_cli_settings(options)
-    trial = try_call(
-        tool,
-        parse_arguments(arguments),
-        settings=settings,
-        folder=options.settings_folder,
-        policy=load_policy(file) if file is not None else None,
+    trial = asyncio.run(
+        try_call(
+            tool,
+            parse_arguments(arguments),
+            settings=settings,
+            folder=options.settings_folder,
+            policy=load_policy(file) if file is not None else None,
+        )
     )
     access = describe_access(_create_services(settings, options.settings_folder), tool, LOCAL_USER)
     if as_json:
@@ -116,7 +120,9 @@ def load_policy(file: Path) -> Policy:
 def _create_services(settings: Settings, folder: Path) -> Services:
     """Return services with the tools of the host; showing what is allowed needs no model, key or store."""
     tools = [*tools_from_modules(settings.tools.modules, folder=folder), *load_installed_tools()]
-    return Services.for_inspection(settings, folder=folder, tools=tools)
+    services = Services.for_inspection(settings, folder=folder, tools=tools)
+    register_schedule_tools(services)
+    return services
 
 
 def _describe_access(access: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from sophon.principals import LOCAL_USER
 from sophon.stores.contract import Store
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice
+from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
 from sophon_hosting.persons.forgetting import check_person
 
 PersonOption = Annotated[str, typer.Option("--person", metavar="ID", help="Whose: ada, telegram:5; you by default.")]
@@ -32,10 +32,7 @@ def show(ctx: typer.Context, person: PersonOption = LOCAL_USER, as_json: JsonOpt
     """Show the preferences of a person."""
     _check(person)
     found = run_with_store(ctx.obj, lambda store: store.preferences.get(person))
-    if as_json:
-        write_json(found.to_json())
-    else:
-        write_lines(describe_preferences(found) or ["There are no preferences."])
+    write_result(found.to_json(), describe_preferences(found) or ["There are no preferences."], as_json=as_json)
 
 
 @app.command("set")

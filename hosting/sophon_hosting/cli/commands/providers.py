@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_json, write_result, write_table
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
@@ -38,10 +38,7 @@ def reset(
 ) -> None:
     """Call a provider again now: end cool-downs, enable rejected keys and close the circuit."""
     row = open_host_client(ctx.obj, url).reset_provider(provider)
-    if as_json:
-        write_json(row)
-    else:
-        write_lines([f"{row['provider']} is called again; it is {row['health']}"])
+    write_result(row, [f"{row['provider']} is called again; it is {row['health']}"], as_json=as_json)
 
 
 def _row(row: JsonRow) -> Sequence[str]:

@@ -6,19 +6,22 @@ from typing import Annotated
 import typer
 
 from sophon.learning import explain_route
+from sophon.learning.trajectories import count_agreement
 from sophon.services import Services
 from sophon.stores.contract import Store
 from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.vectors.contract import POLICIES
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.serialization import route_average_to_json
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
 
-COLUMNS = ("model", "tier", "task type", "calls#", "failures#", "cost#", "seconds#", "quality#")
+COLUMNS = ("model", "tier", "task type", "calls#", "failures#", "cost#", "seconds#", "judged", "people")
+SAMPLE = 1000
+"""Newest trajectories of which the agreement is shown."""
 MICROS = 1_000_000
 
 
@@ -44,24 +47,30 @@ def explain(
             return await explain_route(text, services)
 
     found = asyncio.run(run())
-    if as_json:
-        write_json({"explanation": found})
-    else:
-        write_lines(found.splitlines())
+    write_result({"explanation": found}, found.splitlines(), as_json=as_json)
 
 
 @app.command()
 def stats(ctx: typer.Context, as_json: JsonOption = False) -> None:
-    """Show the moving averages of cost, latency and quality by model, tier and task type."""
+    """Show the moving averages of cost, latency and quality by model, tier and task type.
 
-    async def read(store: Store) -> list[RouteAverage]:
-        return await store.route_averages.list_all()
+    The quality is that of a model or scorer that judges (judged), and that of the ratings of people (people).
+    """
 
-    found = run_with_store(ctx.obj, read)
+    async def read(store: Store) -> tuple[list[RouteAverage], dict[str, int]]:
+        newest = await store.trajectories.list(limit=SAMPLE)
+        return await store.route_averages.list_all(), count_agreement(newest)
+
+    found, agreement = run_with_store(ctx.obj, read)
     if as_json:
         write_json([route_average_to_json(each) for each in found])
     elif found:
         write_table(COLUMNS, [_row(each) for each in found])
+        if agreement["compared"]:
+            write_notice(
+                f"of {agreement['compared']} answers that both have judged, scorer and people agree on "
+                f"{agreement['agreed']}"
+            )
     else:
         write_lines(["Nothing was observed yet."])
 
@@ -75,15 +84,16 @@ def reset(ctx: typer.Context, as_json: JsonOption = False) -> None:
         return await store.route_averages.reset()
 
     count = run_with_store(ctx.obj, forget)
-    if as_json:
-        write_json({"deleted": count})
-    else:
-        write_lines([f"{count} averages were deleted"])
+    write_result({"deleted": count}, [f"{count} averages were deleted"], as_json=as_json)
 
 
 def _row(average: RouteAverage) -> list[str]:
     cost = "unknown" if average.cost_micros is None else f"{average.cost_micros / MICROS:.6f}"
     seconds = "" if average.latency_ms is None else f"{average.latency_ms / 1000:.2f}"
-    quality = "" if average.quality is None else f"{average.quality:.2f}"
     counts = [str(average.calls), str(average.failures)]
-    return [average.model, average.tier, average.task_type, *counts, cost, seconds, quality]
+    judged, said = _format_mean(average.quality, average.scored), _format_mean(average.said, average.rated)
+    return [average.model, average.tier, average.task_type, *counts, cost, seconds, judged, said]
+
+
+def _format_mean(mean: float | None, count: int) -> str:
+    return "" if mean is None else f"{mean:.2f} of {count}"

@@ -10,8 +10,8 @@ from sophon.errors import NotFound
 from sophon.schedules.wording import format_moment
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
-from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of a schedule, or a unique prefix.")]
 SHOWN_CHARACTERS = 40

@@ -17,7 +17,7 @@ from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_table
 from sophon_hosting.client_api.serialization import message_hit_to_json
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
@@ -84,10 +84,7 @@ def search(
 def show(ctx: typer.Context, session: SessionArgument, as_json: JsonOption = False) -> None:
     """Show the messages of a session."""
     summary, records = run_with_store(ctx.obj, lambda store: _read_session(store, session))
-    if as_json:
-        write_json(_export_json(summary, records))
-    else:
-        write_lines(format_transcript(records))
+    write_result(_export_json(summary, records), format_transcript(records), as_json=as_json)
 
 
 @app.command()
@@ -126,10 +123,7 @@ def import_file(
             return await importing.store(conversations, is_dry_run=dry_run)
 
     report = run_with_store(ctx.obj, run)
-    if as_json:
-        write_json(report.to_json())
-    else:
-        write_lines(_describe_import(report))
+    write_result(report.to_json(), _describe_import(report), as_json=as_json)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.skill_package import SkillPackage, SkillProblem
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a skill.")]
@@ -94,10 +94,7 @@ def install(
     catalog = _open(ctx.obj)
     is_first = not any(each.is_dir() for each in catalog.folders)
     skill = catalog.install(path, replace=replace)
-    if as_json:
-        write_json(_to_json(skill, catalog.read()))
-    else:
-        write_lines([f"{skill.name} is installed: {skill.folder}"])
+    write_result(_to_json(skill, catalog.read()), [f"{skill.name} is installed: {skill.folder}"], as_json=as_json)
     if is_first:
         write_notice("a host that runs finds its first skill after a restart")
 

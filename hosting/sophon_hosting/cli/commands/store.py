@@ -8,7 +8,7 @@ from sophon.clock import SystemClock
 from sophon.errors import StoreError
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.rendering.value_formatting import format_bytes
@@ -26,10 +26,7 @@ def store() -> None:
 def check(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """Check all stored data for damage and change nothing; exit 1 if there is any."""
     damage = asyncio.run(create_store(ctx.obj, load_cli_settings(ctx.obj)).maintenance.find_damage())
-    if as_json:
-        write_json(damage)
-    else:
-        write_lines(damage or ["The store is intact."])
+    write_result(damage, damage or ["The store is intact."], as_json=as_json)
     raise typer.Exit(1 if damage else 0)
 
 
@@ -39,10 +36,7 @@ def prune(ctx: typer.Context, as_json: JsonOption = False) -> None:
     settings = load_cli_settings(ctx.obj)
     folder = ctx.obj.settings_folder
     deleted = run_with_store(ctx.obj, lambda opened: RetentionSweep(opened, SystemClock(), settings, folder).sweep())
-    if as_json:
-        write_json(deleted)
-    else:
-        write_lines([f"deleted: {format_counts(deleted)}"])
+    write_result(deleted, [f"deleted: {format_counts(deleted)}"], as_json=as_json)
 
 
 @app.command()

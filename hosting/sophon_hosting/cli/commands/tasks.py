@@ -8,7 +8,7 @@ import typer
 from sophon.errors import SophonError
 from sophon.stores.runs.contract import RunStatus
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_table
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
@@ -53,10 +53,7 @@ def show(ctx: typer.Context, task: TaskArgument, url: HostUrlOption = None, as_j
         if error.code == "not_found" and host.find_trace(task) is not None:
             raise LocalTurn(task) from error
         raise
-    if as_json:
-        write_json(row)
-    else:
-        write_lines(_task_lines(row))
+    write_result(row, _task_lines(row), as_json=as_json)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """`sophon tools`: the tools of the settings, and which of them a person may use."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -171,4 +172,10 @@ def _to_json(tool: Tool) -> dict[str, str]:
 
 
 def _row(tool: Tool) -> list[str]:
-    return [tool.name, tool.risk.label, tool.group, tool.description.split("\n", 1)[0]]
+    return [tool.name, tool.risk.label, tool.group, _first_sentence(tool.description)]
+
+
+def _first_sentence(description: str) -> str:
+    """Return the first sentence of a description, whatever lines it has, or its first paragraph."""
+    paragraph = " ".join(description.strip().split("\n\n", 1)[0].split())
+    return re.split(r"(?<=\.) (?=[A-Z])", paragraph, maxsplit=1)[0]

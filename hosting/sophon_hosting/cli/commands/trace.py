@@ -11,9 +11,9 @@ from typer.core import TyperGroup
 from sophon.errors import SophonError
 from sophon.messages import Usage
 from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_table
-from sophon_hosting.cli.remote.host_client import HostClient, JsonRow
-from sophon_hosting.cli.remote.host_selection import open_host_client
+from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_table
+from sophon_hosting.cli.remote.host_client import JsonRow
+from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.replay_comparison import format_comparison
 from sophon_hosting.rendering.trace_tree import format_ms, format_trace_tree
@@ -100,10 +100,7 @@ def replay(
     A call with the tool and the arguments of a recorded one gets its result, and any other one is not run.
     """
     found = open_host_client(ctx.obj, url).replay_turn(task, chain=chain, model=model)
-    if as_json:
-        write_json(found)
-    else:
-        write_lines(format_comparison(found, None if full else LINE_CHARACTERS))
+    write_result(found, format_comparison(found, None if full else LINE_CHARACTERS), as_json=as_json)
 
 
 @app.command()
@@ -245,7 +242,7 @@ EVENT_FORMATTERS: Mapping[str, Callable[[EventData], str]] = {
     "mcp_requested": _mcp_requested,
     "memory_recalled": _memory_recalled,
     "memory_learned": lambda data: f"memory   {len(data['entry_ids'])} facts stored",
-    "memory_flush": lambda data: f"memory   {len(data['entry_ids'])} facts stored before compaction",
+    "memory_flush": lambda data: f"memory   {len(data['texts'])} facts stored before compaction",
     "tool_call_started": lambda data: f"tool     {data['tool']} started",
     "tool_call_completed": lambda data: f"tool     {data['tool']}: {data['outcome']}, {data['duration_ms']} ms",
     "plan_proposed": lambda data: (

@@ -10,7 +10,16 @@ import typer
 
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound
-from sophon.learning.trajectories import Trajectory, count_poor, describe_scores, needs_evolution, summarize
+from sophon.learning.trajectories import (
+    GOOD_FROM,
+    MAX_KEPT,
+    POOR_BELOW,
+    Trajectory,
+    count_poor,
+    describe_scores,
+    needs_evolution,
+    summarize,
+)
 from sophon.models.embeddings.factory import create_cached_embedder
 from sophon.models.turn_meter import metering
 from sophon.stores.contract import Store
@@ -55,7 +64,7 @@ def list_trajectories(
     if like is not None:
         _list_similar(ctx.obj, like, limit, as_json=as_json)
         return
-    found = run_with_store(ctx.obj, lambda store: _read(ctx.obj, store, best=best, poor=poor, limit=limit))
+    found = run_with_store(ctx.obj, lambda store: _read(store, best=best, poor=poor, limit=limit))
     if as_json:
         write_json([each.to_json() for each in found])
         return
@@ -63,7 +72,7 @@ def list_trajectories(
         write_lines([_describe_none(ctx.obj, best=best, poor=poor)])
         return
     write_table(_HEADINGS, map(_to_cells, found))
-    _write_summary(ctx.obj, found)
+    _write_summary(found)
 
 
 @app.command()
@@ -92,7 +101,7 @@ def show(ctx: typer.Context, task: Annotated[str, typer.Argument(metavar="TASK")
         ("route", " ".join(part for part in (found.strategy, found.tier) if part)),
         ("tools", ", ".join(found.tools)),
         ("ended", found.finish_reason),
-        ("quality", f"{found.quality:.2f}"),
+        ("quality", _format_quality(found)),
         ("scores", describe_scores(found.scores or {})),
         *(("feedback", " ".join(f"{each['person']}: {each['value']:+g} {each['text']}".split())) for each in given),
     ]
@@ -112,20 +121,19 @@ def export(
     """Write the trajectories as JSON lines, the newest first."""
     if best and poor:
         raise InputError("give one of --best and --poor")
-    found = run_with_store(ctx.obj, lambda store: _read(ctx.obj, store, best=best, poor=poor, limit=limit))
+    found = run_with_store(ctx.obj, lambda store: _read(store, best=best, poor=poor, limit=limit))
     write_json_lines([each.to_json() for each in found], output, what="trajectories")
 
 
-async def _read(options: GlobalOptions, store: Store, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:
+async def _read(store: Store, *, best: bool, poor: bool, limit: int) -> Sequence[Trajectory]:
     if best and poor:
         raise InputError("give one of --best and --poor")
-    settings = load_cli_settings(options).learning
     order: TrajectoryOrder = "best" if best else "poorest" if poor else "newest"
     return await store.trajectories.list(
         order=order,
         limit=limit,
-        at_least=settings.good_from if best else None,
-        below=settings.poor_below if poor else None,
+        at_least=GOOD_FROM if best else None,
+        below=POOR_BELOW if poor else None,
     )
 
 
@@ -143,7 +151,7 @@ def _list_similar(options: GlobalOptions, text: str, limit: int, *, as_json: boo
                     embedder,
                     text,
                     limit=limit,
-                    most=settings.learning.max_trajectories,
+                    most=MAX_KEPT,
                 )
         finally:
             await embedder.aclose()
@@ -166,23 +174,28 @@ def _to_cells(found: Trajectory) -> list[str]:
     said = "" if found.feedback is None else f"{found.feedback:+.1f}"
     request = " ".join(found.request[:80].split())
     return [
-        *(_format_time(found), found.run_id, found.task_type, f"{found.quality:.2f}"),
+        *(_format_time(found), found.run_id, found.task_type, _format_quality(found)),
         *(said, found.model, found.tier, request),
     ]
+
+
+def _format_quality(found: Trajectory) -> str:
+    return "" if found.quality is None else f"{found.quality:.2f}"
 
 
 def _format_time(found: Trajectory) -> str:
     return found.at.astimezone(UTC).isoformat()[:19].replace("T", " ")
 
 
-def _write_summary(options: GlobalOptions, found: Sequence[Trajectory]) -> None:
-    settings = load_cli_settings(options).learning
-    facts = summarize(found, settings.poor_below, settings.good_from)
+def _write_summary(found: Sequence[Trajectory]) -> None:
+    facts = summarize(found)
     write_notice(
         f"{facts['count']} trajectories: {facts['good']} good, {facts['poor']} poor, {facts['rated']} rated by people; "
-        f"mean quality {facts['quality']:.2f}"
+        + ("nothing was judged" if facts["quality"] is None else f"mean quality {facts['quality']:.2f}")
     )
-    if needs_evolution(count_poor(found, settings.poor_below), len(found)):
+    if facts["compared"]:
+        write_notice(f"scorer and people agree on {facts['agreed']} of {facts['compared']} answers that both judged")
+    if needs_evolution(count_poor(found), len(found)):
         write_notice("many are poor: look at `sophon trajectories list --poor`, and change the instructions")
 
 

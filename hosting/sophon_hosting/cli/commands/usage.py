@@ -69,7 +69,8 @@ def _show_turns(options: GlobalOptions, days: int, *, as_json: bool) -> None:
     if as_json:
         write_json([turn_total_to_json(each) for each in found])
     elif found:
-        headings = ("day", "person", "turns#", "failed#", "cancelled#", "mean#", "longest#", "tokens#", "cost#")
+        counts = ("day", "person", "turns#", "failed#", "cancelled#")
+        headings = (*counts, "mean#", "p50#", "p95#", "longest#", "tokens#", "cost#")
         write_table(headings, map(_to_turn_cells, found))
     else:
         write_lines(["There are no traces of turns."])
@@ -83,6 +84,8 @@ def _to_turn_cells(total: TurnTotal) -> list[str]:
         f"{total.failed:,}",
         f"{total.cancelled:,}",
         format_ms(total.working_ms / total.turns),
+        format_ms(total.p50_working_ms),
+        format_ms(total.p95_working_ms),
         format_ms(total.max_working_ms),
         f"{total.tokens:,}",
         format_usage_cost(Usage(cost_micros=total.cost_micros)),

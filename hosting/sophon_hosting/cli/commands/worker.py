@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sophon.services import Services
+from sophon_hosting.cli.allocator_limits import limit_allocator
 from sophon_hosting.cli.bootstrap import create_services
 from sophon_hosting.cli.common_options import LogFormatOption
 from sophon_hosting.cli.console.output import write_lines
@@ -18,8 +19,6 @@ from sophon_hosting.cli.settings_warnings import report_startup_warnings
 from sophon_hosting.cli.shutdown_signals import run_until_stopped
 from sophon_hosting.host_server import bind_address, tune_garbage_collector
 from sophon_hosting.leadership.group_lines import describe_group
-from sophon_hosting.process_memory.allocator import configure_allocator
-from sophon_hosting.process_memory.trimmer import create_memory_trimmer
 from sophon_hosting.rendering.unknown_prices import list_price_warnings
 from sophon_hosting.worker_server import WorkerServer
 
@@ -41,30 +40,24 @@ def run_worker(options: GlobalOptions, log: str | None = None, health_port: int 
     """Run the command and return its exit code. Raises SophonError for errors at start."""
     loaded = load_server_settings_with_layers(options, log)
     settings = loaded.settings
-    configure_allocator(os.environ)
+    limit_allocator(os.environ)
     services = create_services(options, settings)
     warnings = report_startup_warnings(settings, options, os.environ)
     warnings += [f"  {warning}" for warning in protect_process(services)]
     site = WorkerServer(services, os.environ, loaded=loaded)
-    trimmer = create_memory_trimmer(lambda: site.host.running_turns > 0, services.clock)
     with create_store_lease(options, settings, is_shared=site.host.queue.is_shared) as lock:
         address = None if health_port is None else bind_address(settings.hub.host, health_port)
 
         async def opened() -> None:
             await site.start(address)
             tune_garbage_collector()
-            trimmer.start()
             health = [] if address is None else [f"  health checks at {address.url}/healthz and /readyz"]
             others = [f"  {line}" for line in await describe_group(site.membership)]
             lines = worker_startup_lines(services, [*health, *others, *warnings], is_shared=site.membership.is_shared)
             write_lines(lines)
 
-        async def close(grace_seconds: float) -> None:
-            await trimmer.stop()
-            await site.shutdown(grace_seconds)
-
         with nullcontext() if address is None else address.socket:
-            return run_until_stopped(opened, close, site.host, lock)
+            return run_until_stopped(opened, site.shutdown, site.host, lock)
 
 
 def worker_startup_lines(services: Services, warnings: Sequence[str] = (), *, is_shared: bool = False) -> list[str]:

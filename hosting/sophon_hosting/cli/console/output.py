@@ -19,17 +19,17 @@ UNLIMITED_WIDTH = 10_000
 """Width of a table that is not written to a terminal, in columns; a table takes only what its cells need."""
 
 
-def create_console(*, error: bool = False) -> "Console":
+def create_console() -> "Console":
     """Create a rich console without markup, emoji names and highlighting; without any colour if NO_COLOR is set.
 
     Characters that the encoding of the stream lacks are replaced.
     """
     from rich.console import Console  # lazy: 10 % of the start of a host, which writes lines only
 
-    _replace_unknown_characters(sys.stderr if error else sys.stdout)
+    _replace_unknown_characters(sys.stdout)
     no_color = bool(os.environ.get("NO_COLOR"))
     return Console(
-        file=sys.stderr if error else sys.stdout,
+        file=sys.stdout,
         markup=False,
         emoji=False,
         highlight=False,
@@ -60,6 +60,14 @@ def write_lines(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stdout.write(f"{escape_control_characters(line)}\n")
     sys.stdout.flush()
+
+
+def write_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Write what a command found or did: as one JSON document, or as lines for people."""
+    if as_json:
+        write_json(value)
+    else:
+        write_lines(lines)
 
 
 def write_notice(line: str) -> None:

@@ -1,12 +1,29 @@
 """Checks of `sophon doctor` on what works by itself: agents, schedules and goals; one line each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from sophon.configured_parts import list_skill_folders
 from sophon.errors import StoreError
 from sophon.services import Services
+from sophon.settings import Settings
 from sophon.stores.schedules.contract import Schedule
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.rendering.value_formatting import format_count
+
+
+def check_folders(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
+    """Name each folder of `Agents.Directory` and `Skills.Directories` that is set and missing."""
+    agents = settings.agents.directory
+    if agents is not None and not (folder / agents.expanduser()).is_dir():
+        yield DoctorFinding("agents", f"Agents.Directory: there is no folder {agents}", "warning", _CREATE)
+    if settings.skills.enabled and "directories" in settings.skills.model_fields_set:
+        for path, name in zip(list_skill_folders(settings, folder), settings.skills.directories, strict=True):
+            if not path.is_dir():
+                yield DoctorFinding("skills", f"Skills.Directories: there is no folder {name}", "warning", _CREATE)
+
+
+_CREATE = "create it, or correct the setting"
 
 
 def check_agents(services: Services) -> DoctorFinding | None:

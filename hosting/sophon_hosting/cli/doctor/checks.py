@@ -22,7 +22,7 @@ from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.process_hardening import COMMAND_TOOL, format_withheld_variable
-from sophon_hosting.cli.settings_warnings import find_migration_notice, find_settings_warnings
+from sophon_hosting.cli.settings_warnings import find_settings_warnings
 from sophon_hosting.rendering.value_formatting import format_bytes
 
 MIN_PYTHON_VERSION = (3, 11)
@@ -94,13 +94,6 @@ def check_dangerous_settings(
     """Report each setting that permits more than most people want, by the id of `sophon audit settings`."""
     for each in find_settings_warnings(settings, options, environment):
         yield DoctorFinding(each.id, str(each), "warning", each.fix)
-
-
-def check_migration(settings: Settings, options: GlobalOptions) -> Iterator[DoctorFinding]:
-    """Report data of an earlier version that is not given to its principals yet."""
-    notice = find_migration_notice(settings, options)
-    if notice:
-        yield DoctorFinding("migration", notice, "warning", "run it, and then again with --apply while no host runs")
 
 
 def check_provider_keys(settings: Settings, environment: Mapping[str, str]) -> Iterator[DoctorFinding]:

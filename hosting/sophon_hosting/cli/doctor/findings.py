@@ -2,7 +2,7 @@
 
 from typing import Literal, TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 FindingGrade: TypeAlias = Literal["ok", "warning", "failed"]
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, check_skew, name_server, unreachable
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 

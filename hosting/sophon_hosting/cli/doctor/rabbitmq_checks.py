@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.cli.doctor.engine_findings import CONNECT_SECONDS, name_server, parse_version, unreachable
 from sophon_hosting.cli.doctor.findings import DoctorFinding
 

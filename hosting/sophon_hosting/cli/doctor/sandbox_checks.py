@@ -1,4 +1,4 @@
-"""Check of `sophon doctor` on the sandbox of commands."""
+"""Checks of `sophon doctor` on the sandbox of commands, of skills' programs and of custom tools."""
 
 from collections.abc import Iterator
 
@@ -15,6 +15,10 @@ SANDBOX_FIX = (
     "install bubblewrap (apt install bubblewrap) and permit user namespaces; in a container see docs/container.md"
 )
 EXPOSED_FIX = "until then commands are refused"
+SKILL_RIGHTS_FIX = (
+    "set Guards.Sandbox.Enabled to true; or switch the skill off (sophon skills disable NAME); or run the host under "
+    "an account of its own, or in a container"
+)
 
 
 def check_sandbox_paths(settings: Settings, options: GlobalOptions) -> Iterator[DoctorFinding]:
@@ -24,14 +28,13 @@ def check_sandbox_paths(settings: Settings, options: GlobalOptions) -> Iterator[
 
 
 def check_sandbox(services: Services, sandbox: Sandbox) -> Iterator[DoctorFinding]:
-    """Report whether commands run in the sandbox that the settings enable, and whether it shows files of the host.
+    """Report whether the programs that need the sandbox run in it, and whether it shows files of the host.
 
     `sandbox` is what `probe_sandbox` has found.
     """
     settings = services.settings
     if sandbox.problem:
-        text = f"{describe_missing(sandbox)}; each command asks a person, and would run with the rights of the host"
-        yield DoctorFinding("sandbox", text, "warning", SANDBOX_FIX)
+        yield DoctorFinding("sandbox", _describe_effect(settings, sandbox), "warning", SANDBOX_FIX)
         return
     root = (services.folder / settings.tools.files_root).absolute()
     exposed = describe_exposed(build_policy(settings, services.folder, root, owns_root=True), settings, services.folder)
@@ -39,3 +42,38 @@ def check_sandbox(services: Services, sandbox: Sandbox) -> Iterator[DoctorFindin
         yield DoctorFinding("sandbox", exposed, "failed", EXPOSED_FIX)
     else:
         yield DoctorFinding("sandbox", f"{sandbox.program}: {describe_sandbox(settings.guards.sandbox)}")
+
+
+def check_skill_programs(services: Services) -> Iterator[DoctorFinding]:
+    """Report the programs of skills that run with the rights of the host, because its sandbox is off."""
+    names = _list_skill_tools(services)
+    if names and not services.settings.guards.sandbox.enabled:
+        text = (
+            f"programs of skills ({', '.join(names)}) have the rights of this account, and below the risk of "
+            f"Approval.AskFrom no call asks a person"
+        )
+        yield DoctorFinding("skills", text, "warning", SKILL_RIGHTS_FIX)
+
+
+def needs_sandbox(services: Services) -> bool:
+    """Return whether programs of tools run in a sandbox here: those of custom tools always do."""
+    settings = services.settings
+    if settings.custom_tools.enabled:
+        return True
+    if not settings.guards.sandbox.enabled:
+        return False
+    return any(each.sandboxed for each in services.registry) or bool(_list_skill_tools(services))
+
+
+def _list_skill_tools(services: Services) -> list[str]:
+    if services.skills is None:
+        return []
+    enabled = services.skills.read().enabled.values()
+    return [f"{each.name}.{tool.name}" for each in enabled if each.manifest for tool in each.manifest.tools]
+
+
+def _describe_effect(settings: Settings, sandbox: Sandbox) -> str:
+    missing = describe_missing(sandbox)
+    if settings.guards.sandbox.enabled:
+        return f"{missing}; each command and each program asks a person, and would run with the rights of the host"
+    return f"{missing}; custom tools can neither be created nor called"

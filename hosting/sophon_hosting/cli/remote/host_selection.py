@@ -4,6 +4,7 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from sophon.errors import InputError, SophonError
@@ -12,10 +13,13 @@ from sophon.settings import Settings
 from sophon_hosting.cli.bootstrap import load_cli_settings
 from sophon_hosting.cli.console.output import write_notice
 from sophon_hosting.cli.global_options import GlobalOptions
-from sophon_hosting.cli.remote.host_client import HostClient, HostError
+from sophon_hosting.cli.remote.host_client import HostError
 from sophon_hosting.cli.remote.http_host_client import HttpHostClient, probe_host
 from sophon_hosting.cli.remote.store_host_client import StoreHostClient
 from sophon_hosting.instance_id import compute_instance_id
+
+HostClient: TypeAlias = HttpHostClient | StoreHostClient
+"""What the commands ask of a host, over HTTP or, where none runs, in its store. Every method raises SophonError."""
 
 TOKEN_VARIABLE = "SOPHON_TOKEN"  # noqa: S105 - the name of a variable
 DEFAULT_PORTS = {"http": 80, "https": 443}

@@ -33,7 +33,7 @@ def probe_host(url: str) -> str | None:
 
 
 class HttpHostClient:
-    """Implements `HostClient` over HTTP. An operator's token shows the data of all users, another token only its own.
+    """What the commands ask of a host, over HTTP. An operator's token shows the data of all users, another's its own.
 
     The constructor requests `/api/me`.
     """
@@ -221,6 +221,10 @@ class HttpHostClient:
     def forget_person(self, person: str) -> JsonRow:
         """Delete everything that is kept of a person; return the counts by kind in `deleted`, and `other_sessions`."""
         return self._request("DELETE", f"/api/persons/{_path_segment(person)}")
+
+    def list_tools(self) -> Sequence[JsonRow]:
+        """Return the tools that the user may use, with tags and parameters."""
+        return self._get_items("/api/tools", {})
 
     def list_mcp_servers(self) -> Sequence[JsonRow]:
         """Return the MCP servers, with state, last error and tools."""

@@ -6,14 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from sophon_hosting.cli.remote.host_client import HostError
-from sophon_hosting.deferred_import import (
-    ENGINEIO_CLIENT_MODULES,
-    SOCKETIO_MANAGER_MODULES,
-    defer_modules,
-    hide_modules,
-)
+from sophon_hosting.hidden_modules import UNUSED_BY_SOCKETIO, hide_modules
 
-with defer_modules(ENGINEIO_CLIENT_MODULES), hide_modules(SOCKETIO_MANAGER_MODULES):
+with hide_modules(UNUSED_BY_SOCKETIO):
     import socketio  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
     import socketio.exceptions  # type: ignore[import-untyped] # pyright: ignore[reportMissingTypeStubs]
 

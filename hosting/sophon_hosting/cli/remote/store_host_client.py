@@ -4,9 +4,10 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from sophon.approvals import Decision
+from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
 from sophon.errors import InputError, NotFound, SophonError
 from sophon.goals.commands import GoalCommands
@@ -41,13 +42,13 @@ from sophon_hosting.client_api.serialization import (
 )
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 if TYPE_CHECKING:
     from sophon.mcp.supervisor import McpSupervisor
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 MCP_WAIT_SECONDS = 15.0
@@ -69,8 +70,20 @@ class RunningHostRequired(SophonError):
         super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
 
 
+def _in_store(
+    work: Callable[Concatenate["StoreHostClient", Store, P], Awaitable[T]],
+) -> Callable[Concatenate["StoreHostClient", P], T]:
+    """Return a method that opens the store, awaits `work` on it, and closes it."""
+
+    @wraps(work)
+    def run(client: "StoreHostClient", /, *args: P.args, **keywords: P.kwargs) -> T:
+        return client.run(lambda store: work(client, store, *args, **keywords))
+
+    return run
+
+
 class StoreHostClient:
-    """Implements `HostClient` on the configured store; every call opens and closes the store.
+    """What the commands ask of a host, on the configured store; every call opens and closes the store.
 
     `notice` is written before the first use of the store.
     """
@@ -83,71 +96,53 @@ class StoreHostClient:
             find_operators(settings.hub) | {LOCAL_USER}, several_users=True, four_eyes=settings.approval.four_eyes
         )
 
-    def list_tasks(
-        self, *, status: str | None = None, session_id: str | None = None, limit: int = 50
+    @_in_store
+    async def list_tasks(
+        self, store: Store, *, status: str | None = None, session_id: str | None = None, limit: int = 50
     ) -> Sequence[JsonRow]:
         """Return tasks, newest first."""
+        found = await store.runs.list(
+            session_id=session_id, status=cast(RunStatus | None, status), limit=limit, whole=False
+        )
+        return [listed_task_to_json(run) for run in found]
 
-        async def read(store: Store) -> list[JsonRow]:
-            found = await store.runs.list(
-                session_id=session_id, status=cast(RunStatus | None, status), limit=limit, whole=False
-            )
-            return [listed_task_to_json(run) for run in found]
-
-        return self._run(read)
-
-    def get_task(self, task_id: str) -> JsonRow:
+    @_in_store
+    async def get_task(self, store: Store, task_id: str) -> JsonRow:
         """Return one task."""
+        return task_to_json(await store.runs.get(task_id))
 
-        async def read(store: Store) -> JsonRow:
-            return task_to_json(await store.runs.get(task_id))
-
-        return self._run(read)
-
-    def list_task_events(self, task_id: str) -> Sequence[JsonRow]:
+    @_in_store
+    async def list_task_events(self, store: Store, task_id: str) -> Sequence[JsonRow]:
         """Return the stored events of a task and its traces, in order."""
+        run = await store.runs.get(task_id)
+        found: list[LoggedEvent] = []
+        after = 0
+        while rows := await store.events.list_after(run.session_id, after, EVENTS_PER_READ):
+            found += [row for row in rows if row.task_id == run.id]
+            after = rows[-1].seq
+        found = merge_traces(found, await store.events.list_traces(run.session_id, run.id))
+        return [logged_event_to_json(run.session_id, row) for row in found]
 
-        async def read(store: Store) -> list[JsonRow]:
-            run = await store.runs.get(task_id)
-            found: list[LoggedEvent] = []
-            after = 0
-            while rows := await store.events.list_after(run.session_id, after, EVENTS_PER_READ):
-                found += [row for row in rows if row.task_id == run.id]
-                after = rows[-1].seq
-            found = merge_traces(found, await store.events.list_traces(run.session_id, run.id))
-            return [logged_event_to_json(run.session_id, row) for row in found]
-
-        return self._run(read)
-
-    def list_traces(self, *, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
+    @_in_store
+    async def list_traces(self, store: Store, *, session_id: str | None = None, limit: int = 50) -> Sequence[JsonRow]:
         """Return the traces of turns without their parts, newest first."""
+        found = await store.traces.list(session_id=session_id, limit=limit)
+        return [trace_summary_to_json(each) for each in found]
 
-        async def read(store: Store) -> list[JsonRow]:
-            found = await store.traces.list(session_id=session_id, limit=limit)
-            return [trace_summary_to_json(each) for each in found]
-
-        return self._run(read)
-
-    def find_trace(self, task_id: str) -> JsonRow | None:
+    @_in_store
+    async def find_trace(self, store: Store, task_id: str) -> JsonRow | None:
         """Return the trace of a task; None if it has none."""
+        found = await store.traces.find(task_id)
+        return None if found is None else trace_to_json(found)
 
-        async def read(store: Store) -> JsonRow | None:
-            found = await store.traces.find(task_id)
-            return None if found is None else trace_to_json(found)
-
-        return self._run(read)
-
-    def export_trace(self, task_id: str) -> JsonRow:
+    @_in_store
+    async def export_trace(self, store: Store, task_id: str) -> JsonRow:
         """Return the trace of a task as JSON of OTLP. Raises NotFound."""
-
-        async def read(store: Store) -> JsonRow:
-            found = await store.traces.find(task_id)
-            if found is None:
-                raise NotFound("trace", task_id)
-            providers = {each.id: each.type.lower() for each in self._settings.providers}
-            return trace_to_otlp_json(found, service_name=self._settings.telemetry.service_name, providers=providers)
-
-        return self._run(read)
+        found = await store.traces.find(task_id)
+        if found is None:
+            raise NotFound("trace", task_id)
+        providers = {each.id: each.type.lower() for each in self._settings.providers}
+        return trace_to_otlp_json(found, service_name=self._settings.telemetry.service_name, providers=providers)
 
     def replay_turn(self, task_id: str, *, chain: str | None = None, model: str | None = None) -> JsonRow:
         """Replay a turn of the user of this machine, or of an operator of the settings, in this process."""
@@ -156,195 +151,162 @@ class StoreHostClient:
         self._write_notice()
         return replay_stored_turn(self._options, self._settings, task_id, chain=chain, model=model)
 
-    def cancel_task(self, task_id: str) -> str:
+    @_in_store
+    async def cancel_task(self, store: Store, task_id: str) -> str:
         """Store a request to cancel the task; return `cancelling`, or its status if it has ended."""
+        run = await store.runs.request_cancel(task_id)
+        if run.is_finished:
+            return run.status
+        write_notice(DEFERRED_EFFECT_NOTICE)
+        return "cancelling"
 
-        async def write(store: Store) -> str:
-            run = await store.runs.request_cancel(task_id)
-            return run.status if run.is_finished else "cancelling"
-
-        status = self._run(write)
-        if status == "cancelling":
-            write_notice(DEFERRED_EFFECT_NOTICE)
-        return status
-
-    def list_approvals(self, *, open_only: bool = True) -> Sequence[JsonRow]:
+    @_in_store
+    async def list_approvals(self, store: Store, *, open_only: bool = True) -> Sequence[JsonRow]:
         """Return approvals, oldest first."""
+        return [approval_to_json(record) for record in await store.approvals.list(open_only=open_only)]
 
-        async def read(store: Store) -> list[JsonRow]:
-            return [approval_to_json(record) for record in await store.approvals.list(open_only=open_only)]
-
-        return self._run(read)
-
-    def decide_approval(self, approval_id: str, decision: Decision, *, session_id: str | None = None) -> JsonRow:
+    @_in_store
+    async def decide_approval(
+        self, store: Store, approval_id: str, decision: Decision, *, session_id: str | None = None
+    ) -> JsonRow:
         """Store the decision of the local user.
 
         Raises ArgumentsNotEditable, ApprovalAlreadyDecided, DecisionRefused.
         """
         local_decision = replace(decision, decided_by=STORE_OPERATOR)
-
-        async def write(store: Store) -> JsonRow:
-            record = await store.approvals.get(approval_id)
-            check_session(record, session_id)
-            asker = (await store.runs.get(task_id_from_request(record.request))).owner
-            # Checked as the local user, so that with four eyes their own call needs another operator.
-            check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
-            if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
-                raise ArgumentsNotEditable(record.request.tool)
-            check_kind(record.request, local_decision)
-            check_grant(record.request, local_decision)
-            stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
-            if stored.decision != local_decision or record.decision is not None:
-                raise ApprovalAlreadyDecided(stored.decision)
-            return approval_to_json(stored)
-
-        row = self._run(write)
+        record = await store.approvals.get(approval_id)
+        check_session(record, session_id)
+        asker = (await store.runs.get(turn_id_from_request(record.request))).owner
+        # Checked as the local user, so that with four eyes their own call needs another operator.
+        check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
+        if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
+            raise ArgumentsNotEditable(record.request.tool)
+        check_kind(record.request, local_decision)
+        check_grant(record.request, local_decision)
+        stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
+        if stored.decision != local_decision or record.decision is not None:
+            raise ApprovalAlreadyDecided(stored.decision)
         write_notice(DEFERRED_EFFECT_NOTICE)
-        return row
+        return approval_to_json(stored)
 
-    def list_grants(self) -> Sequence[JsonRow]:
+    @_in_store
+    async def list_grants(self, store: Store) -> Sequence[JsonRow]:
         """Return the active approvals in advance of all users, oldest first."""
+        return [grant_to_json(grant) for grant in await store.grants.list_active(datetime.now(UTC))]
 
-        async def read(store: Store) -> list[JsonRow]:
-            return [grant_to_json(grant) for grant in await store.grants.list_active(datetime.now(UTC))]
-
-        return self._run(read)
-
-    def revoke_grant(self, grant_id: str) -> JsonRow:
+    @_in_store
+    async def revoke_grant(self, store: Store, grant_id: str) -> JsonRow:
         """Revoke an approval in advance and return it. Raises NotFound."""
+        grant = await store.grants.find(grant_id)
+        if grant is None or not await store.grants.revoke(grant_id, datetime.now(UTC)):
+            raise NotFound("grant", grant_id)
+        return grant_to_json(grant)
 
-        async def write(store: Store) -> JsonRow:
-            grant = await store.grants.find(grant_id)
-            if grant is None or not await store.grants.revoke(grant_id, datetime.now(UTC)):
-                raise NotFound("grant", grant_id)
-            return grant_to_json(grant)
-
-        return self._run(write)
-
-    def list_goals(self, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
+    @_in_store
+    async def list_goals(self, store: Store, *, archived: bool = False, limit: int = 50) -> Sequence[JsonRow]:
         """Return the goals of all users, newest first."""
+        found = await store.goals.list(limit=limit)
+        return [goal_to_json(goal) for goal in found if archived or goal.state != "archived"]
 
-        async def read(store: Store) -> list[JsonRow]:
-            found = await store.goals.list(limit=limit)
-            return [goal_to_json(goal) for goal in found if archived or goal.state != "archived"]
-
-        return self._run(read)
-
-    def get_goal(self, goal_id: str) -> JsonRow:
+    @_in_store
+    async def get_goal(self, store: Store, goal_id: str) -> JsonRow:
         """Return one goal with its graph. Raises NotFound."""
+        return goal_details_to_json(await self._goal_commands(store).find(goal_id, None))
 
-        async def read(store: Store) -> JsonRow:
-            return goal_details_to_json(await self._goal_commands(store).find(goal_id, None))
-
-        return self._run(read)
-
-    def create_goal(
-        self, title: str, *, description: str = "", autonomy: str | None = None, session_id: str | None = None
+    @_in_store
+    async def create_goal(
+        self,
+        store: Store,
+        title: str,
+        *,
+        description: str = "",
+        autonomy: str | None = None,
+        session_id: str | None = None,
     ) -> JsonRow:
         """Create a goal of its session's writer or the local user. Raises InputError, BudgetExceeded."""
         if not self._settings.goals.enabled:
             raise InputError("goals are switched off (Goals.Enabled)")
-
-        async def write(store: Store) -> JsonRow:
-            owner = await find_goal_owner(store, self._settings, session_id)
-            if session_id is not None:
-                await store.sessions.get_or_create(session_id, owner)
-            goal = await self._goal_commands(store).create(
-                owner=owner,
-                title=title,
-                description=description,
-                autonomy=autonomy,
-                priority="user",
-                session_id=session_id or "",
-                channel="cli",
-            )
-            return goal_details_to_json(goal)
-
-        row = self._run(write)
+        owner = await find_goal_owner(store, self._settings, session_id)
+        if session_id is not None:
+            await store.sessions.get_or_create(session_id, owner)
+        goal = await self._goal_commands(store).create(
+            owner=owner,
+            title=title,
+            description=description,
+            autonomy=autonomy,
+            priority="user",
+            session_id=session_id or "",
+            channel="cli",
+        )
         write_notice(DEFERRED_GOAL_NOTICE)
-        return row
+        return goal_details_to_json(goal)
 
-    def change_goal(self, goal_id: str, change: GoalChange) -> JsonRow:
+    @_in_store
+    async def change_goal(self, store: Store, goal_id: str, change: GoalChange) -> JsonRow:
         """Pause, resume or cancel a goal and return it. Raises NotFound, IllegalTransition."""
-
-        async def write(store: Store) -> JsonRow:
-            commands = self._goal_commands(store)
-            act = {"pause": commands.pause, "resume": commands.resume, "cancel": commands.cancel}[change]
-            return goal_details_to_json(await act(goal_id, None, by=LOCAL_USER))
-
-        row = self._run(write)
+        commands = self._goal_commands(store)
+        act = {"pause": commands.pause, "resume": commands.resume, "cancel": commands.cancel}[change]
+        goal = await act(goal_id, None, by=LOCAL_USER)
         write_notice(DEFERRED_GOAL_NOTICE)
-        return row
+        return goal_details_to_json(goal)
 
-    def delete_goal(self, goal_id: str) -> None:
+    @_in_store
+    async def delete_goal(self, store: Store, goal_id: str) -> None:
         """Delete a goal with the sessions that it works in. Raises NotFound."""
-
-        async def write(store: Store) -> None:
-            goal = await self._goal_commands(store).find(goal_id, None)
-            await delete_stored_goal(store, goal)
-
-        self._run(write)
+        goal = await self._goal_commands(store).find(goal_id, None)
+        await delete_stored_goal(store, goal)
 
     def _goal_commands(self, store: Store) -> GoalCommands:
         return GoalCommands(store, SystemClock(), self._settings.goals, StoredEvents())
 
-    def list_sub_agents(self) -> Sequence[JsonRow]:
+    @_in_store
+    async def list_sub_agents(self, store: Store) -> Sequence[JsonRow]:
         """Return the sub-agents that work or wait, oldest first; an operator's list has those of all users."""
+        return [sub_agent_to_json(each) for each in await store.sub_agents.list_unfinished()]
 
-        async def read(store: Store) -> list[JsonRow]:
-            return [sub_agent_to_json(each) for each in await store.sub_agents.list_unfinished()]
-
-        return self._run(read)
-
-    def cancel_sub_agent(self, agent_id: str) -> str:
+    @_in_store
+    async def cancel_sub_agent(self, store: Store, agent_id: str) -> str:
         """Cancel a sub-agent and return its state."""
-
-        async def write(store: Store) -> str:
-            if await store.sub_agents.request_cancel(agent_id):
-                return "cancelling"
-            row = await store.sub_agents.find(agent_id)
-            if row is None:
-                raise NotFound("sub-agent", agent_id)
-            return row.state
-
-        state = self._run(write)
+        if await store.sub_agents.request_cancel(agent_id):
+            state = "cancelling"
+        elif (row := await store.sub_agents.find(agent_id)) is None:
+            raise NotFound("sub-agent", agent_id)
+        else:
+            state = row.state
         write_notice(DEFERRED_EFFECT_NOTICE)
         return state
 
     def list_schedules(self) -> Sequence[JsonRow]:
         """Return the schedules of all users, oldest first."""
-        return self._run(lambda store: list_stored_schedules(store, self._settings))
+        return self.run(lambda store: list_stored_schedules(store, self._settings))
 
     def get_schedule(self, schedule_id: str) -> JsonRow:
         """Return one schedule with its last firings. Raises NotFound."""
-        return self._run(lambda store: get_stored_schedule(store, self._settings, schedule_id))
+        return self.run(lambda store: get_stored_schedule(store, self._settings, schedule_id))
 
     def add_schedule(self, body: Mapping[str, Any]) -> JsonRow:
         """Make a schedule in a session that exists, or of the local user in a new one. Raises InputError, NotFound."""
-        return self._run(lambda store: add_stored_schedule(store, self._settings, body))
+        return self.run(lambda store: add_stored_schedule(store, self._settings, body))
 
     def change_schedule(self, schedule_id: str, body: Mapping[str, Any]) -> JsonRow:
         """Change, pause or resume a schedule and return it. Raises InputError, NotFound."""
-        return self._run(lambda store: change_stored_schedule(store, self._settings, schedule_id, body))
+        return self.run(lambda store: change_stored_schedule(store, self._settings, schedule_id, body))
 
     def remove_schedule(self, schedule_id: str) -> None:
         """Delete a schedule. Raises NotFound."""
-        self._run(lambda store: remove_stored_schedule(store, self._settings, schedule_id))
+        self.run(lambda store: remove_stored_schedule(store, self._settings, schedule_id))
 
-    def queue_status(self) -> JsonRow:
+    @_in_store
+    async def queue_status(self, store: Store) -> JsonRow:
         """Count the unfinished runs by status; no run is in flight without a host."""
-
-        async def read(store: Store) -> JsonRow:
-            runs = await store.runs.list_unfinished()
-            return {
-                "waiting": sum(run.status == "queued" for run in runs),
-                "in_flight": 0,
-                "interrupted": sum(run.status == "running" for run in runs),
-                "held_lanes": sum(run.status == "suspended" for run in runs),
-                "capacity": self._capacity,
-            }
-
-        return self._run(read)
+        runs = await store.runs.list_unfinished()
+        return {
+            "waiting": sum(run.status == "queued" for run in runs),
+            "in_flight": 0,
+            "interrupted": sum(run.status == "running" for run in runs),
+            "held_lanes": sum(run.status == "suspended" for run in runs),
+            "capacity": self._capacity,
+        }
 
     def list_dead_letters(self) -> Sequence[JsonRow]:
         """Raise RunningHostRequired: only the queue of a running host has dead letters."""
@@ -419,9 +381,10 @@ class StoreHostClient:
             finally:
                 await servers.stop()
 
-        return self._run(run)
+        return self.run(run)
 
-    def _run(self, operation: Callable[[Store], Awaitable[T]]) -> T:
+    def run(self, operation: Callable[[Store], Awaitable[T]]) -> T:
+        """Open the store, await an operation on it, and close it; the notice is written before the first use."""
         self._write_notice()
         return run_with_store(self._options, operation)
 

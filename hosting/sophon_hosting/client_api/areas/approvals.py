@@ -1,11 +1,10 @@
 """Approvals of the tasks of a user."""
 
-from sophon.approvals import Decision
+from sophon.approvals import Decision, turn_id_from_request
 from sophon.errors import NotFound
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon_hosting.client_api.conversation_mode import by_approval
 from sophon_hosting.client_api.user_access import UserAccess
-from sophon_hosting.runs.approval_tasks import task_id_from_request
 from sophon_hosting.runs.approvals import check_session
 
 
@@ -17,7 +16,7 @@ class ApprovalOperations(UserAccess):
         """Return an approval. Raises NotFound, after the same queries for what is another's and what does not exist."""
         self.rights.require_scope("Read")
         record = await self.store.approvals.find(approval_id)
-        run = await self.store.runs.find(task_id_from_request(record.request) if record is not None else approval_id)
+        run = await self.store.runs.find(turn_id_from_request(record.request) if record is not None else approval_id)
         if record is None:
             raise NotFound("approval", approval_id)
         if not self.user.operator and (run is None or run.owner != self.user.id):
@@ -59,5 +58,5 @@ class ApprovalOperations(UserAccess):
 
     async def _owner_of_task(self, record: ApprovalRecord) -> str | None:
         """Return the owner of the task, or None if the task was deleted."""
-        run = await self.store.runs.find(task_id_from_request(record.request))
+        run = await self.store.runs.find(turn_id_from_request(record.request))
         return None if run is None else run.owner

@@ -9,7 +9,7 @@ from sophon.attachments import Attachment
 from sophon.errors import InputError, NotFound
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.settings import AttachmentsSettings
-from sophon.stores.attachments.contract import StoredAttachment
+from sophon.stores.attachments.contract import KEEP_UNSENT, StoredAttachment
 from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.client_api.user_sessions import validate_id
 
@@ -54,7 +54,7 @@ class UserAttachments:
         most = settings.max_total_bytes
         if self._is_off_the_record:
             most = min(most, MAX_BYTES_OFF_THE_RECORD)
-            await self._store.expire(services.clock.now() - settings.keep_unsent)
+            await self._store.expire(services.clock.now() - KEEP_UNSENT)
         return await self._store.add(attachment, content, owner=self._access.user.id, max_total_bytes=most)
 
     async def list(self) -> Sequence[StoredAttachment]:

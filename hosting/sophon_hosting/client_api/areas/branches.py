@@ -90,8 +90,7 @@ class BranchOperations(SessionOperations):
             model=request.model or (options.get("model") if self.rights.allows("ChooseModel") else None),
             planning=request.planning or options.get("planning"),
             max_iterations=request.max_iterations or options.get("max_iterations"),
-            metadata=request.metadata
-            or ({"temperature": options["temperature"]} if options.get("temperature") is not None else None),
+            metadata=request.metadata or {name: options[name] for name in ("temperature", "tags") if name in options},
             images=images_from_json(options["images"]) if options.get("images") else message.images,
             attachments=[each.id for each in message.attachments] or None,
             authorship=_authorship(turn, run),

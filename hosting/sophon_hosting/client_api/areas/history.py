@@ -13,7 +13,6 @@ from sophon_hosting.client_api.history_view import find_own_text
 from sophon_hosting.client_api.session_scope import to_client_logged_event
 from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.events.large_fields import cut_payload
-from sophon_hosting.events.replay import cut_stored_event
 
 
 class HistoryOperations(UserAccess):
@@ -79,8 +78,7 @@ class HistoryOperations(UserAccess):
         self.rights.require_scope("Read")
         session = await self.sessions.find(session_id)
         rows = await self.store.events.list_after(session.id, after_seq, limit)
-        cut = [await cut_stored_event(row, session.id, self.store.texts) for row in rows]
-        return self._to_client_logged_events(session, cut)
+        return self._to_client_logged_events(session, rows)
 
     @by_session
     async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:

@@ -139,6 +139,7 @@ class MessageOperations(BranchOperations):
             session_id = (await self.sessions.find_or_create_own(session_id, has_message=True)).id
         if before_accept is not None:
             await before_accept(session_id)
+        temperature, tags = check_metadata(message.metadata)
         return await self.host.accept(
             RunRequest(
                 text=message.content,
@@ -151,7 +152,8 @@ class MessageOperations(BranchOperations):
                 model=message.model,
                 planning=message.planning,
                 max_iterations=message.max_iterations,
-                temperature=None if message.metadata is None else check_metadata(message.metadata),
+                temperature=temperature,
+                tags=tags,
                 trace=message.trace or trace_id_from_traceparent(message.traceparent),
                 traceparent=message.traceparent,
                 instructions=message.instructions,

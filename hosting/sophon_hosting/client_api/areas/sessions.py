@@ -8,8 +8,7 @@ from sophon.stores.sessions.contract import SessionKind, SessionPage, SessionSum
 from sophon.turn_options import parse_planning_mode
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.conversation_mode import OffTheRecordLost, OtherMode, by_session
-from sophon_hosting.client_api.off_the_record_operations import OffTheRecordOperations
-from sophon_hosting.client_api.user_access import UserAccess
+from sophon_hosting.client_api.user_access import OffTheRecordOperations, UserAccess
 from sophon_hosting.off_the_record.host import is_generated_id
 
 

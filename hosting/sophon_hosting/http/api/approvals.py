@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.approvals import Decision
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import approval_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from aiohttp import hdrs, web
 
-from sophon.attachment_inspection import FileTooLarge
+from sophon.attachment_inspection import MAX_PER_MESSAGE, FileTooLarge
 from sophon.attachments import DEFAULT_NAME, clean_name
 from sophon.errors import InputError, NotFound, SophonError, TryLater
 from sophon_hosting.client_api.areas.attachments import UserAttachments, attachment_to_json
@@ -101,7 +101,7 @@ async def list_attachments(request: web.Request) -> web.Response:
             "limits": {
                 "enabled": settings.enabled,
                 "max_bytes": settings.max_bytes,
-                "max_per_message": settings.max_per_message,
+                "max_per_message": MAX_PER_MESSAGE,
                 "max_total_bytes": settings.max_total_bytes,
                 "media_types": list(settings.media_types),
             },

@@ -1,15 +1,18 @@
 """`/api/audit`: the audit log, and the verification of its chain; for operators only."""
 
+import os
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
+from sophon.security.capability_levels import CapabilityLevel
 from sophon.stores.audit.contract import AuditFilter, AuditKind
-from sophon.value_rules import ValueRules
-from sophon_hosting.client_api.areas.audit import audit_entry_to_json
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+from sophon_hosting.audit_heads import verify_store
+from sophon_hosting.client_api.serialization import audit_entry_to_json
+from sophon_hosting.http.json_io import RequestQuery, get_operator, json_response, parse_query
 
 Name = Annotated[str, ValueRules(min_length=1, max_length=200)]
 Risk = Literal["none", "low", "medium", "high", "critical"]
@@ -24,6 +27,7 @@ class AuditQuery(RequestQuery):
     principal: Name | None = None
     tool: Name | None = None
     capability: Name | None = None
+    capability_level: CapabilityLevel | None = None
     risk: Risk | None = None
     outcome: Name | None = None
     since: Name | None = None
@@ -47,19 +51,25 @@ async def list_entries(request: web.Request) -> web.Response:
         principal=query.principal,
         tool=query.tool,
         capability=query.capability,
+        capability_level=query.capability_level,
         risk=query.risk,
         outcome=query.outcome,
         since=parse_time("since", query.since),
         until=parse_time("until", query.until),
     )
-    found = await get_authorized_host(request).audit.list(wanted, before=query.before, limit=query.limit + 1)
+    entries = get_operator(request).store.audit
+    found = await entries.list_entries(wanted, before=query.before, limit=query.limit + 1)
     page = found[: query.limit]
     return json_response({"items": [audit_entry_to_json(each) for each in page], "more": len(found) > len(page)})
 
 
 async def verify_chain(request: web.Request) -> web.Response:
-    """Check every hash; `broken` is the number of the first entry that breaks the chain, `problem` says why."""
-    found = await get_authorized_host(request).audit.verify()
+    """Check every hash and the signed head.
+
+    `broken` is the number of the first entry that breaks the chain, `problem` says why.
+    """
+    services = get_operator(request).host.services
+    found = await verify_store(services.store, services.settings, services.folder, os.environ)
     return json_response({"entries": found.count, "broken": found.broken, "problem": found.problem})
 
 

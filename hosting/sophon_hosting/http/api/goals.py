@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError
 from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
 from sophon.history_redaction import redact_text_for_reader
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.http.json_io import (

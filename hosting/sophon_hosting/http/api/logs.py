@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
-from sophon.value_rules import ValueRules
+from sophon._python.value_rules import ValueRules
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
 from sophon_hosting.http.long_poll import WaitSeconds, wait_for_change
 from sophon_hosting.observability.log_buffer import LogBuffer, LogLine

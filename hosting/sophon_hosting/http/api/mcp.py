@@ -1,8 +1,17 @@
 """`/api/mcp`: the MCP servers whose tools the host offers, acceptance of tools, and restarts; for operators only."""
 
+import logging
+from typing import TYPE_CHECKING
+
 from aiohttp import web
 
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+from sophon.errors import NotFound
+from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
+
+if TYPE_CHECKING:
+    from sophon.mcp.supervisor import McpSupervisor
+
+log = logging.getLogger("sophon")
 
 
 class AcceptBody(RequestBody):
@@ -22,17 +31,27 @@ def mcp_routes() -> list[web.RouteDef]:
 
 async def list_mcp_servers(request: web.Request) -> web.Response:
     """List the servers in the order of the settings, each with state, last error and tools."""
-    return json_response({"items": [each.to_json() for each in get_authorized_host(request).mcp.list()]})
+    servers = get_operator(request).host.mcp
+    return json_response({"items": [] if servers is None else [each.to_json() for each in servers.list_status()]})
 
 
 async def accept_mcp_tools(request: web.Request) -> web.Response:
     """Accept the definitions of tools, and offer them. Raises NotFound; InputError for one that has changed again."""
     body = await parse_body(request, AcceptBody)
-    server = await get_authorized_host(request).mcp.accept_tools(request.match_info["server_id"], body.tools)
-    return json_response({"ok": True, **server.to_json()})
+    servers, server = _find_servers(request, "%s accepts tools of the MCP server %s")
+    return json_response({"ok": True, **(await servers.accept(server, body.tools)).to_json()})
 
 
 async def restart_mcp_server(request: web.Request) -> web.Response:
-    """Connect to a server again. Raises NotFound; InputError for one that is disabled."""
-    server = await get_authorized_host(request).mcp.restart(request.match_info["server_id"])
-    return json_response({"ok": True, **server.to_json()})
+    """Connect to a server again, with a new crash budget. Raises NotFound; InputError for one that is disabled."""
+    servers, server = _find_servers(request, "%s restarts the MCP server %s")
+    return json_response({"ok": True, **(await servers.restart(server)).to_json()})
+
+
+def _find_servers(request: web.Request, act: str) -> "tuple[McpSupervisor, str]":
+    """Return the servers, and the id of the one that an operator acts on, which is logged. Raises NotFound."""
+    operator, server = get_operator(request), request.match_info["server_id"]
+    if operator.host.mcp is None:
+        raise NotFound("MCP server", server)
+    log.info(act, operator.user.id, server)
+    return operator.host.mcp, server

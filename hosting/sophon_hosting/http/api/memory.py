@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound
 from sophon.memory.workspace_index import FileChunk
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.serialization import chunk_to_json, memory_to_json
 from sophon_hosting.http.json_io import (

@@ -4,10 +4,11 @@ from typing import Annotated, Any
 
 from aiohttp import web
 
-from sophon.value_rules import ValueRules
+from sophon._python.value_rules import ValueRules
 from sophon_hosting.client_api.client_errors import TooLarge
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+from sophon_hosting.policy_overview import describe_access, describe_policy, try_call
 
 MAX_ARGUMENT_BYTES = 20_000
 """Size of the arguments of a trial, as JSON: the rules read all of it, which takes up to 50 ms of the event loop."""
@@ -27,7 +28,10 @@ def policy_routes() -> list[web.RouteDef]:
 
 async def get_policy(request: web.Request) -> web.Response:
     """Return the guards, when people are asked, and what happens to calls of each tool; rules for operators only."""
-    return json_response(get_authorized_host(request).policy.describe())
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    host, user = authorized_host.host, authorized_host.user
+    return json_response(describe_policy(host.services, host.chain, user.id, is_operator=user.operator))
 
 
 async def try_tool_call(request: web.Request) -> web.Response:
@@ -36,4 +40,10 @@ async def try_tool_call(request: web.Request) -> web.Response:
     size = json_bytes(body.arguments)
     if size > MAX_ARGUMENT_BYTES:
         raise TooLarge("the arguments", size, MAX_ARGUMENT_BYTES, "bytes")
-    return json_response(get_authorized_host(request).policy.try_call(body.tool, body.arguments))
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    services, user_id = authorized_host.host.services, authorized_host.user.id
+    trial = await try_call(
+        body.tool, body.arguments, settings=services.settings, folder=services.folder, principal=user_id
+    )
+    return json_response({**trial.to_json(), **describe_access(services, body.tool, user_id)})

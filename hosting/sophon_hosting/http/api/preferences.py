@@ -24,12 +24,19 @@ def preference_routes() -> list[web.RouteDef]:
 
 async def get_preferences(request: web.Request) -> web.Response:
     """Return the preferences of the user."""
-    found = await get_authorized_host(request).preferences.get()
+    authorized_host = get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    found = await authorized_host.store.preferences.get(authorized_host.user.id)
     return json_response({"preferences": found.to_json()})
 
 
 async def put_preferences(request: web.Request) -> web.Response:
     """Replace the preferences of the user. Raises InputError, NotFound for an unknown model."""
-    body = await parse_body(request, PreferencesBody)
-    stored = await get_authorized_host(request).preferences.set(Preferences.from_json(body.to_dict()))
-    return json_response({"ok": True, "preferences": stored.to_json()})
+    body, authorized_host = await parse_body(request, PreferencesBody), get_authorized_host(request)
+    preferences = Preferences.from_json(body.to_dict())
+    authorized_host.rights.require("Chat")
+    if preferences.model:
+        authorized_host.rights.require("ChooseModel")
+        authorized_host.host.services.gateway.find(preferences.model)
+    await authorized_host.store.preferences.put(authorized_host.user.id, preferences)
+    return json_response({"ok": True, "preferences": preferences.to_json()})

@@ -1,11 +1,13 @@
 """`/api/providers`: providers with keys, cool-downs and circuit breaker, and their reset; for operators only."""
 
-from typing import Any
+import logging
 
 from aiohttp import web
 
 from sophon_hosting.client_api.serialization import provider_to_json
-from sophon_hosting.http.json_io import get_authorized_host, json_response
+from sophon_hosting.http.json_io import get_operator, json_response
+
+log = logging.getLogger("sophon")
 
 
 def provider_routes() -> list[web.RouteDef]:
@@ -18,14 +20,26 @@ def provider_routes() -> list[web.RouteDef]:
 
 async def list_providers(request: web.Request) -> web.Response:
     """List the providers in order of priority, as this process knows them."""
-    authorized_host = get_authorized_host(request)
-    now = authorized_host.now()
-    items: list[dict[str, Any]] = [provider_to_json(each, now) for each in authorized_host.providers.list()]
-    return json_response({"items": items})
+    operator = get_operator(request)
+    now = operator.now()
+    return json_response(
+        {"items": [provider_to_json(each, now) for each in operator.host.services.gateway.statistics()]}
+    )
 
 
 async def reset_provider(request: web.Request) -> web.Response:
-    """End the cool-downs of a provider, enable its rejected keys and close its circuit. Raises NotFound."""
-    authorized_host = get_authorized_host(request)
-    statistics = authorized_host.providers.reset(request.match_info["provider_id"])
-    return json_response({"ok": True, **provider_to_json(statistics, authorized_host.now())})
+    """End the cool-downs of a provider, enable its rejected keys and close its circuit; logged. Raises NotFound."""
+    operator, provider_id = get_operator(request), request.match_info["provider_id"]
+    gateway = operator.host.services.gateway
+    before = gateway.reset_provider(provider_id)
+    cooling, disabled = (before.keys.cooling, before.keys.disabled) if before.keys is not None else (0, 0)
+    log.info(
+        "provider %s was reset by %s: %d keys were cooling down, %d were disabled, the circuit was %s",
+        provider_id,
+        operator.user.id,
+        cooling,
+        disabled,
+        before.circuit,
+    )
+    statistics = gateway.find_provider(provider_id).statistics(operator.monotonic())
+    return json_response({"ok": True, **provider_to_json(statistics, operator.now())})

@@ -1,11 +1,15 @@
 """`/api/routing`: the averages that routing has observed, their reset, and what would be chosen for a message."""
 
+import logging
 from typing import Annotated
 
 from aiohttp import web
 
-from sophon.value_rules import ValueRules
-from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
+from sophon._python.value_rules import ValueRules
+from sophon_hosting.client_api.serialization import route_average_to_json
+from sophon_hosting.http.json_io import RequestQuery, get_operator, json_response, parse_query
+
+log = logging.getLogger("sophon")
 
 
 class RouteExplanationQuery(RequestQuery):
@@ -15,7 +19,7 @@ class RouteExplanationQuery(RequestQuery):
 
 
 def routing_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
+    """Return the routes of this module; all require an operator."""
     return [
         web.get("/api/routing", list_averages),
         web.get("/api/routing/explain", explain_route),
@@ -25,16 +29,32 @@ def routing_routes() -> list[web.RouteDef]:
 
 async def list_averages(request: web.Request) -> web.Response:
     """Return strategy and tiers, and the moving averages of cost, latency and quality by model, tier and task type."""
-    routing = get_authorized_host(request).routing
-    return json_response({**routing.describe(), "items": await routing.list_averages()})
+    operator = get_operator(request)
+    settings = operator.host.services.settings
+    tiers = [
+        {"name": each.name, "models": each.models, "complexity": list(each.complexity or ())}
+        for each in settings.routing.tiers
+    ]
+    return json_response(
+        {
+            "strategy": settings.routing.strategy,
+            "selection": settings.routing.selection,
+            "tiers": tiers,
+            "items": [route_average_to_json(each) for each in await operator.store.route_averages.list_all()],
+        }
+    )
 
 
 async def explain_route(request: web.Request) -> web.Response:
-    """Return which models a message would be sent to, and why; nothing is sent."""
-    query = parse_query(request, RouteExplanationQuery)
-    return json_response({"explanation": await get_authorized_host(request).routing.explain(query.text)})
+    """Return which models a message of the user would be sent to, and why; nothing is sent."""
+    query, operator = parse_query(request, RouteExplanationQuery), get_operator(request)
+    found = await operator.host.services.explain_route(query.text, principal=operator.user.id)
+    return json_response({"explanation": found})
 
 
 async def reset_averages(request: web.Request) -> web.Response:
-    """Forget the averages and the demotions of models; return how many averages there were."""
-    return json_response({"deleted": await get_authorized_host(request).routing.reset()})
+    """Forget the averages and the demotions of models; return how many averages there were; logged."""
+    operator = get_operator(request)
+    count = await operator.host.services.router.reset(operator.store)
+    log.info("routing was reset by %s: %d averages were deleted", operator.user.id, count)
+    return json_response({"deleted": count})

@@ -4,12 +4,12 @@ from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound
 from sophon.events import ScheduleChanged
 from sophon.schedules.library import Destination, ScheduleLibrary
 from sophon.schedules.requests import MAX_TEXT_CHARACTERS, REQUEST_FIELDS, ScheduleRequest
 from sophon.stores.schedules.contract import Schedule
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.rights import HUB_CHANNEL
 from sophon_hosting.http.json_io import (
@@ -32,40 +32,34 @@ class ScheduleListQuery(RequestQuery):
     everything: bool = False
 
 
-class ScheduleBody(RequestBody):
-    """Body of a new schedule: `text`, and exactly one of `cron`, `every`, `at` (with `day`, or not), `in_minutes`.
+class ScheduleFields(RequestBody):
+    """When a schedule runs: one of `cron`, `every`, `at` (with `day`, or not), `in_minutes`; and how."""
 
-    The answers go to `session_id`, or to a session of their own.
+    cron: Short | None = None
+    every: Short | None = None
+    at: Short | None = None
+    day: Short | None = None
+    in_minutes: float | None = None
+    time_zone: Short | None = None
+    title: Short | None = None
+    misfire: Short | None = None
+    quiet_hours: Annotated[str, ValueRules(max_length=20)] | None = None
+    quiet_action: Short | None = None
+
+
+class ScheduleBody(ScheduleFields):
+    """Body of a new schedule: `text`, and exactly one time. The answers go to `session_id`, or to a session of their
+    own.
     """
 
     text: Annotated[str, ValueRules(min_length=1, max_length=MAX_TEXT_CHARACTERS)]
-    cron: Short | None = None
-    every: Short | None = None
-    at: Short | None = None
-    day: Short | None = None
-    in_minutes: float | None = None
-    time_zone: Short | None = None
-    title: Short | None = None
-    misfire: Short | None = None
-    quiet_hours: Annotated[str, ValueRules(max_length=20)] | None = None
-    quiet_action: Short | None = None
     session_id: str | None = None
 
 
-class ScheduleChange(RequestBody):
+class ScheduleChange(ScheduleFields):
     """Body of a change: what is given is changed; `state` pauses or resumes the schedule."""
 
     text: Annotated[str, ValueRules(min_length=1, max_length=MAX_TEXT_CHARACTERS)] | None = None
-    cron: Short | None = None
-    every: Short | None = None
-    at: Short | None = None
-    day: Short | None = None
-    in_minutes: float | None = None
-    time_zone: Short | None = None
-    title: Short | None = None
-    misfire: Short | None = None
-    quiet_hours: Annotated[str, ValueRules(max_length=20)] | None = None
-    quiet_action: Short | None = None
     state: Literal["active", "paused"] | None = None
 
 

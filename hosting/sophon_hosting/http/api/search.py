@@ -1,10 +1,12 @@
 """`/api/search`: search in the text of the user's messages."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from aiohttp import web
 
-from sophon.value_rules import ValueRules
+from sophon._python.value_rules import ValueRules
+from sophon.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.serialization import message_hit_to_json
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
 
@@ -23,8 +25,24 @@ def search_routes() -> list[web.RouteDef]:
 
 
 async def search_messages(request: web.Request) -> web.Response:
-    """Return a page of the messages that match, newest first; `complete` is false while old ones are indexed."""
-    query = parse_query(request, SearchQuery)
-    hits = await get_authorized_host(request).search.find_messages(query.q, limit=query.limit, cursor=query.cursor)
-    items = [message_hit_to_json(each) for each in hits.items]
+    """Return a page of the messages that match, newest first; `complete` is false while old ones are indexed.
+
+    Conversations off the record are in another store. Without FullHistory nothing is found by what is redacted.
+    """
+    query, authorized_host = parse_query(request, SearchQuery), get_authorized_host(request)
+    authorized_host.rights.require_scope("Read")
+    to_shown = None if authorized_host.view is None else redact_text_for_reader
+    hits = await authorized_host.store.message_search.search(
+        authorized_host.user.id, query.q, limit=query.limit, cursor=query.cursor, to_shown=to_shown
+    )
+    items = [
+        message_hit_to_json(
+            replace(
+                hit,
+                session_id=authorized_host.sessions.to_client_id(hit.session_id),
+                title=hit.title if to_shown is None else to_shown(hit.title),
+            )
+        )
+        for hit in hits.items
+    ]
     return json_response({"items": items, "next_cursor": hits.next_cursor, "complete": hits.is_complete})

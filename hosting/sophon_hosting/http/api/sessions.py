@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.turn_options import parse_planning_mode
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import (
     branch_point_to_json,
     logged_event_to_json,

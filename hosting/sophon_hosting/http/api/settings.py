@@ -5,10 +5,13 @@ from typing import Annotated, Any
 
 from aiohttp import web
 
-from sophon.value_rules import ValueRules
-from sophon_hosting.client_api.areas.live_settings import SetupOperations
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
-from sophon_hosting.live_settings.provider_setup import ProviderChoice
+from sophon._python.value_rules import ValueRules
+from sophon.errors import InputError
+from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
+from sophon_hosting.live_settings.live_settings import LiveSettings
+from sophon_hosting.live_settings.provider_setup import ProviderChoice, ProviderSetup
+
+_NO_FILES = "this host was started by a program, without settings files; nothing can be saved"
 
 SettingValue = str | int | float | bool | None
 
@@ -53,53 +56,77 @@ def settings_routes() -> list[web.RouteDef]:
 
 async def list_settings(request: web.Request) -> web.Response:
     """List all settings with value, source and meaning; secrets are references, or `***`."""
-    return json_response({"items": [asdict(each) for each in await get_authorized_host(request).settings.list()]})
+    return json_response({"items": [asdict(each) for each in await _live_settings(request)[0].list()]})
 
 
 async def change_setting(request: web.Request) -> web.Response:
     """Change a setting while the host runs. Raises NotFound for one that cannot change then."""
-    host = get_authorized_host(request)
-    host.require_operator()
+    get_operator(request)  # others learn nothing from errors about a body
     body = await parse_body(request, SettingBody)
-    return json_response({"ok": True, **asdict(await host.settings.change(body.path, body.value))})
+    settings, operator = _live_settings(request)
+    return json_response({"ok": True, **asdict(await settings.change(body.path, body.value, by=operator))})
 
 
 async def reset_setting(request: web.Request) -> web.Response:
     """Remove what was saved for a setting."""
-    row = await get_authorized_host(request).settings.reset(request.match_info["path"])
+    settings, operator = _live_settings(request)
+    row = await settings.reset(request.match_info["path"], by=operator)
     return json_response({"ok": True, **asdict(row)})
 
 
 async def describe_setup(request: web.Request) -> web.Response:
     """Return what is used, and what can be set up."""
-    return json_response(get_authorized_host(request).setup.describe())
+    return json_response(_setup(request)[0].describe())
 
 
 async def list_models(request: web.Request) -> web.Response:
     """Try a key: return the models that the provider lists, with their prices in USD per million tokens."""
-    setup = _setup(request)
+    get_operator(request)
     body = await parse_body(request, ProviderBody)
-    return _private_response(await setup.list_models(body.to_choice()))
+    found = await _setup(request)[0].list_models(body.to_choice())
+    items = [
+        {
+            "model": each.name,
+            "context_window": each.context_window,
+            "function_calling": each.function_calling,
+            "prices": None if each.prices is None else {"input": each.prices[0], "output": each.prices[1]},
+            "is_free": each.prices is None and not each.is_cost_unknown,
+        }
+        for each in found.models
+    ]
+    return _private_response({"is_from_provider": found.is_from_provider, "items": items})
 
 
 async def save_provider(request: web.Request) -> web.Response:
     """Let a model answer, save the provider with its key, and use it from the next turn on."""
-    setup = _setup(request)
+    get_operator(request)
     body = await parse_body(request, SavedProviderBody)
-    return _private_response({"ok": True, **await setup.save(body.to_choice(), body.model)})
+    setup, operator = _setup(request)
+    info = await setup.save(body.to_choice(), body.model, by=operator)
+    return _private_response({"ok": True, "provider": info.provider, "model": info.name})
 
 
 async def remove_provider(request: web.Request) -> web.Response:
     """Remove the saved provider with its key."""
-    await _setup(request).remove()
+    setup, operator = _setup(request)
+    await setup.remove(by=operator)
     return json_response({"ok": True})
 
 
-def _setup(request: web.Request) -> SetupOperations:
-    """Return the set-up of an operator; others learn nothing from errors about a body."""
-    host = get_authorized_host(request)
-    host.require_operator()
-    return host.setup
+def _live_settings(request: web.Request) -> tuple[LiveSettings, str]:
+    """Return the settings of the host, and the operator who asks. Raises InputError for a host without files."""
+    operator = get_operator(request)
+    if operator.host.live_settings is None:
+        raise InputError(_NO_FILES)
+    return operator.host.live_settings, operator.user.id
+
+
+def _setup(request: web.Request) -> tuple[ProviderSetup, str]:
+    """Return the set-up of a provider, and the operator who asks. Raises InputError for a host without files."""
+    operator = get_operator(request)
+    if operator.host.provider_setup is None:
+        raise InputError(_NO_FILES)
+    return operator.host.provider_setup, operator.user.id
 
 
 def _private_response(data: dict[str, Any]) -> web.Response:

@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.learning.feedback import MAX_CORRECTION_CHARACTERS
 from sophon.stores.events.contract import LoggedEvent, merge_traces
 from sophon.stores.runs.contract import RunStatus
 from sophon.trace_context import HEADER
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.client_message import ClientMessage, Mode
 from sophon_hosting.client_api.serialization import (
     listed_task_to_json,

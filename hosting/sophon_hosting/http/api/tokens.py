@@ -1,19 +1,25 @@
 """`/api/users` and `/api/tokens`: users of the host and their API tokens; for operators only."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from aiohttp import web
 
-from sophon.value_rules import ValueRules
-from sophon_hosting.client_api.rights import SCOPES
+from sophon._python.value_rules import ValueRules
+from sophon.principals import LOCAL_USER, hub_user_principal
+from sophon_hosting.client_api.authorized_host import AuthorizedHost
+from sophon_hosting.client_api.client_errors import Forbidden
+from sophon_hosting.client_api.rights import HUB_CHANNEL, SCOPES
 from sophon_hosting.client_api.token_administration import (
     DEFAULT_DAYS,
     MAX_DAYS,
     MAX_NAME_CHARACTERS,
+    build_api_token,
     find_level,
+    find_user,
     token_to_json,
 )
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, get_host, json_response, parse_body
+from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
+from sophon_hosting.live_settings.change_audit import record_change
 
 
 class TokenBody(RequestBody):
@@ -36,28 +42,66 @@ def token_routes() -> list[web.RouteDef]:
 
 
 async def list_users(request: web.Request) -> web.Response:
-    """List the users with level and rights, and the scopes that their tokens may have."""
-    return json_response({"items": get_authorized_host(request).tokens.list_users(), "scopes": SCOPES})
+    """List the users of the settings with their levels, else the local user; and the scopes that tokens may have."""
+    settings = get_operator(request).host.services.settings
+    named = [(user.id, hub_user_principal(user.id), user.operator) for user in settings.hub.users]
+    items = [
+        {
+            "user": name,
+            "principal": principal,
+            "operator": is_operator,
+            "level": settings.permissions.level_of(principal, channel=HUB_CHANNEL, is_operator=is_operator).label,
+            "can_have_tokens": bool(settings.hub.users),
+        }
+        for name, principal, is_operator in named or [(LOCAL_USER, LOCAL_USER, True)]
+    ]
+    return json_response({"items": items, "scopes": SCOPES})
 
 
 async def list_tokens(request: web.Request) -> web.Response:
     """List the tokens, the oldest first, without their secrets."""
-    host, settings = get_authorized_host(request), get_host(request).services.settings
-    now = host.now()
-    rows = [{**token_to_json(each, now), "level": find_level(settings, each)} for each in await host.tokens.list()]
-    return json_response({"items": rows})
+    operator = get_operator(request)
+    settings, now = operator.host.services.settings, operator.now()
+    found = await operator.store.api_tokens.list(None)
+    return json_response(
+        {"items": [{**token_to_json(each, now), "level": find_level(settings, each)} for each in found]}
+    )
 
 
 async def create_token(request: web.Request) -> web.Response:
-    """Create a token; the response is the only place where it is shown."""
-    body, host = await parse_body(request, TokenBody), get_authorized_host(request)
-    token, secret = await host.tokens.create(body.user, body.scopes, name=body.name, days=body.days)
-    row = {"ok": True, "token": secret, **token_to_json(token, host.now())}
+    """Create a token; the response is the only place where it is shown; recorded.
+
+    A client that has logged in with a token cannot: it could give itself more than that token. Raises Forbidden,
+    InputError.
+    """
+    body, operator = await parse_body(request, TokenBody), get_operator(request)
+    if operator.user.scopes is not None:
+        raise Forbidden("a token cannot make tokens; log in as the user")
+    owner = find_user(operator.host.services.settings.hub, body.user)
+    token, secret = build_api_token(owner, body.scopes, name=body.name, days=body.days, now=operator.now())
+    details = {"user": body.user, "scopes": list(token.scopes), "name": body.name, "expires_at": token.expires_at}
+    await _record(operator, token.id, "created", details)
+    await operator.store.api_tokens.add(token)
+    row = {"ok": True, "token": secret, **token_to_json(token, operator.now())}
     return json_response(row, 201, {"Cache-Control": "no-store"})
 
 
 async def revoke_token(request: web.Request) -> web.Response:
-    """Revoke a token. Raises NotFound."""
-    host = get_authorized_host(request)
-    token = await host.tokens.revoke(request.match_info["token_id"])
-    return json_response({"ok": True, **token_to_json(token, host.now())})
+    """Revoke a token: it is refused from now on; recorded. Raises NotFound."""
+    operator = get_operator(request)
+    token = await operator.store.api_tokens.revoke(request.match_info["token_id"], operator.now())
+    await _record(operator, token.id, "revoked", {"user": token.principal, "name": token.name})
+    return json_response({"ok": True, **token_to_json(token, operator.now())})
+
+
+async def _record(operator: AuthorizedHost, token_id: str, outcome: str, details: dict[str, Any]) -> None:
+    services = operator.host.services
+    await record_change(
+        services.store,
+        services.clock,
+        by=operator.user.id,
+        what="token",
+        name=token_id,
+        outcome=outcome,
+        details=details,
+    )

@@ -6,6 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from sophon.skills.skill_package import SkillPackage
+from sophon.tools.registry import find_group
 from sophon.tools.tool import Tool
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.serialization import custom_tool_to_json
@@ -79,8 +80,8 @@ async def list_groups(request: web.Request) -> web.Response:
     """Return the groups that `load_tools` offers the user, with the names of their tools."""
     groups: dict[str, list[str]] = {}
     for tool in get_authorized_host(request).tools.list():
-        if tool.group:
-            groups.setdefault(tool.group, []).append(tool.name)
+        if group := find_group(tool):
+            groups.setdefault(group, []).append(tool.name)
     return json_response({"items": [{"group": name, "tools": tools} for name, tools in sorted(groups.items())]})
 
 

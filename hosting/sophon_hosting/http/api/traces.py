@@ -4,9 +4,9 @@ from typing import Annotated, Any, Final, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import NotFound
 from sophon.traces.serialization import trace_summary_to_json, trace_to_json
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import record_to_json
 from sophon_hosting.http.json_io import (
     RequestBody,

@@ -4,12 +4,12 @@ from typing import Annotated, Any, Literal
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.errors import InputError, NotFound
-from sophon.learning.trajectories import Trajectory
+from sophon.learning.trajectories import GOOD_FROM, MAX_KEPT, POOR_BELOW, Trajectory
 from sophon.models.turn_meter import metering
 from sophon.security.permission_levels import FULL_HISTORY
 from sophon.stores.trajectories.similarity import find_similar
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query
 from sophon_middlewares.outer.host_meter import HostMeter
@@ -44,14 +44,13 @@ async def list_trajectories(request: web.Request) -> web.Response:
             authorized_host.rights.require(FULL_HISTORY)  # the order tells what the hidden texts are like
     principal = None if query.everything else authorized_host.user.id
     services = get_host(request).services
-    settings = services.settings.learning
     if query.like is None:
         found = await services.store.trajectories.list(
             order=query.order,
             limit=query.limit,
             principal=principal,
-            at_least=settings.good_from if query.order == "best" else None,
-            below=settings.poor_below if query.order == "poorest" else None,
+            at_least=GOOD_FROM if query.order == "best" else None,
+            below=POOR_BELOW if query.order == "poorest" else None,
         )
         return json_response({"items": [_to_json(each, authorized_host) for each in found]})
     if services.embedder is None:
@@ -63,7 +62,7 @@ async def list_trajectories(request: web.Request) -> web.Response:
             services.embedder,
             query.like,
             limit=query.limit,
-            most=settings.max_trajectories,
+            most=MAX_KEPT,
             principal=principal,
         )
     items = [

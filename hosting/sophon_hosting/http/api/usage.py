@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from aiohttp import web
 
+from sophon._python.value_rules import ValueRules
 from sophon.stores.traces.contract import turn_total_to_json
-from sophon.value_rules import ValueRules
 from sophon_hosting.client_api.serialization import usage_to_json
 from sophon_hosting.host import Host
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, get_host, json_response, parse_query

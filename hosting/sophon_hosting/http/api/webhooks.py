@@ -2,7 +2,8 @@
 
 from aiohttp import web
 
-from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+from sophon.errors import NotFound
+from sophon_hosting.http.json_io import RequestBody, get_operator, json_response, parse_body
 
 
 class TestBody(RequestBody):
@@ -17,12 +18,15 @@ def webhook_routes() -> list[web.RouteDef]:
 
 
 async def list_webhooks(request: web.Request) -> web.Response:
-    """List the webhooks in the order of the settings, the incoming ones first."""
-    return json_response({"items": await get_authorized_host(request).webhooks.list()})
+    """List the webhooks in the order of the settings, the incoming ones first; with what waits and was given up."""
+    webhooks = get_operator(request).host.webhooks
+    return json_response({"items": [] if webhooks is None else await webhooks.describe()})
 
 
 async def test_webhook(request: web.Request) -> web.Response:
     """Send a test event. Raises NotFound for what is no outgoing webhook."""
     await parse_body(request, TestBody)
-    entry_id = await get_authorized_host(request).webhooks.test(request.match_info["webhook_id"])
-    return json_response({"ok": True, "entry_id": entry_id})
+    webhooks, webhook_id = get_operator(request).host.webhooks, request.match_info["webhook_id"]
+    if webhooks is None:
+        raise NotFound("outgoing webhook", webhook_id)
+    return json_response({"ok": True, "entry_id": await webhooks.send_test(webhook_id)})

@@ -3,7 +3,7 @@
 import math
 from typing import Self
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.settings import HubSettings
 
 try:
@@ -16,6 +16,10 @@ MIN_RESERVED_FILES = 64
 being accepted or closed.
 """
 
+MAX_PER_ADDRESS = 100
+"""Connections of one address: an office behind one, and a tenth of what a host takes."""
+REQUEST_SECONDS = 20.0
+"""Time for the head of a request, and again for its body."""
 RESERVED_FILES_SHARE = 0.25
 """Share of the limit of open files that connections leave free, if that is more."""
 
@@ -25,12 +29,12 @@ class ConnectionLimits:
     """Limits of a server's connections; times in seconds."""
 
     max_connections: int = 1000
-    max_per_address: int = 100
+    max_per_address: int = MAX_PER_ADDRESS
     """Maximum number of connections of one address; loopback and trusted proxies are exempt, because all clients of a
     reverse proxy share its address.
     """
 
-    request_timeout_seconds: float = 20.0
+    request_timeout_seconds: float = REQUEST_SECONDS
     """Time for the head of a request, from connecting or the previous response; then the same time for its body."""
 
     write_timeout_seconds: float = 60.0
@@ -47,8 +51,7 @@ class ConnectionLimits:
         max_connections = min(hub.max_connections, max_connections_for_files(file_limit))
         return cls(
             max_connections=int(max_connections),
-            max_per_address=max(1, min(hub.max_connections_per_address, int(max_connections) // 2)),
-            request_timeout_seconds=hub.request_timeout.total_seconds(),
+            max_per_address=max(1, min(MAX_PER_ADDRESS, int(max_connections) // 2)),
         )
 
 

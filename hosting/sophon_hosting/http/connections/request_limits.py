@@ -43,16 +43,10 @@ def mark_as_serving() -> Middleware:
     return middleware
 
 
-def limit_body_time(
-    seconds: float,
-    *,
-    webhook_seconds: float = WEBHOOK_BODY_SECONDS,
-    max_upload_bytes: int = 0,
-    max_import_bytes: int = 0,
-) -> Middleware:
+def limit_body_time(seconds: float, *, max_upload_bytes: int = 0, max_import_bytes: int = 0) -> Middleware:
     """Return a middleware that limits the time in which the body arrives; reading it then raises BodyTimeout.
 
-    The body of a webhook has `webhook_seconds` if that is less, and an upload of at most `max_upload_bytes` or
+    The body of a webhook has `WEBHOOK_BODY_SECONDS` if that is less, and an upload of at most `max_upload_bytes` or
     `max_import_bytes` the time that its declared size needs at `UPLOAD_BYTES_PER_SECOND` besides.
     """
 
@@ -61,7 +55,7 @@ def limit_body_time(
     @web.middleware
     async def middleware(request: web.Request, handler: RequestHandler) -> web.StreamResponse:
         if not request.content.is_eof():
-            limit = min(seconds, webhook_seconds) if request.path.startswith(WEBHOOK_PATH) else seconds
+            limit = min(seconds, WEBHOOK_BODY_SECONDS) if request.path.startswith(WEBHOOK_PATH) else seconds
             if request.path in largest:
                 size = largest[request.path] if request.content_length is None else request.content_length
                 limit += min(size, largest[request.path]) / UPLOAD_BYTES_PER_SECOND

@@ -9,9 +9,9 @@ it, a request that ends with it would answer the message before it again, and ru
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 from sophon.images import Image, image_from_url
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import FinishReason, Message, Usage
 from sophon.turn_options import check_image_count
 from sophon_hosting.client_api.payload import Payload

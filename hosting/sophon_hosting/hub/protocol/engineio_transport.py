@@ -7,19 +7,21 @@ never closes, because its writer waits without a timeout.
 """
 
 import asyncio
+import base64
+import binascii
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, cast
 
 # The library is not typed.
 import engineio.async_drivers.aiohttp as driver  # type: ignore[import-untyped]
+import engineio.packet  # type: ignore[import-untyped]
 from aiohttp import WSCloseCode, web
 
 from sophon.clock import Clock
 from sophon_hosting.client_api.client_errors import ErrorPayload
 from sophon_hosting.events.json_encoding import encode_json
 from sophon_hosting.hub.limits import HubLimits
-from sophon_hosting.hub.protocol.engineio_packets import find_payload_problem, is_engineio_packet
-from sophon_hosting.hub.protocol.text_message import TextMessage
 
 POLICY_VIOLATION = 1008
 """WebSocket close code for data that is not an Engine.IO packet. Source: RFC 6455, policy violation."""
@@ -30,6 +32,18 @@ MESSAGE_TYPE = "4"
 _environ_of: Any = cast(Any, driver).translate_request
 
 WsgiEnviron: TypeAlias = dict[str, Any]
+
+MAX_PACKETS_PER_PAYLOAD = 16
+"""Maximum number of packets in one polling payload. Source: Engine.IO client and server libraries."""
+
+_WEBSOCKET_PACKET = re.compile(r"4[0-9].*|[156]|[23](probe)?", re.DOTALL)
+
+_POLLING_PACKET = re.compile(r"4[0-9].*|[13]", re.DOTALL)
+"""A polling client sends neither pings nor upgrades; on a ping the library would wait forever."""
+
+_SEPARATOR = "\x1e"
+
+_MESSAGE: int = engineio.packet.MESSAGE  # pyright: ignore[reportUnknownMemberType] - the library is not typed
 
 
 class BufferedBody:
@@ -59,6 +73,29 @@ class _BoundedSocket(web.WebSocketResponse):
             for text in texts:
                 await self.send_str(text)
         return await super().close(code=code, message=message, drain=drain)
+
+
+class TextMessage:
+    """Message in Engine.IO's send queue, in place of the library's packet.
+
+    The library's packet keeps the text twice as a string, and its WebSocket encodes it anew for every connection.
+    """
+
+    __slots__ = ("encoded",)
+
+    packet_type = _MESSAGE
+    binary = False
+
+    def __init__(self, text: str) -> None:
+        self.encoded = f"{_MESSAGE}{text}".encode("utf-8", "replace")
+        """The message as a WebSocket sends it, in UTF-8."""
+
+    def encode(self, b64: bool = False) -> "TextMessage | str":
+        """Return the message for `EngineWebSocket.send`; with `b64`, which the polling transport sets, as text."""
+        return self.encoded.decode() if b64 else self
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.encoded.__sizeof__()
 
 
 class EngineWebSocket:
@@ -206,3 +243,36 @@ async def _read_body(request: web.Request, max_bytes: int) -> bytes:
 
 def _bad_request(code: str, message: str) -> web.HTTPBadRequest:
     return web.HTTPBadRequest(text=encode_json(ErrorPayload(code, message).to_json()), content_type="application/json")
+
+
+def is_engineio_packet(message: str | bytes) -> bool:
+    """Return whether a WebSocket message is a packet; a binary one is always accepted, as an attachment.
+
+    Source: Engine.IO protocol, revision 4: a digit for the type (1 close, 2 ping, 3 pong, 4 message, 5 upgrade, 6
+    noop), then data; here, a message is a Socket.IO packet. A polling payload joins up to 16 packets with the character
+    0x1E; a binary packet is `b` followed by base64.
+    """
+    return isinstance(message, bytes) or _WEBSOCKET_PACKET.fullmatch(message) is not None
+
+
+def find_payload_problem(body: bytes) -> str:
+    """Return why the body of a polling request is invalid; empty if it is valid."""
+    try:
+        packets = body.decode().split(_SEPARATOR)
+    except UnicodeDecodeError:
+        return "the body is not UTF-8"
+    if len(packets) > MAX_PACKETS_PER_PAYLOAD:
+        return f"the request contains {len(packets)} packets; at most {MAX_PACKETS_PER_PAYLOAD} are allowed"
+    if not all(
+        _is_attachment(packet) if packet[:1] == "b" else _POLLING_PACKET.fullmatch(packet) for packet in packets
+    ):
+        return "not an Engine.IO packet"
+    return ""
+
+
+def _is_attachment(packet: str) -> bool:
+    try:
+        base64.b64decode(packet[1:], validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True

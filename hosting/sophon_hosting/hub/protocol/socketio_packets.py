@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 PacketKind: TypeAlias = Literal["connect", "disconnect", "event", "ack", "binary", "malformed"]
 

@@ -9,13 +9,12 @@ from typing import Any
 
 from psycopg import AsyncConnection, Error
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import QueueUnavailable
-from sophon.lazy_dataclass import dataclass
 from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.known_counts import KnownCounts
-from sophon_hosting.queue.postgresql.backoff import Backoff
 from sophon_hosting.queue.postgresql.connecting import connect, is_transient
-from sophon_hosting.queue.postgresql.operations import ANSWER_SECONDS, Row, describe_error
+from sophon_hosting.queue.postgresql.operations import ANSWER_SECONDS, Backoff, Row, describe_error
 from sophon_hosting.queue.postgresql.statements import Statements
 
 POLL_SECONDS = 2.0

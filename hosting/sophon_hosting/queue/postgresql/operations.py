@@ -1,15 +1,17 @@
 """Operations of one process on the queue's server: one connection, one after the other, in bounded time."""
 
 import asyncio
+import random
+import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from psycopg import AsyncConnection, Error
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import QueueUnavailable
-from sophon.lazy_dataclass import dataclass
-from sophon_hosting.queue.postgresql.backoff import Backoff
 from sophon_hosting.queue.postgresql.connecting import connect, is_broken, is_lost, is_transient
 from sophon_hosting.queue.postgresql.statements import Statement
 
@@ -23,6 +25,12 @@ OUTAGE_SECONDS = 3.0
 
 _ATTEMPTS = 3
 """Attempts of a statement that met a deadlock."""
+
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 5.0
+"""Pauses after the first failure, and after many."""
+
+SHORTEST_PAUSE_SECONDS = 0.2
+"""Pause that is kept even if somebody wants the next attempt at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -181,3 +189,41 @@ def describe_error(error: BaseException) -> str:
     if isinstance(error, TimeoutError) or not str(error).strip():
         return "it does not answer" if isinstance(error, TimeoutError) else type(error).__name__
     return str(error).strip().partition("\n")[0]
+
+
+class Backoff:
+    """Exponential back-off with jitter, from the first failure to the next success."""
+
+    __slots__ = ("_failures", "_since")
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._since = 0.0
+
+    def seconds(self) -> float:
+        """Return how long the outage has lasted; 0.0 if there is none."""
+        return time.monotonic() - self._since if self._failures else 0.0
+
+    def fail(self) -> bool:
+        """Count a failed attempt; return whether it begins an outage."""
+        if not self._failures:
+            self._since = time.monotonic()
+        self._failures += 1
+        return self._failures == 1
+
+    def succeed(self) -> float:
+        """End the outage; return how long it lasted in seconds, 0.0 if there was none."""
+        seconds, self._failures = self.seconds(), 0
+        return seconds
+
+    async def wait(self, wanted: asyncio.Event | None = None) -> None:
+        """Wait until the next attempt; not so long once somebody wants it."""
+        pause = min(FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 20), LONGEST_PAUSE_SECONDS)
+        pause *= random.uniform(0.5, 1.0)  # noqa: S311 - spreads attempts, guards nothing
+        await asyncio.sleep(min(pause, SHORTEST_PAUSE_SECONDS))
+        if wanted is None or pause < SHORTEST_PAUSE_SECONDS:
+            await asyncio.sleep(max(pause - SHORTEST_PAUSE_SECONDS, 0))
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause - SHORTEST_PAUSE_SECONDS):
+                await wanted.wait()

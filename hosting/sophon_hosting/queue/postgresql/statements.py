@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.queue.postgresql.schema import with_prefix
 
 Statement: TypeAlias = bytes

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
 
 BEAT_SECONDS = 1.0

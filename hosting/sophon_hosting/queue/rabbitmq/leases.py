@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.queue.contract import Delivery
 
 

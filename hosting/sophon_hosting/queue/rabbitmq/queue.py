@@ -23,8 +23,7 @@ from sophon_hosting.queue.drain_rate import MAX_RETRY_AFTER_SECONDS
 from sophon_hosting.queue.rabbitmq.beats import Beat
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
-from sophon_hosting.queue.rabbitmq.holdings import Holdings
-from sophon_hosting.queue.rabbitmq.member import Member
+from sophon_hosting.queue.rabbitmq.member import Holdings, Member
 from sophon_hosting.queue.rabbitmq.scheduled_queue import ScheduledQueue
 from sophon_hosting.queue.rabbitmq.topology import CONSUMER_TIMEOUT_SECONDS, Topology
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options

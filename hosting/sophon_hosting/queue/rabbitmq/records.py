@@ -3,7 +3,7 @@
 import json
 from typing import Any, cast
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon_hosting.queue.contract import QueueEntry
 
 Key = tuple[str, str]

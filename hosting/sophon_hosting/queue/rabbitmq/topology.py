@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 
 VERSION = "v1"
 """Raised when an argument changes: a queue with other arguments is another queue, which the reconciler fills again."""

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Coroutine
 from functools import cache
+from hashlib import sha1
+from pathlib import Path
 from typing import Any
 
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -10,19 +12,20 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import QueueUnavailable, SettingsError
 from sophon.security import hide_url_secrets, redact
-from sophon_hosting.queue.redis_streams.scripts import load_script
 
 SERVER_TIMEOUT_SECONDS = 5.0
 """Time within which the server must answer; a blocking read ends earlier."""
-
 
 MAX_CONNECTIONS = 16
 """Connections of a process; one of them is for its blocking read."""
 
 CLOSE_SECONDS = 1.5
 """Time that `close` gives requests, longer than a blocking read."""
+
+_FOLDER = Path(__file__).parent / "lua"
 
 
 class RedisConnection:
@@ -126,3 +129,18 @@ def _without_send_timeout(connection_class: Any) -> Any:
 
 class _NoGroup(Exception):
     """The stream or its group is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Script with the name under which the server keeps it."""
+
+    text: str
+    digest: str
+
+
+@cache
+def load_script(name: str) -> Script:
+    """Load a script, with the state's functions before it."""
+    text = "\n".join((_FOLDER / f"{each}.lua").read_text(encoding="utf-8") for each in ("state", name))
+    return Script(text, sha1(text.encode(), usedforsecurity=False).hexdigest())

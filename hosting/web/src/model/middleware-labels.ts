@@ -32,7 +32,13 @@ const LABELS: Record<string, () => MiddlewareLabel> = {
   DecisionLayer: () => ({ label: t("Decide"), description: t("answers by a rule where one can") }),
   Memory: () => ({ label: t("Memory"), description: t("adds what is remembered to the prompt") }),
   Preferences: () => ({ label: t("Preferences"), description: t("adds how the user wants to be answered") }),
-  ActionAnnouncer: () => ({ label: t("Announce"), description: t("says what a long action is about to do") }),
+  ActionAnnouncer: () => ({ label: t("Actions"), description: t("lists what was done, and takes back claims of what was not") }),
+  ChainDefaults: () => ({ label: t("Defaults"), description: t("sets the published numbers of the chain") }),
+  RequestBudget: () => ({ label: t("Calls"), description: t("limits the model calls of a request by how hard it is") }),
+  SequentialExecution: () => ({ label: t("In turn"), description: t("judges and runs one tool call after the other") }),
+  ToolSplit: () => ({ label: t("Tools"), description: t("offers the tools that the user may use") }),
+  UrlOutcomes: () => ({ label: t("Addresses"), description: t("lists what became of each address that was called") }),
+  SystemPrompt: () => ({ label: t("Prompt"), description: t("arranges the system prompt in sections") }),
   ReplyRedaction: () => ({ label: t("Redact"), description: t("replaces secrets in replies") }),
   ResponseValidator: () => ({ label: t("Check"), description: t("checks replies against what was done") }),
   Skills: () => ({ label: t("Skills"), description: t("offers the installed skills") }),
@@ -43,6 +49,9 @@ const LABELS: Record<string, () => MiddlewareLabel> = {
 
 /** The guards: in the strip they are one part, because a chain may have ten of them. */
 const GUARDS = new Set(["Audit", "Redaction", "Authorization", "RateLimit", "Integrity", "InformationFlow", "Protection", "Shield", "Snapshot", "Simulation", "IntentGate", "Sandbox"]);
+
+/** They note the end of a published stage for the trace, and do nothing to a turn. */
+const MARKS = new Set(["PublishedStage", "StageMark"]);
 
 export interface StripPart extends MiddlewareLabel {
   /** Names of the middlewares, in the order of the chain. */
@@ -55,6 +64,7 @@ export function stripParts(middlewares: readonly { name: string; zone: string }[
   const parts: StripPart[] = [];
   for (const { name, zone } of middlewares) {
     const last = parts.at(-1);
+    if (MARKS.has(name)) continue;
     if (!GUARDS.has(name)) parts.push({ names: [name], zone, ...middlewareLabel(name) });
     else if (last !== undefined && GUARDS.has(last.names[0] ?? "")) last.names.push(name);
     else parts.push({ names: [name], zone, label: t("Guards"), description: t("judge each tool call: block it, ask a person, or let it pass") });

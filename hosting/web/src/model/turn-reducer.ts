@@ -577,7 +577,7 @@ function addStage(turn: Turn, { stage, model_call, data }: { stage: string; mode
   const middleware = MIDDLEWARE_BY_STAGE[stage];
   if (middleware !== undefined) markActive(turn, middleware);
   if (stage === "classifier" && model_call === 1) {
-    addNote(turn, `stage:${stage}`, "quiet", t("Classified as {type}, complexity {complexity}, tier {tier}", { type: String(data.task_type), complexity: toHundredths(data.complexity), tier: String(data.tier) }));
+    addNote(turn, `stage:${stage}`, "quiet", t("Classified as {type}, complexity {complexity}, confidence {confidence}", { type: String(data.task_type), complexity: toHundredths(data.complexity), confidence: toHundredths(data.confidence) }));
   } else if (stage === "scorer" && data.overall !== undefined) {
     addNote(turn, `stage:${stage}`, "quiet", t("Answer scored {score}", { score: toHundredths(data.overall) }));
   }

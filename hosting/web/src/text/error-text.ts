@@ -15,6 +15,7 @@ const SENTENCES: Readonly<Record<string, () => string>> = {
   authentication: () => t("The provider does not accept the key."),
   budget_exceeded: () => t("A budget limit is reached."),
   busy: () => t("This is in use at the moment."),
+  changed_meanwhile: () => t("This was changed meanwhile; load it again."),
   context_overflow: () => t("The conversation is too long for the model."),
   expired: () => t("The time for this decision is over."),
   forbidden: () => t("You are not allowed to do this."),

@@ -1,4 +1,4 @@
-// Memory page: what is remembered of the user, to search, correct and forget.
+// Memory page: what is remembered of the user, to search, correct and forget; and the workspace files.
 import { useState } from "preact/hooks";
 import type { JSX } from "preact";
 import { reportErrors } from "../model/app-state";
@@ -9,6 +9,7 @@ import { sendJson } from "../wire/http-api";
 import type { MemoryItem } from "../wire/protocol";
 import { ActionButton } from "./controls";
 import { EmptyState, useLoaded } from "./loaded-items";
+import { WorkspaceFiles } from "./workspace-files";
 
 const MAX_ITEMS = 200;
 
@@ -30,6 +31,7 @@ export function MemoryPage(): JSX.Element {
           <p class="empty">{t("Nothing that is remembered fits.")}</p>
         ))}
       <ul class="rows">{found?.items.map((item) => <Entry key={item.id} item={item} onChange={reload} />)}</ul>
+      <WorkspaceFiles />
     </section>
   );
 }

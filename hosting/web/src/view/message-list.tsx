@@ -1,9 +1,9 @@
 // Message list of a session, from the oldest loaded turn to the newest; stays scrolled to the end unless the user scrolls up.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { JSX } from "preact";
-import { connectionState, isOfflineOnly, reportErrors, sendQueue } from "../model/app-state";
+import { connectionState, currentUser, isOfflineOnly, reportErrors, sendQueue } from "../model/app-state";
 import type { LiveSession } from "../model/live-session";
-import { route } from "../model/router";
+import { route, routeUrl } from "../model/router";
 import { isFinished, type Turn } from "../model/turn-reducer";
 import { countLastThatFill, estimateHeight } from "../model/turn-height";
 import { rich, t } from "../text/translate";
@@ -44,7 +44,7 @@ export function MessageList({ session }: { session: LiveSession }): JSX.Element 
   }, [session]);
   useEffect(() => {
     const scrollToEnd = (): void => {
-      if (!atEnd.current || !scroller.current) return;
+      if (!atEnd.current || !scroller.current || session.turns.value.length === 0) return; // a welcome is read from its top
       scroller.current.scrollTop = scroller.current.scrollHeight;
       lastTop.current = scroller.current.scrollTop;
     };
@@ -174,7 +174,9 @@ function focusMessage(article: HTMLElement, message: HTMLElement): void {
 function OfflineHint(): JSX.Element {
   return (
     <p class="note quiet">
-      {rich("Answered by the offline model, which works by rules. Set {first} or {second}, or start Ollama, and start the host again for a real one.", { first: <code>OPENAI_API_KEY</code>, second: <code>ANTHROPIC_API_KEY</code> })}
+      {currentUser.value?.operator
+        ? rich("Answered by the offline model, which works by rules. {setup} takes a key for a real one.", { setup: <a href={routeUrl({ page: "setup" })}>{t("Set up a model")}</a> })
+        : rich("Answered by the offline model, which works by rules. Set {first} or {second}, or start Ollama, and start the host again for a real one.", { first: <code>OPENAI_API_KEY</code>, second: <code>ANTHROPIC_API_KEY</code> })}
     </p>
   );
 }

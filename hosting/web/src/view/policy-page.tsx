@@ -59,7 +59,7 @@ function Overview({ policy }: { policy: PolicyInfo }): JSX.Element {
 
 function GuardEntry({ guard }: { guard: GuardInfo }): JSX.Element {
   const isOn = guard.position !== null;
-  const state = isOn ? t("on") : guard.enabled ? t("not in this chain") : guard.enabled_by_default ? t("switched off") : t("off");
+  const state = isOn ? t("on") : guard.enabled ? t("not in this chain") : guard.enabled_by_default ? t("switched off") : t("optional");
   return (
     <Disclosure
       class="guard"

@@ -85,6 +85,7 @@ function Averages({ items }: { items: RoutingInfo["items"] }): JSX.Element {
           <tr>
             <th scope="col">{t("Model")}</th><th scope="col">{t("Tier")}</th><th scope="col">{t("Kind of work")}</th>
             <th scope="col">{t("Calls")}</th><th scope="col">{t("Cost")}</th><th scope="col">{t("Time")}</th><th scope="col">{t("Quality")}</th>
+            <th scope="col">{t("Ratings")}</th>
           </tr>
         </thead>
         <tbody>
@@ -97,6 +98,7 @@ function Averages({ items }: { items: RoutingInfo["items"] }): JSX.Element {
               <td>{each.cost_micros === null ? "–" : formatCost(each.cost_micros)}</td>
               <td>{each.latency_ms === null ? "–" : formatMilliseconds(each.latency_ms)}</td>
               <td>{each.quality === null ? "–" : formatPercent(each.quality)}</td>
+              <td>{each.said === null ? "–" : `${formatPercent(each.said)} (${formatNumber(each.rated)})`}</td>
             </tr>
           ))}
         </tbody>

@@ -10,6 +10,7 @@ import { ActionButton } from "./controls";
 import { NoSettingsFiles, useLoadedFromFiles } from "./loaded-items";
 import { OperatorNav } from "./operator-nav";
 
+const CHAIN_SOURCE = /^the chain (.+)$/;
 const SAVED_FILE = ".sophon/appsettings.local.json";
 
 export function SettingsPage(): JSX.Element {
@@ -79,7 +80,7 @@ function Entry({ row, onChange }: { row: SettingRow; onChange: () => void }): JS
       </p>
       <p class="hint" lang="en">{toOneLine(row.description, 400)}</p>
       <div class="row-end">
-        <span class="hint">{row.source === null ? t("default") : isSaved ? t("changed here") : t("from {source}", { source: toOneLine(row.source, 120) })}</span>
+        <span class="hint">{isSaved ? t("changed here") : describeSource(row.source)}</span>
         {row.can_change && draft === null && (
           <button type="button" aria-label={t("Change {setting}", { setting: row.path })} onClick={() => setDraft(String(row.value ?? ""))}>{t("Change")}</button>
         )}
@@ -103,6 +104,13 @@ function Entry({ row, onChange }: { row: SettingRow; onChange: () => void }): JS
       )}
     </li>
   );
+}
+
+function describeSource(source: string | null): string {
+  if (source === null) return t("default");
+  const chain = CHAIN_SOURCE.exec(source)?.[1];
+  if (chain !== undefined) return t("default of the chain {name}", { name: toOneLine(chain, 120) });
+  return t("from {source}", { source: toOneLine(source, 120) });
 }
 
 /** The value of a text field as the settings have it: a number where there was one, null for nothing. */

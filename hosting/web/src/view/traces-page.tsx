@@ -109,6 +109,7 @@ function Details({ task }: { task: string }): JSX.Element | null {
                   <td>{formatNumber(stage.calls)} ×</td>
                   <td>{t("{duration} itself", { duration: formatMilliseconds(stage.own_ms) })}</td>
                   <td>{t("{duration} in all", { duration: formatMilliseconds(stage.total_ms) })}</td>
+                  <td>{stage.outcome === "passed" ? "" : toOneLine(stage.outcome, 40)}</td>
                 </tr>
               ))}
             </tbody>

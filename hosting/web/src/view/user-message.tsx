@@ -12,6 +12,10 @@ const MAX_CHARACTERS = 1500;
 /** Attachment line that a channel appends to the message: `[attached: photo.jpg, image/jpeg, 120 kB, files/telegram/…]`. */
 const ATTACHMENT = /^\[attached: ([^\]]+)\]$/u;
 
+/** Begins the message with which the host asks for the report of a goal: results for the model, behind two lines for people. */
+const REPORT = "[AUTO-DETECTED: goal ";
+const REPORT_LINES = 2;
+
 interface UserMessageProps {
   text: string;
   attachments?: readonly Attachment[];
@@ -23,7 +27,7 @@ export function UserMessage({ text, attachments = [], state }: UserMessageProps)
   const lines = escapeControls(text).split("\n");
   const files = lines.map((line) => ATTACHMENT.exec(line)?.[1]).filter((file) => file !== undefined && !attachments.some(({ name }) => file.startsWith(`${name}, `)));
   const body = lines.filter((line) => !ATTACHMENT.test(line)).join("\n").trim();
-  const short = body.split("\n").slice(0, MAX_LINES).join("\n").slice(0, MAX_CHARACTERS);
+  const short = body.split("\n").slice(0, body.startsWith(REPORT) ? REPORT_LINES : MAX_LINES).join("\n").slice(0, MAX_CHARACTERS);
   return (
     <div class="said">
       {body !== "" && <p dir="auto" lang="">{showAll ? body : short}</p>}

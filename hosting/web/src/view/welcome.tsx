@@ -48,7 +48,7 @@ export function Welcome(): JSX.Element {
         ))}
       </ul>
       {route.value.page === "new" && (
-        <p class="hint">
+        <p class="hint off-the-record">
           {rich("{begin} Nothing is stored, and tools only read.", { begin: <button type="button" class="quiet" onClick={() => void startOffTheRecord()}>{t("Talk off the record")}</button> })}
         </p>
       )}

@@ -25,7 +25,7 @@ export async function getJson<T>(path: string, query: Record<string, string | nu
   return (await request("GET", search ? `${path}?${search}` : path)).json() as Promise<T>;
 }
 
-export async function sendJson<T>(method: "POST" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
+export async function sendJson<T>(method: "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): Promise<T> {
   return (await request(method, path, body)).json() as Promise<T>;
 }
 

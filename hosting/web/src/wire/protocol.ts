@@ -155,7 +155,7 @@ export interface Payloads {
   tools_offered: { names: string[]; tokens: number; by_group: Record<string, number> };
   memory_recalled: { entry_ids: string[]; files: string[]; tokens: number; parts: Record<string, number> };
   memory_learned: { entry_ids: string[]; texts: string[] };
-  memory_flush: { entry_ids: string[]; texts: string[]; messages: number };
+  memory_flush: { entry_ids: string[]; texts: string[]; messages: number; file: string };
   context_compacted: { how: string; messages: number; tokens_before: number; tokens_after: number };
   loop_warning: { level: string; pattern: string; tool: string; count: number; detail: string };
   answer_undelivered: { channel: string; reason: string; parts: number; may_have_arrived: boolean; detail: string };
@@ -189,7 +189,7 @@ export interface Payloads {
   };
   session_changed: { title: string; pinned: boolean; archived: boolean };
   session_deleted: Record<never, never>;
-  task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number };
+  task_completed: TaskOutcome & { tool_rounds?: number; fallback_attempts?: number; model?: string };
   task_failed: TaskOutcome & { error: ErrorInfo };
   task_cancelled: TaskOutcome;
 }
@@ -439,6 +439,20 @@ export interface MemoryItem {
   created_at: string;
 }
 
+export interface WorkspaceFileRow {
+  name: string;
+  /** Whether it is everybody's; only operators see such a file. */
+  shared: boolean;
+  max_bytes: number;
+}
+
+export interface WorkspaceFile {
+  name: string;
+  text: string;
+  /** "" for a file that is not there. */
+  version: string;
+}
+
 export interface ScheduleInfo {
   schedule_id: string;
   session_id: string;
@@ -540,7 +554,7 @@ export interface TraceDetails extends TraceSummary {
   steps: { id: string; status: string; start_ms: number; duration_ms: number; reason: string }[];
   agents: { id: string; agent: string; state: string; start_ms: number; duration_ms: number; reason: string; call_id: string; step: string }[];
   notes: TraceNote[];
-  stages: { name: string; zone: string; calls: number; own_ms: number; total_ms: number }[];
+  stages: { name: string; zone: string; calls: number; own_ms: number; total_ms: number; outcome: string }[];
 }
 
 /** A stored message of a turn, as `/api/traces/{task_id}/messages` returns it. */
@@ -593,7 +607,7 @@ export interface SetupInfo {
 export interface SettingRow {
   path: string;
   value: unknown;
-  /** null: the default. */
+  /** null: the default; "the chain NAME": its default. */
   source: string | null;
   description: string;
   can_change: boolean;
@@ -647,5 +661,5 @@ export interface LogRow {
 export interface RoutingInfo {
   strategy: string;
   tiers: { name: string; models: string[]; complexity: number[] }[];
-  items: { model: string; tier: string; task_type: string; calls: number; failures: number; cost_micros: number | null; latency_ms: number | null; quality: number | null }[];
+  items: { model: string; tier: string; task_type: string; calls: number; failures: number; cost_micros: number | null; latency_ms: number | null; quality: number | null; rated: number; said: number | null }[];
 }

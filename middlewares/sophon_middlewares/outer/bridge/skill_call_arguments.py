@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall, to_canonical_json
 from sophon_middlewares.outer.bridge.tool_call_json import UNKNOWN_NAME, find_repeated
 from sophon_middlewares.outer.bridge.tool_tags import SKILL_TAGS

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from enum import Enum, auto
 from functools import lru_cache
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 MAX_CANDIDATE_CHARACTERS = 8_192
 """A longer text is no call in a fallback form."""

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-from sophon.lazy_dataclass import dataclass
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_dataclass import dataclass
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall
 from sophon_middlewares.outer.bridge.skill_call_arguments import ParameterTypes, parse_skill_call
 from sophon_middlewares.outer.bridge.skill_call_candidate import Match, SkillCallCandidate, match_opening

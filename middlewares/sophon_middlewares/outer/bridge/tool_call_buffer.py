@@ -3,7 +3,7 @@
 import re
 from enum import Enum, auto
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
 
 MAX_BLOCK_CHARACTERS = 262_144

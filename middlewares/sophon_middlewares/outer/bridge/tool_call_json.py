@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from json import JSONDecodeError
 from typing import Any, NoReturn, cast
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import ToolCall, to_canonical_json
 from sophon_middlewares.outer.bridge.tool_tags import TOOL_CALL_TAGS
 

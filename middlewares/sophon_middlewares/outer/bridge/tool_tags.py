@@ -2,7 +2,7 @@
 
 import re
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 
 _BLANK = r"[ \t\r\n]"
 _OPENING = rf"<{_BLANK}{{0,4}}"

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Literal, Self, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.extensions import Key
-from sophon.lazy_dataclass import dataclass
 from sophon.plans import PlanProgress
 
 PlanApprovalStatus: TypeAlias = Literal["open", "given", "unneeded"]

@@ -28,7 +28,7 @@ VALIDATION_FIELD = "validation"
 
 
 class ResponseValidator:
-    """Asks the model once more if its reply has a fault that rules find (`Replies.Validator.Checks`).
+    """Asks the model once more if its reply has a fault that rules find.
 
     The fault and the faulty reply are in the request of the corrective round, and not in the conversation. If the
     second reply is empty or an error, the first one stays. At most one corrective round per turn, whatever the second
@@ -65,8 +65,7 @@ def _check(ctx: Context) -> Fault | None:
     response = ctx.response
     if response is None or not has_answer(ctx) or not ctx.tally.usage.total_tokens:
         return None
-    checks = ctx.settings.replies.validator.checks
-    fault = find_fault(ctx.text, response.text, list_actions(ctx), list_results(ctx), checks)
+    fault = find_fault(ctx.text, response.text, list_actions(ctx), list_results(ctx))
     emit_stage(ctx, "validator", verdict=fault.check if fault is not None else "ok")
     return fault
 

@@ -10,6 +10,7 @@ from sophon.messages import Message, Response
 from sophon.risk import Risk
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.untrusted_text import unfence_text
+from sophon_middlewares.inner.recent_tools import list_recent_tools
 
 ANSWERED: Final = frozenset({"stop", "length"})
 """Finish reasons of a reply that a model gave as its answer; refusals and ends by a limit speak for themselves."""
@@ -47,10 +48,19 @@ def list_results(ctx: Context) -> list[str]:
 
 def turn_messages(ctx: Context) -> Sequence[Message]:
     """Return the messages of the present turn: those behind the last message of the person."""
-    for index in range(len(ctx.messages) - 1, -1, -1):
-        if ctx.messages[index].role == "user" and not ctx.messages[index].origin:
-            return ctx.messages[index + 1 :]
-    return ctx.messages
+    return ctx.messages[_find_start(ctx.messages) :]
+
+
+def list_earlier_tools(ctx: Context) -> set[str]:
+    """Return the tools that earlier turns of the conversation have used with success."""
+    return list_recent_tools(ctx.messages[: _find_start(ctx.messages)])
+
+
+def _find_start(messages: Sequence[Message]) -> int:
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role == "user" and not messages[index].origin:
+            return index + 1
+    return 0
 
 
 def replace_text(ctx: Context, response: Response, text: str) -> None:

@@ -18,6 +18,7 @@ from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.window.compaction_mapping import first_uncovered_index, map_index, pin_first_message
 from sophon_middlewares.outer.window.cut_points import (
     count_leading_system_messages,
+    extend_cut,
     find_cut_index,
     find_last_user_message,
 )
@@ -37,101 +38,133 @@ log = logging.getLogger("sophon")
 WINDOW_SHARES = (1.0, 0.5)
 """Shares of the window for the request: the first try, and the retry after an overflow."""
 
+SUMMARY_SHARE = 0.75
+"""Maximum size of a summary, as a share of the tokens that it replaces: a short conversation has a short summary."""
+
+MIN_SUMMARY_TOKENS = 32
+"""Tokens from which a text may be called a summary; what is too little for one stays, or is cut by name."""
+
 
 class Summariser:
-    """Compaction of one turn. `compact` sets `ctx.compaction`; a failed summary raises nothing."""
+    """Compaction of one request. `compact` sets `ctx.compaction`; a failed summary raises nothing."""
 
-    __slots__ = ("_breaker", "_ctx", "_options")
+    __slots__ = ("_breaker", "_ctx", "_left", "_options", "_tokens")
 
     def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
         self._ctx = ctx
         self._options = options
         self._breaker = breaker
+        self._tokens = ctx.services.gateway.tokens
+        self._left = options.timeout.total_seconds()
+        """Seconds for all summaries of one shortening."""
 
-    async def compact(self, request: ModelRequest, window: int) -> int:
+    async def compact(self, request: ModelRequest, window: int, target_tokens: int) -> int:
         """Summarise the oldest messages of a request, together with an earlier summary.
 
-        Returns the number of messages that the summary replaces; 0 if there is none, or none would save tokens.
+        They are the published share, and as many more as leave at most `target_tokens` of messages: what no summary
+        covers would have to be dropped. Of more than the model can read at once, the oldest part is summarised. Returns
+        the number of messages that the summary replaces; 0 if there is none, or it would save no tokens.
         """
         ctx, model_id = self._ctx, request.model.id
         clock, messages = ctx.services.clock, request.messages
-        material, cut = await run_step(clock, messages, partial(self._select_messages, messages))
+        material, cut = await run_step(clock, messages, partial(self._select_messages, messages, window, target_tokens))
         gain = await run_step(clock, material, partial(self._saved_tokens, messages, material))
-        if gain <= summary_token_limit(window) or not self._breaker.allows(model_id, ctx.services.clock.monotonic()):
+        limit = min(summary_token_limit(window), int(gain * SUMMARY_SHARE))
+        if limit < MIN_SUMMARY_TOKENS or self._left <= 0 or not self._breaker.allows(model_id, clock.monotonic()):
             return 0
         await flush_facts(ctx, material)
-        summary = await self._summarise(material, window, model_id)
-        if summary is None:
+        found = await self._summarise(material, window, model_id, limit)
+        if found is None:
             return 0
-        if ctx.services.gateway.tokens.count_message(summary) >= gain:
-            self._breaker.record_failure(model_id, ctx.services.clock.monotonic())
+        summary, read = found
+        if read < len(material):
+            cut -= len(material) - read
+            gain = await run_step(clock, material, partial(self._saved_tokens, messages, material[:read]))
+        if self._tokens.count_message(summary) >= gain:
+            self._breaker.record_failure(model_id, clock.monotonic())
             return 0
         self._breaker.record_success(model_id)
         up_to = map_index(cut, messages, ctx.messages)
         ctx.compaction = Compaction(summary, covers=up_to - count_leading_system_messages(ctx.messages))
-        return len(material)
+        return read
 
-    def _select_messages(self, messages: Sequence[Message]) -> tuple[list[Message], int]:
+    def _select_messages(
+        self, messages: Sequence[Message], window: int, target_tokens: int
+    ) -> tuple[list[Message], int]:
         """Return the messages to summarise, and the index after them."""
         ctx, compaction = self._ctx, self._ctx.compaction
         waiting = {call.id for call in ctx.pending}
+        has_summary = compaction is not None
         if compaction is None:
             start = count_leading_system_messages(messages)
-            cut = find_cut_index(messages, start, self._options.oldest, pending_ids=waiting)
-            return list(messages[start:cut]), cut
-        start = first_uncovered_index(messages, ctx.messages, compaction.covers)
-        cut = find_cut_index(messages, start, self._options.oldest, has_summary=True, pending_ids=waiting)
-        return [compaction.summary, *messages[start:cut]] if cut > start else [], cut
+        else:
+            start = first_uncovered_index(messages, ctx.messages, compaction.covers)
+        cut = find_cut_index(messages, start, self._options.oldest, has_summary=has_summary, pending_ids=waiting)
+        most = target_tokens - summary_token_limit(window) - self._count(pin_first_message(messages, len(messages)))
+        cut = extend_cut(messages, start, cut, most, self._tokens.count_message, waiting)
+        if cut <= start:
+            return [], cut
+        return [*((compaction.summary,) if compaction is not None else ()), *messages[start:cut]], cut
+
+    def _count(self, messages: Sequence[Message]) -> int:
+        return sum(map(self._tokens.count_message, messages))
 
     def _saved_tokens(self, messages: Sequence[Message], material: Sequence[Message]) -> int:
         """Return the tokens that the view loses with the material; first and last user message stay in the view."""
         index = find_last_user_message(messages)
         kept = messages[index] if index is not None else None
-        count = self._ctx.services.gateway.tokens.count_message
-        lost = sum(count(message) for message in material if message is not kept)
+        lost = self._count([message for message in material if message is not kept])
         front = count_leading_system_messages(messages)
         is_pinned = material and front < len(messages) and material[0] is messages[front] is not kept
-        return lost - sum(map(count, pin_first_message(messages, len(messages)))) if is_pinned else lost
+        return lost - self._count(pin_first_message(messages, len(messages))) if is_pinned else lost
 
-    async def _summarise(self, material: Sequence[Message], window: int, model_id: str) -> Message | None:
+    async def _summarise(
+        self, material: Sequence[Message], window: int, model_id: str, limit: int
+    ) -> tuple[Message, int] | None:
+        """Return the summary, and how many messages of the material it has read; None without one."""
         ctx = self._ctx
         ctx.emit(AgentStatus(status="compacting", detail=f"{len(material)} messages"))
-        text = ""
+        text, read = "", 0
         try:
-            text = await self._request_summary(material, window)
+            text, read = await self._request_summary(material, window, limit)
         except BudgetExceeded:
             return None  # no failure of the model; the reply itself may still be affordable
         except (ModelError, TimeoutError) as failure:
             log.info("no summary for %s: %s", model_id, failure or type(failure).__name__)
         ctx.emit(AgentStatus(status="thinking"))
         if text:
-            return build_summary_message(fence_summary(text, await _find_sources(ctx), ctx.services.clock.new_nonce()))
+            fenced = fence_summary(text, await _find_sources(ctx), ctx.services.clock.new_nonce())
+            return build_summary_message(fenced), read
         self._breaker.record_failure(model_id, ctx.services.clock.monotonic())
         return None
 
-    async def _request_summary(self, material: Sequence[Message], window: int) -> str:
+    async def _request_summary(self, material: Sequence[Message], window: int, limit: int) -> tuple[str, int]:
         """Request the summary. Raises ModelError, BudgetExceeded, TimeoutError."""
         clock = self._ctx.services.clock
-        async with clock.timeout(self._options.timeout.total_seconds()):
-            for share in WINDOW_SHARES:
-                try:
-                    return await self._complete(material, int(window * share))
-                except ContextOverflow:
-                    if share == WINDOW_SHARES[-1]:
-                        raise
+        started = clock.monotonic()
+        try:
+            async with clock.timeout(self._left):
+                for share in WINDOW_SHARES:
+                    try:
+                        return await self._complete(material, int(window * share), limit)
+                    except ContextOverflow:
+                        if share == WINDOW_SHARES[-1]:
+                            raise
+        finally:
+            self._left -= clock.monotonic() - started
         raise AssertionError("the last share either returns or raises")
 
-    async def _complete(self, material: Sequence[Message], window: int) -> str:
-        ctx, tokens = self._ctx, self._ctx.services.gateway.tokens
-        request = ctx.request([], purpose="compaction", max_tokens=summary_token_limit(window))
+    async def _complete(self, material: Sequence[Message], window: int, limit: int) -> tuple[str, int]:
+        ctx, tokens = self._ctx, self._tokens
+        request = ctx.request([], purpose="compaction", max_tokens=min(limit, summary_token_limit(window)))
         # The route's first model answers, which need not be the one whose window is full.
         window = min(window, request.model.context_window)
         share = window / max(1, tokens.calibrate(window, request.model.id))
         clock = ctx.services.clock
         select = partial(select_material, material, int(window * share), tokens.count_message)
-        selected = await run_step(clock, material, select)
+        selected, read = await run_step(clock, material, select)
         if not selected:
-            return ""
+            return "", 0
         entries = [
             await run_step(clock, selected, partial(render_entries, piece)) for piece in split_into_pieces(selected)
         ]
@@ -139,7 +172,7 @@ class Summariser:
         if is_worth_a_thread(request.messages, 0):
             await ctx.services.gateway.prepare_messages(request.messages)
         summary = (await ctx.complete(request)).text.strip()
-        return "" if is_blank(summary) else summary
+        return "" if is_blank(summary) else summary, read
 
 
 async def _find_sources(ctx: Context) -> Sequence[str]:

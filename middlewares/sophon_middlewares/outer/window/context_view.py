@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
-from sophon.lazy_dataclass import dataclass
 from sophon.messages import Message
 from sophon.models.token_counter import TokenCounter
 from sophon.stores.sessions.contract import Compaction

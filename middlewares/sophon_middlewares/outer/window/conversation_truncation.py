@@ -6,7 +6,11 @@ from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
 from sophon_middlewares.outer.window.cut_points import find_last_user_message, has_pending_call, split_rounds
 
-GAP_NOTE = Message("user", "[Older messages are left out here: they no longer fit the model's window]", origin="hint")
+GAP_NOTE = Message(
+    "user",
+    "[Older messages are left out here, without a summary: they no longer fit the model's window]",
+    origin="hint",
+)
 """Inserted at the first gap, so that the model knows of the omission."""
 
 RESULT_DIVISOR = 4
@@ -49,7 +53,13 @@ def truncate_conversation(
     used = sum(_size(piece, count) for piece in kept.values())
     newest = len(pieces) - 1
     if newest not in kept:
-        piece = truncate_tool_results(slice_round(messages, pieces[newest]), target_tokens - used, count)
+        # Its results do not displace the summary, which stands for all that was dropped before, and the first message.
+        first = find_first_round(messages, pieces, [*kept, newest])
+        opening = [each for each in messages if is_summary(each)]
+        opening += [] if first is None else slice_round(messages, pieces[first])
+        room = target_tokens - used - _size(opening, count)
+        piece = slice_round(messages, pieces[newest])
+        piece = truncate_tool_results(piece, room if room > 0 else target_tokens - used, count)
         if used + (size := _size(piece, count)) <= max_tokens:
             kept[newest], used = piece, used + size
     first = find_first_round(messages, pieces, kept)

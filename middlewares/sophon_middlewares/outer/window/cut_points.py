@@ -1,6 +1,6 @@
 """Cut points of a conversation: between rounds, so that no tool call is separated from its results."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 from sophon.messages import Message
@@ -60,4 +60,33 @@ def find_cut_index(
         if has_pending_call(messages[piece.start], pending_ids) or (piece.stop > target and cut > start):
             break
         cut = piece.stop
+    return cut
+
+
+def extend_cut(
+    messages: Sequence[Message],
+    start: int,
+    cut: int,
+    max_tokens: int,
+    count: Callable[[Message], int],
+    pending_ids: Collection[str] = (),
+) -> int:
+    """Return the first boundary between two rounds, from `cut` on, behind which at most `max_tokens` tokens are left.
+
+    System messages in front and the last user message, which stay visible, are counted. If no boundary leaves
+    so little, the last one before the newest round, or before the first round with a call in `pending_ids`.
+    """
+    kept = find_last_user_message(messages)
+    left = sum(map(count, messages[: count_leading_system_messages(messages)])) + sum(map(count, messages[cut:]))
+    if kept is not None and kept < cut:
+        left += count(messages[kept])
+    for piece in split_rounds(messages, start)[:-1]:
+        if left <= max_tokens or has_pending_call(messages[piece.start], pending_ids):
+            break
+        if piece.start < cut:
+            continue
+        gone = sum(count(messages[index]) for index in piece if index != kept)
+        if gone:  # the last user message stays: a cut behind it would only move it in the next turn
+            left -= gone
+            cut = piece.stop
     return cut

@@ -16,8 +16,9 @@ def limit_history(
 ) -> list[Message] | None:
     """Return the messages with the newest of earlier turns that are within both limits; None if all of them are.
 
-    What was before them becomes a note. System prompt, pinned first message, summary and the present turn stay and do
-    not count. No tool call is separated from its results. Order is kept. The work is bounded by the limits.
+    What was before them becomes a note. System prompt, summary and the present turn stay and do not count; the pinned
+    first message counts, and stays if it leaves room for others. No tool call is separated from its results. Order is
+    kept. The work is bounded by the limits.
     """
     front, present = count_leading_system_messages(shown), find_last_user_message(shown)
     present = len(shown) if present is None else present
@@ -25,14 +26,14 @@ def limit_history(
     opening = front + len(pinned)
     summary = [shown[opening]] if opening < present and is_summary(shown[opening]) else []
     opening += len(summary)
-    start, tokens = present, 0
-    cut = present
+    number, tokens = len(pinned), sum(map(count, pinned))
+    if (max_messages is not None and 2 * number > max_messages) or (max_tokens is not None and 2 * tokens > max_tokens):
+        pinned, number, tokens, opening, summary = [], 0, 0, front, []
+    start = cut = present
     while start > opening:
-        start -= 1
+        start, number = start - 1, number + 1
         tokens += count(shown[start])
-        if (max_messages is not None and present - start > max_messages) or (
-            max_tokens is not None and tokens > max_tokens
-        ):
+        if (max_messages is not None and number > max_messages) or (max_tokens is not None and tokens > max_tokens):
             return [*shown[:front], *pinned, *summary, GAP_NOTE, *shown[cut:]]
         if shown[start].role != "tool":
             cut = start

@@ -1,8 +1,8 @@
 """Stale tool results: those of old turns are replaced by a summary in the model's view; what is stored stays.
 
 Source: reference/openparallax.md 2.4. A turn begins with a message of the user. There a result is replaced as soon as
-it is four turns old, so that no prompt cache finds what is behind it in any turn. Here four turns are replaced at once,
-when the newest of them is four turns old. A result that is replaced once stays so, because turns only grow.
+it is four turns old, so that no prompt cache finds what is behind it in any turn. Here several turns are replaced at
+once, when the newest of them is four turns old. A result that is replaced once stays so, because turns only grow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +19,9 @@ from sophon_middlewares.outer.window.worker_steps import MAX_INLINE_MESSAGES, ru
 TURNS_FACT: Final = "stale_results.turns"
 """Key, in `ctx.prefix_cache`, of the number of turns that begin in the first n stored messages."""
 END_FACT: Final = "stale_results.end."
-"""Prefix of the key, followed by the setting, of the end of the stale messages, and the number of turns before it."""
+"""Prefix of the key, followed by both settings, of the end of the stale messages, and the number of turns before it."""
 SAVED_FACT: Final = "stale_results.saved."
-"""Prefix of the key, followed by setting and counter, of the tokens that summaries save in the first n messages."""
+"""Prefix of the key, followed by both settings and the counter, of the tokens that the first n messages save."""
 
 
 class StaleResults:
@@ -31,10 +31,10 @@ class StaleResults:
     and of the list in front of them, in a worker thread if it is long. Results of the present turn are never replaced.
     """
 
-    __slots__ = ("_counter", "_ctx", "_last", "_prefix", "_saved", "_turns")
+    __slots__ = ("_counter", "_ctx", "_last", "_prefix", "_saved", "_step", "_turns")
 
-    def __init__(self, ctx: Context, turns: int) -> None:
-        self._ctx, self._turns = ctx, turns
+    def __init__(self, ctx: Context, turns: int, step: int | None) -> None:
+        self._ctx, self._turns, self._step = ctx, turns, step
         self._prefix: list[Message] | None = None
         self._last: Message | None = None
         self._saved, self._counter = 0, ""
@@ -66,10 +66,12 @@ class StaleResults:
     async def _summarise_in_steps(self) -> None:
         """Make the summaries of what became stale, which after a restart are those of a whole history, in steps."""
         own, clock = self._ctx.messages, self._ctx.services.clock
-        first = count_leading_system_messages(own) + self._facts().get(f"{END_FACT}{self._turns}", (0, 0))[0]
+        start, earlier = self._facts().get(self._end_fact, (0, 0))
+        first = count_leading_system_messages(own) + start
         if len(own) - first <= MAX_INLINE_MESSAGES:
             return  # one step does it
-        stale = count_stale_turns(await run_step(clock, own, partial(count_turns, own, first, len(own))), self._turns)
+        turns = earlier + await run_step(clock, own, partial(count_turns, own, first, len(own)))
+        stale = max(count_stale_turns(turns, self._turns, self._step) - earlier, 0)
         end = await run_step(clock, own, partial(find_turn, own, first, stale)) if stale else first
         names: dict[str, str] = {}
         for piece in split_into_pieces(own[first:end]):
@@ -85,9 +87,9 @@ class StaleResults:
         known, before = facts.get(TURNS_FACT, (0, 0))
         known_turns = before + count_turns(own, front + known, front + stored)
         turns = known_turns + count_turns(own, front + stored, len(own))
-        end_name, saved_name = f"{END_FACT}{self._turns}", f"{SAVED_FACT}{self._turns}.{tokens.name}"
+        end_name, saved_name = self._end_fact, f"{SAVED_FACT}{self._turns}.{self._step}.{tokens.name}"
         start, earlier = facts.get(end_name, (0, 0))
-        stale = count_stale_turns(turns, self._turns)
+        stale = count_stale_turns(turns, self._turns, self._step)
         end = front + start if stale <= earlier else find_turn(own, front + start, stale - earlier)
         prefix = replace_results(own, end) if stale else []
         counted, saved = facts.get(saved_name, (0, 0))
@@ -102,13 +104,24 @@ class StaleResults:
         self._saved, self._counter = saved, tokens.name
         return prefix
 
+    @property
+    def _end_fact(self) -> str:
+        return f"{END_FACT}{self._turns}.{self._step}"
+
     def _facts(self) -> dict[str, tuple[int, int]]:
         return self._ctx.prefix_cache if not self._ctx.depth else {}
 
 
-def count_stale_turns(turns: int, age: int) -> int:
-    """Return how many of the oldest turns are stale: a multiple of `age`, the newest at least `age` turns old."""
-    return max(turns // age - 1, 0) * age
+def count_stale_turns(turns: int, age: int, step: int | None = None) -> int:
+    """Return how many of the oldest turns are stale; all are at least `age` turns old, and one that is `age + step`
+    turns old is among them.
+
+    With a step the first turn is replaced by itself, as soon as it is old enough; without one a multiple of `age`.
+    """
+    old_enough = turns - age
+    if old_enough <= 0:
+        return 0
+    return old_enough // age * age if step is None else old_enough - (old_enough - 1) % step
 
 
 def count_turns(messages: Sequence[Message], start: int, end: int) -> int:

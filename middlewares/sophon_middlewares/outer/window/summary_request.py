@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from sophon.lazy_pattern import lazy_pattern
+from sophon._python.lazy_pattern import lazy_pattern
 from sophon.messages import Message
 from sophon.tools.result_limit import limit_result
 from sophon.tools.untrusted_text import fence_text
@@ -12,9 +12,9 @@ from sophon_middlewares.outer.window.cut_points import split_rounds
 MAX_SUMMARY_TOKENS = 1024
 """Maximum tokens of a summary; an eighth of the window if that is less."""
 
-RESULT_CHARACTER_LIMITS = (2000, 500, 100)
-"""Characters kept of each tool result, tried in order until the summary request fits its window. The first two are
-ClawDesk's for a request that overflowed (reference/clawdesk.md 1.3).
+RESULT_CHARACTER_LIMITS = (2000, 500)
+"""Characters kept of each tool result, tried in order until the summary request fits its window. They are ClawDesk's
+for a request that overflowed (reference/clawdesk.md 1.3).
 """
 
 REQUEST_SHARE = 0.9
@@ -52,15 +52,18 @@ def fence_summary(text: str, sources: Sequence[str], nonce: str) -> str:
     return fence_text(text, ", ".join(sources), nonce) if sources else text
 
 
-def select_material(material: Sequence[Message], window: int, count: Callable[[Message], int]) -> Sequence[Message]:
-    """Return what of `material` fits a request of `window` tokens that asks for a summary of it.
+def select_material(
+    material: Sequence[Message], window: int, count: Callable[[Message], int]
+) -> tuple[Sequence[Message], int]:
+    """Return what of `material` fits a request of `window` tokens that asks for a summary of it, and how many of its
+    messages that are.
 
-    If `material` is too large, tool results are truncated first, then the oldest rounds dropped, and finally the text
-    truncated. Returns nothing if nothing of it fits the window.
+    If `material` is too large, tool results are truncated first; then the newest rounds are left to a further summary.
+    A first round that is too large by itself is truncated. Returns nothing if nothing of it fits the window.
     """
     system = Message("system", INSTRUCTION)
     available = int(window * REQUEST_SHARE) - summary_token_limit(window) - count(system)
-    return _reduce(material, available, count) if available >= MIN_MATERIAL_TOKENS else []
+    return _reduce(material, available, count) if available >= MIN_MATERIAL_TOKENS else ([], 0)
 
 
 def render_entries(messages: Sequence[Message]) -> str:
@@ -73,27 +76,35 @@ def build_summary_request(entries: str) -> list[Message]:
     return [Message("system", INSTRUCTION), Message("user", entries)]
 
 
-def _reduce(material: Sequence[Message], max_tokens: int, count: Callable[[Message], int]) -> Sequence[Message]:
+def _reduce(
+    material: Sequence[Message], max_tokens: int, count: Callable[[Message], int]
+) -> tuple[Sequence[Message], int]:
     def size(messages: Sequence[Message]) -> int:
         return sum(count(message) + ENTRY_TOKENS for message in messages)
 
     reduced, total = material, size(material)
     for limit in RESULT_CHARACTER_LIMITS:
         if total <= max_tokens:
-            return reduced
+            return reduced, len(material)
         if any(message.role == "tool" and len(message.content) > limit for message in material):
             reduced = [_shorten_result(message, limit) for message in material]
             total = size(reduced)
-    kept, droppable = _split_summary(reduced)
+    if total <= max_tokens:
+        return reduced, len(material)
+    kept, rest = _split_summary(reduced)
     if kept and size(kept) > max_tokens // 2:
         kept = [_truncate(kept, max_tokens // 2, size)]
-    total = size(kept) + size(droppable)
-    pieces = split_rounds(droppable)
-    for piece in pieces[:-1]:
-        total -= size(droppable[piece.start : piece.stop])
-        if total <= max_tokens:
-            return [*kept, *droppable[piece.stop :]]
-    return [*kept, _truncate(droppable[pieces[-1].start :], max_tokens - size(kept), size)]
+    used, end = size(kept), 0
+    pieces = split_rounds(rest)
+    for piece in pieces:
+        used += size(rest[piece.start : piece.stop])
+        if used > max_tokens:
+            break
+        end = piece.stop
+    if end:
+        return [*kept, *rest[:end]], len(kept) + end
+    first = rest[: pieces[0].stop]
+    return [*kept, _truncate(first, max_tokens - size(kept), size)], len(kept) + len(first)
 
 
 def _split_summary(material: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:

@@ -1,33 +1,43 @@
 """The context window's call layer: makes every request of a turn fit its model's window."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache, partial
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.context import Context
 from sophon.errors import ContextOverflow, MessageTooLarge
-from sophon.events import ContextCompacted
-from sophon.lazy_dataclass import dataclass
+from sophon.events import ContextCompacted, Stage
 from sophon.messages import Message
 from sophon.models.model import Call, ModelInfo, ModelRequest, ModelResponse
 from sophon.settings import ContextWindowSettings
+from sophon.tools.result_limit import limit_result
+from sophon.traces.published_stages import STAGE_TIMES
 from sophon_middlewares.outer.window.compaction import Summariser
 from sophon_middlewares.outer.window.compaction_breaker import CompactionBreaker
 from sophon_middlewares.outer.window.context_view import ContextView, create_truncated_view, create_view
 from sophon_middlewares.outer.window.conversation_truncation import minimum_tokens, truncate_conversation
 from sophon_middlewares.outer.window.cut_points import count_leading_system_messages
+from sophon_middlewares.outer.window.fact_flush import flush_facts
 from sophon_middlewares.outer.window.history_limits import limit_history
-from sophon_middlewares.outer.window.overflow_recovery import RecoveryStep, next_recovery_step, shrink_results
-from sophon_middlewares.outer.window.request_overhead import RequestOverhead
+from sophon_middlewares.outer.window.room import ROOM_FILLERS
 from sophon_middlewares.outer.window.stale_results import StaleResults
-from sophon_middlewares.outer.window.task_budget import find_task_budget
-from sophon_middlewares.outer.window.window_capacity import WindowCapacity, reserved_answer_tokens
+from sophon_middlewares.outer.window.window_capacity import RequestOverhead, WindowCapacity, reserved_answer_tokens
 from sophon_middlewares.outer.window.worker_steps import run_step
 
 CompactionMethod: TypeAlias = Literal["summary", "truncation", "results"]
 
+_UNCOUNTED: AbstractContextManager[None] = nullcontext()
+
 OVERFLOW_SHARE = 0.5
 """Share of the size that a provider rejected, to which the conversation is compacted after it."""
+
+RecoveryStep: TypeAlias = Literal["shrink_results", "compact", "give_up"]
+
+LARGE_RESULT_CHARACTERS: Final = 2000
+
+SHRUNK_RESULT_CHARACTERS: Final = 500
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +48,7 @@ class ModelWindow:
     window: int
     token_limit: float
     view: ContextView
+    is_filled: bool = False
 
 
 class ContextWindowLayer:
@@ -46,7 +57,10 @@ class ContextWindowLayer:
     Raises MessageTooLarge before any model call. The turn's own messages stay unchanged.
     """
 
-    __slots__ = ("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_stale", "_tokens", "_windows")
+    __slots__ = (
+        *("_breaker", "_budget", "_ctx", "_current", "_options", "_overhead", "_stale", "_times", "_tokens"),
+        "_windows",
+    )
 
     def __init__(self, ctx: Context, options: ContextWindowSettings, breaker: CompactionBreaker) -> None:
         self._ctx = ctx
@@ -57,17 +71,20 @@ class ContextWindowLayer:
         self._current: ModelWindow | None = None
         self._windows: dict[str, ModelWindow] = {}
         self._budget = find_task_budget(ctx, options)
+        self._times = ctx.get(STAGE_TIMES)
         turns = options.stale_result_turns
-        self._stale = StaleResults(ctx, turns) if turns is not None else None
+        self._stale = StaleResults(ctx, turns, options.stale_result_step) if turns is not None else None
 
     async def __call__(self, request: ModelRequest, call: Call) -> ModelResponse:
-        if self._stale is not None:
-            request = await self._stale.replace(request)
-        frame = self._update_window(request)
-        fixed = self._overhead.count_tokens(request)
-        used = self._tokens.calibrate(frame.view.total_tokens + fixed, frame.model.id)
-        if used > frame.token_limit:
-            used = await self._shorten(request, frame, fixed, self._options.trigger)
+        with self._count_to("context_guard"):
+            if self._stale is not None:
+                request = await self._stale.replace(request)
+            frame = self._update_window(request)
+            self._fill(request, frame)
+            fixed = self._overhead.count_tokens(request)
+            used = self._tokens.calibrate(frame.view.total_tokens + fixed, frame.model.id)
+            if used > frame.token_limit:
+                used = await self._shorten(request, frame, fixed, self._options.trigger)
         step: RecoveryStep | None = None
         while True:
             try:
@@ -75,16 +92,42 @@ class ContextWindowLayer:
             except ContextOverflow as overflow:
                 if overflow.visible:
                     raise
-                frame.window = min(frame.window, used)
-                frame.token_limit = self._find_limit(frame.window)
-                shrunk = await self._shrink_results(request, frame, fixed) if step is None else None
-                step = next_recovery_step(step, shrinking_suffices=shrunk is not None)
-                if step == "give_up":
-                    raise
-                if step == "compact":
-                    used = await self._retry_shorter(request, frame, fixed, overflow)
-                elif shrunk is not None:
-                    used = self._tokens.calibrate(shrunk + fixed, frame.model.id)
+                with self._count_to("context_guard"):
+                    frame.window = min(frame.window, used)
+                    frame.token_limit = self._find_limit(frame.window)
+                    shrunk = await self._shrink_results(request, frame, fixed) if step is None else None
+                    step = next_recovery_step(step, shrinking_suffices=shrunk is not None)
+                    if step == "give_up":
+                        raise
+                    if step == "compact":
+                        used = await self._retry_shorter(request, frame, fixed, overflow)
+                    elif shrunk is not None:
+                        used = self._tokens.calibrate(shrunk + fixed, frame.model.id)
+
+    def prepare(self, request: ModelRequest) -> None:
+        """Have what fills the room choose for the model of a request, if it has not yet."""
+        with self._count_to("context_guard"):
+            self._fill(request, self._update_window(request))
+
+    def _fill(self, request: ModelRequest, frame: ModelWindow) -> None:
+        """Let what fills the room choose, within the threshold from which a request is shortened and the reserve."""
+        if frame.is_filled:
+            return
+        frame.is_filled = True
+        fillers = self._ctx.get(ROOM_FILLERS)
+        if not fillers:
+            return
+        fixed = self._overhead.count_tokens(request)
+        if request.tools and not frame.model.function_calling:
+            fixed += self._tokens.count_tools(request.tools)  # the prompt that describes them is not there yet
+        capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
+        room = capacity.message_tokens_for_total(int(frame.token_limit)) - frame.view.total_tokens
+        for filler in fillers:
+            room -= filler.fill(request, max(room, 0))
+
+    def _count_to(self, stage: Stage) -> AbstractContextManager[None]:
+        """Return the block whose time is that of a published stage; this layer acts within that of the model call."""
+        return _UNCOUNTED if self._times is None else self._times.within(stage)
 
     def _update_window(self, request: ModelRequest) -> ModelWindow:
         """Return the state of the request's model, with the newest messages counted."""
@@ -113,8 +156,9 @@ class ContextWindowLayer:
         most, tokens = self._options.history_messages, self._options.history_tokens
         if most is None and tokens is None:
             return view
-        kept = limit_history(view.visible_messages(list(messages)), most, tokens, self._tokens.count_message)
-        return view if kept is None else create_truncated_view(view, kept, self._tokens)
+        with self._count_to("history_sanitize"):
+            kept = limit_history(view.visible_messages(list(messages)), most, tokens, self._tokens.count_message)
+            return view if kept is None else create_truncated_view(view, kept, self._tokens)
 
     def _find_limit(self, window: int) -> float:
         limit = shortening_threshold(window, self._options.trigger, self._options.reserve)
@@ -131,16 +175,28 @@ class ContextWindowLayer:
         """Summarise, and truncate if that was not enough; return the tokens that the request then uses."""
         capacity = WindowCapacity.for_model(frame.window, fixed, self._tokens, frame.model.id)
         await self._check(frame.view.visible_messages(request.messages), capacity, frame.model)
-        before = frame.view.total_tokens
+        fallback = min(trigger, self._options.fallback)
         if self._options.strategy == "Summary":
-            summariser = Summariser(self._ctx, self._options, self._breaker)
-            if summarised := await summariser.compact(request, frame.window):
-                create = partial(self._create_view, request.messages)
-                frame.view = await run_step(self._ctx.services.clock, request.messages, create)
-                self._emit_compacted("summary", summarised, capacity, before, frame.view)
+            await self._summarise(request, frame, capacity, trigger)
         if frame.view.total_tokens > self._find_target(capacity, trigger):
-            await self._truncate(request, frame, capacity, min(trigger, self._options.fallback))
+            await self._truncate(request, frame, capacity, fallback)
         return capacity.request_tokens(frame.view.total_tokens)
+
+    async def _summarise(
+        self, request: ModelRequest, frame: ModelWindow, capacity: WindowCapacity, trigger: float
+    ) -> None:
+        """Summarise until the messages are within the threshold, no summary is possible, or the time has passed."""
+        summariser, clock = Summariser(self._ctx, self._options, self._breaker), self._ctx.services.clock
+        target = self._find_target(capacity, min(trigger, self._options.fallback))
+        while True:
+            before = frame.view.total_tokens
+            summarised = await summariser.compact(request, frame.window, target)
+            if not summarised:
+                return
+            frame.view = await run_step(clock, request.messages, partial(self._create_view, request.messages))
+            self._emit_compacted("summary", summarised, capacity, before, frame.view)
+            if frame.view.total_tokens <= self._find_target(capacity, trigger):
+                return
 
     async def _shrink_results(self, request: ModelRequest, frame: ModelWindow, fixed: int) -> int | None:
         """Cut large tool results if that brings the request below the threshold; return the tokens of its messages."""
@@ -152,8 +208,8 @@ class ContextWindowLayer:
         if view.total_tokens >= before or capacity.request_tokens(view.total_tokens) > frame.token_limit:
             return None
         frame.view = view
-        cut = await run_step(clock, shown, partial(_count_gone, shown, kept))
-        self._emit_compacted("results", cut, capacity, before, view)
+        cut = await run_step(clock, shown, partial(_find_gone, shown, kept))
+        self._emit_compacted("results", len(cut), capacity, before, view)
         return view.total_tokens
 
     async def _retry_shorter(
@@ -179,9 +235,13 @@ class ContextWindowLayer:
             pending_ids=self._waiting(),
         )
         kept = await run_step(clock, shown, truncate)
+        gone = await run_step(clock, shown, partial(_find_gone, shown, kept))
+        if not gone:  # the message that is answered stays, however long it is
+            return
         frame.view = await run_step(clock, kept, partial(create_truncated_view, frame.view, kept, self._tokens))
-        gone = await run_step(clock, shown, partial(_count_gone, shown, kept))
-        self._emit_compacted("truncation", gone, capacity, before, frame.view)
+        if self._options.strategy == "Summary":
+            await flush_facts(self._ctx, gone)
+        self._emit_compacted("truncation", len(gone), capacity, before, frame.view)
 
     async def _choose_truncation(self, shown: Sequence[Message]) -> Callable[..., list[Message]]:
         """Return the truncation of the strategy; without similarities the middle is dropped."""
@@ -224,8 +284,15 @@ class ContextWindowLayer:
         self._ctx.emit(event)
 
 
-def _count_gone(shown: Sequence[Message], kept: Sequence[Message]) -> int:
-    return len(set(map(id, shown)).difference(map(id, kept)))
+def _find_gone(shown: Sequence[Message], kept: Sequence[Message]) -> list[Message]:
+    """Return the messages that are dropped or cut."""
+    left = {*map(id, kept)}
+    return [message for message in shown if id(message) not in left]
+
+
+def find_window(ctx: Context) -> ContextWindowLayer | None:
+    """Return the layer that fits the requests of a turn to its window; None in a chain without ContextWindow."""
+    return next((each for each in ctx.call_layers if isinstance(each, ContextWindowLayer)), None)
 
 
 @lru_cache(maxsize=64)
@@ -253,3 +320,40 @@ def _apply(request: ModelRequest, frame: ModelWindow, fixed: int, used: int) -> 
         return request.copy_with(max_tokens=left, input_tokens=size)
     request.input_tokens = size
     return request
+
+
+def next_recovery_step(done: RecoveryStep | None, *, shrinking_suffices: bool) -> RecoveryStep:
+    """Return the step after the one that was `done` last; None: the request was rejected for the first time.
+
+    `shrinking_suffices`: with its large results cut the request is below the threshold of the size that was rejected.
+
+    Source: reference/clawdesk.md 1.3: first large tool results are cut, then the conversation is compacted, then the
+    turn gives up. A step that cannot help is passed over, so that no request is sent in vain.
+    """
+    if done is None and shrinking_suffices:
+        return "shrink_results"
+    return "compact" if done in (None, "shrink_results") else "give_up"
+
+
+def shrink_results(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with tool results of more than 2000 characters cut to 500; the others are the same."""
+    return [
+        Message("tool", limit_result(each.content, SHRUNK_RESULT_CHARACTERS), [], each.tool_call_id, each.origin)
+        if each.role == "tool" and len(each.content) > LARGE_RESULT_CHARACTERS
+        else each
+        for each in messages
+    ]
+
+
+def find_task_budget(ctx: Context, options: ContextWindowSettings) -> int | None:
+    """Return the tokens that a request of the turn may use: those of its task type, else `MaxTokens`; None: no limit.
+
+    The task type is that of classification or routing, else of the keywords of the message.
+    """
+    if not options.task_tokens:
+        return options.max_tokens
+    from sophon.learning.task_profile import profile_task  # lazy: few settings need it
+    from sophon.routing.turn_keys import TASK_PROFILE
+
+    profile = ctx.get(TASK_PROFILE) or profile_task(ctx.text)
+    return options.task_tokens.get(profile.task_type, options.max_tokens)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import orjson
 
-from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
+from sophon.models.offline.intent import Intent, IntentInput, PlannedCall
 from sophon.models.offline.language.english import strip_quotes
 from sophon.models.offline.tool_results import format_block
 from sophon.tools.tool import Risk, Tool
@@ -18,14 +18,26 @@ _CALL = re.compile(
 )
 _PAIR = re.compile(r"([A-Za-z_]\w{0,40}) ?= ?(\"[^\"]*\"|'[^']*'|[^,\s]+)")
 
+_GROUP = re.compile(r"([^;()]+?) \(([^()]*)\)(?:; |\.|$)")
+"""A group of tools in the description of `load_tools`, and the names of its tools."""
+
 
 def _match(intent_input: IntentInput) -> PlannedCall | None:
     found = _CALL.fullmatch(intent_input.clause.rstrip("?!"))
-    tool = intent_input.tools.get(found["tool"].rstrip(".")) if found else None
-    if found is None or tool is None:
+    if found is None:
         return None
+    tool = intent_input.tools.get(found["tool"].rstrip("."))
+    if tool is None:
+        return _load_group_of(found["tool"].rstrip("."), intent_input.tools)
     arguments = _parse_arguments(tool, (found["rest"] or "").strip(" :()."))
     return PlannedCall(tool.name, arguments)
+
+
+def _load_group_of(name: str, tools: Mapping[str, Tool]) -> PlannedCall | None:
+    """Return the call that loads the group of a tool, None if `load_tools` is not offered or names no such tool."""
+    loader = tools.get("load_tools")
+    groups = _GROUP.findall(loader.description.partition(" Groups: ")[2]) if loader is not None else []
+    return next((PlannedCall("load_tools", {"group": g}) for g, names in groups if name in names.split(", ")), None)
 
 
 def _parse_arguments(tool: Tool, text: str) -> Mapping[str, Any]:
@@ -64,8 +76,3 @@ EXPLICIT_CALL = Intent(
     describe_call=lambda call: f"use {call.tool}",
     risk=Risk.LOW,
 )
-
-
-def describe_any_result(result: CallResult) -> str:
-    """Describe the result of a tool without an intent of its own."""
-    return EXPLICIT_CALL.describe_result(result)

@@ -7,7 +7,7 @@ once, so that the running time is linear in the length of the text.
 
 import re
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.models.offline.language.german import (
     GERMAN_BOUNDARY,
     GERMAN_INTRODUCTORY,

@@ -4,10 +4,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from sophon.models.model import ModelInfo, ModelRequest, ModelResponse
-from sophon.models.providers.anthropic.cache_marks import WRITE_COST_FACTOR
-from sophon.models.providers.anthropic.errors import error_from_response
-from sophon.models.providers.anthropic.request import RequestWriter
-from sophon.models.providers.anthropic.response import ResponseAccumulator
+from sophon.models.providers.anthropic.request import WRITE_COST_FACTOR, RequestWriter
+from sophon.models.providers.anthropic.response import ResponseAccumulator, error_from_response
 from sophon.models.providers.bounded_response import max_body_bytes
 from sophon.models.providers.http.endpoint import endpoint_from_url, extend_path
 from sophon.models.providers.http.event_stream import EventStream

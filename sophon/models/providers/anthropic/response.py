@@ -4,20 +4,19 @@ Source: Anthropic API reference, Create a Message; docs, Streaming messages and 
 """
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal
 
 import orjson
 
-from sophon.errors import BadRequest, ProviderUnavailable
+from sophon._python.lazy_dataclass import dataclass
+from sophon.errors import BadRequest, ContextOverflow, ProviderUnavailable
 from sophon.joined_text import add_piece
-from sophon.lazy_dataclass import dataclass
-from sophon.messages import ToolCall
+from sophon.messages import ToolCall, Usage
 from sophon.models.model import AttemptOutput, ModelInfo, ModelResponse
-from sophon.models.providers.anthropic.errors import error_from_event
 from sophon.models.providers.anthropic.reasoning import build_reasoning_fields
-from sophon.models.providers.anthropic.usage import UsageReport
 from sophon.models.providers.openai.alternation import SEPARATOR
 from sophon.models.providers.openai.reasoning import ReasoningAccumulator
 from sophon.models.providers.openai.request import tool_names_by_wire_name
@@ -28,7 +27,12 @@ from sophon.models.providers.openai.response import (
     parse_json_object,
 )
 from sophon.models.providers.openai.tool_call_assembly import parse_tool_arguments
-from sophon.models.providers.third_party_json import as_mapping, as_text
+from sophon.models.providers.provider_http_error import (
+    ProviderHttpError,
+    http_error_from_payload,
+    http_error_from_response,
+)
+from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
 from sophon.tools.tool import Tool
 
 log = logging.getLogger("sophon")
@@ -38,6 +42,28 @@ REFUSED_MESSAGE = "the provider declined to answer; rephrase the request"
 
 _CUT_SHORT = frozenset({"max_tokens", "model_context_window_exceeded", "pause_turn"})
 """Stop reasons of an unfinished answer. `pause_turn` is for tools that run at the provider, which are never offered."""
+
+_INPUT_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+STATUS_BY_TYPE = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+SPENT = 402
+"""Status of an account that has nothing left: its key pauses, and the next one is used."""
+
+_CONTEXT_LIMIT = re.compile(r"input length and `?max_tokens`? exceed", re.IGNORECASE)
+
+_SPENT = re.compile(r"credit balance is too low|reached your specified API usage limits", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -233,3 +259,77 @@ def _normalise_stop_reason(reason: str, *, has_calls: bool) -> Literal["stop", "
 def _to_tool_call(block: _Block, names: Mapping[str, str]) -> ToolCall:
     arguments, malformed = parse_tool_arguments("".join(block.pieces))
     return ToolCall(block.id, names.get(block.name, block.name), arguments, malformed)
+
+
+class UsageReport:
+    """The last count of each kind that the provider has reported.
+
+    Source: Anthropic API reference, Streaming and Prompt caching.
+    """
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def add(self, report: object, *, is_begin: bool = False) -> None:
+        """Add a report. That of the begin of a stream (`is_begin`) counts no output yet, whatever it says."""
+        usage = as_mapping(report)
+        names = _INPUT_FIELDS if is_begin else (*_INPUT_FIELDS, "output_tokens")
+        self._counts |= {name: count for name in names if (count := as_count(usage.get(name))) is not None}
+        thinking = as_count(as_mapping(usage.get("output_tokens_details")).get("thinking_tokens"))
+        if thinking is not None and not is_begin:
+            self._counts["thinking_tokens"] = thinking
+
+    def note(self, output: AttemptOutput, model: ModelInfo | None) -> None:
+        """Note the usage so far in the attempt's notes, with its cost if all of it is known."""
+        usage = to_usage(self._counts, model)
+        if usage is not None:
+            output.usage = usage
+            output.is_half_usage = not (usage.input_tokens and usage.output_tokens)
+
+
+def to_usage(counts: Mapping[str, int], model: ModelInfo | None = None) -> Usage | None:
+    """Return the usage of reported counts; None if there are none, or if one of them cannot be true.
+
+    The cost is set if tokens were written to a cache, which no other field of a usage tells.
+    """
+    if any(count < 0 for count in counts.values()):
+        return None
+    tokens_in, tokens_out = sum(counts.get(name, 0) for name in _INPUT_FIELDS), counts.get("output_tokens", 0)
+    if not tokens_in and not tokens_out:
+        return None
+    cached, written = counts.get("cache_read_input_tokens", 0), counts.get("cache_creation_input_tokens", 0)
+    reasoned = min(counts.get("thinking_tokens", 0), tokens_out)
+    cost = 0
+    if model is not None and written and tokens_in and tokens_out:
+        cost = model.cost_micros(tokens_in, tokens_out, cached, written)
+    return Usage(tokens_in, tokens_out, cost, cached, reasoning_tokens=reasoned)
+
+
+def error_from_response(status: int, headers: Mapping[str, str], body: bytes) -> Exception:
+    """Return the error of an HTTP error response.
+
+    Source: Claude API docs, Errors.
+    """
+    return _refine(http_error_from_response(status, headers, body))
+
+
+def error_from_event(error: object) -> Exception:
+    """Return the error of an `error` event, or of an error object in a 200 response."""
+    failure = http_error_from_payload(error)
+    status = STATUS_BY_TYPE.get(as_text(as_mapping(error).get("type")))
+    if status is not None:
+        failure = ProviderHttpError(status, str(failure).removeprefix(f"HTTP {failure.status_code}: "))
+    return _refine(failure)
+
+
+def _refine(error: ProviderHttpError) -> Exception:
+    """Return the error with the status of an empty account, or as a ContextOverflow; both are sent as a plain 400."""
+    if error.status_code != STATUS_BY_TYPE["invalid_request_error"]:
+        return error
+    if _CONTEXT_LIMIT.search(str(error)):
+        return ContextOverflow(str(error), status=error.status_code)
+    if _SPENT.search(str(error)):
+        error.status_code = SPENT
+    return error

@@ -12,8 +12,8 @@ from functools import cache
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import ModelError
-from sophon.lazy_dataclass import dataclass
 from sophon.security import hide_url_secrets
 
 

@@ -137,4 +137,8 @@ def to_model_error(error: Exception, endpoint: Endpoint) -> ModelError:
     if isinstance(error, aiohttp.ClientHttpProxyError):
         error.args = ()  # aiohttp's text shows the URL
         return ProviderUnavailable(f"the proxy refused to connect to {endpoint.shown_url}: HTTP {error.status}")
+    if isinstance(error, aiohttp.ClientPayloadError):  # aiohttp's text is about the encoding of the transfer
+        return ProviderUnavailable(
+            f"the response was cut off: the connection to {endpoint.shown_url} closed before its end"
+        )
     return ProviderUnavailable(f"the connection to {endpoint.shown_url} failed: {error or type(error).__name__}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.alternation import merge_messages

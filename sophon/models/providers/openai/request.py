@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import Message, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest
 from sophon.models.providers.openai.alternation import alternation_class, merge_messages

@@ -1,19 +1,25 @@
 """Assembly of the tool calls of a response, from its deltas or whole."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Self, cast
 
 import orjson
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.messages import ToolCall
-from sophon.models.providers.openai.json_object_scanner import JsonObjectScanner
 from sophon.models.providers.openai.request import tool_names_by_wire_name
 from sophon.models.providers.third_party_json import as_count, as_mapping, as_text
 from sophon.security import redact_and_cut
 from sophon.tools.tool import Tool
+
+_NO_WHITE_SPACE = re.compile(r"[^ \t\n\r]")
+
+_STRUCTURE = re.compile(r'["{}\[\]]')
+
+_IN_STRING = re.compile(r'["\\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,52 @@ class ToolCallDelta:
     def has_header(self) -> bool:
         """Whether it says which call it belongs to."""
         return bool(self.id or self.name)
+
+
+@dataclass(slots=True)
+class JsonObjectScanner:
+    """Whether the text so far is one object whose brackets are closed.
+
+    It says nothing about the validity of what is between them: a closed text has to be parsed, and only that one.
+    `is_closed` becomes False again, for good, if anything but white space follows.
+    """
+
+    is_closed: bool = False
+    _depth: int = 0
+    _is_in_string: bool = False
+    _is_escaped: bool = False
+    _is_broken: bool = False
+
+    def feed(self, text: str) -> None:
+        """Read the next piece."""
+        position = 0
+        while position < len(text) and not self._is_broken:
+            if self._is_escaped:
+                self._is_escaped = False
+                position += 1
+                continue
+            found = self._next_pattern().search(text, position)
+            if found is None:
+                return
+            self._read(found[0])
+            position = found.end()
+
+    def _next_pattern(self) -> re.Pattern[str]:
+        if self._is_in_string:
+            return _IN_STRING
+        return _STRUCTURE if self._depth else _NO_WHITE_SPACE
+
+    def _read(self, character: str) -> None:
+        if self._is_in_string:
+            self._is_escaped = character == "\\"
+            self._is_in_string = self._is_escaped
+        elif not self._depth and (self.is_closed or character != "{"):
+            self._is_broken, self.is_closed = True, False
+        elif character == '"':
+            self._is_in_string = True
+        else:
+            self._depth += 1 if character in "{[" else -1
+            self.is_closed = not self._depth
 
 
 @dataclass(slots=True)

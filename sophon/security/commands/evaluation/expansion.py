@@ -5,6 +5,7 @@ pattern, or a brace. A quoted character is never a mark.
 """
 
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
 from typing import Final
@@ -12,7 +13,6 @@ from typing import Final
 from tree_sitter import Node
 
 from sophon.security.commands.evaluation.possible_texts import MAX_ALTERNATIVES, Texts, UnresolvedText
-from sophon.security.commands.evaluation.text_escapes import decode_escapes
 from sophon.security.commands.evaluation.variables import Variables
 from sophon.security.commands.syntax import SyntaxProblem, Word, node_text, remove_escapes
 
@@ -22,8 +22,11 @@ MAX_EXPANSIONS: Final = 4000
 _PLAIN: Final = re.compile(r"[\w./=:@%+-]+")
 
 _SPLIT, _QUOTED, _UNKNOWN, _KNOWN = "\ue000", "\ue001", "\ue002", "\ue003"
+
 _ACTIVE: Final = {"{": "\ue010", ",": "\ue011", "}": "\ue012", "*": "\ue013", "?": "\ue014", "[": "\ue015"}
+
 _GLOBS: Final = "\ue013\ue014\ue015"
+
 _RESTORED: Final = str.maketrans(
     {mark: plain for plain, mark in _ACTIVE.items()} | dict.fromkeys("\ue001\ue002\ue003", "")
 )
@@ -32,8 +35,31 @@ MARKS: Final = re.compile("[\ue000-\ue01f]")
 """Characters that no script may have that is expanded."""
 
 _BRACES: Final = re.compile("\ue010([^\ue010\ue012]*)\ue012")
+
 _SEQUENCE: Final = re.compile(r"\{(-?\d{1,3}|[A-Za-z])\.\.(-?\d{1,3}|[A-Za-z])\}")
+
 _UNKNOWN_PART: Final = re.compile("\ue002.*?\ue003", re.DOTALL)
+
+_MAX_CODE_POINT: Final = 0x10FFFF
+
+_LETTERS: Final = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+    "E": "\x1b",
+    **{each: each for each in "\\'\"?"},
+}
+
+_CODES: Final = r"x[0-9A-Fa-f]{1,2}|u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|c.|[A-Za-z\\'\"?]"
+
+_ESCAPE: Final = re.compile(rf"\\([0-7]{{1,3}}|{_CODES})", re.DOTALL)
+
+_ECHO_ESCAPE: Final = re.compile(rf"\\(0[0-7]{{1,3}}|[0-7]{{1,3}}|{_CODES})", re.DOTALL)
 
 
 class TooManyExpansions(SyntaxProblem):
@@ -224,3 +250,22 @@ def _to_word(field: str) -> Word:
 _LITERALS: Final = frozenset(
     {"word", "number", "variable_name", "file_descriptor", "test_operator", "special_variable_name", "extglob_pattern"}
 )
+
+
+def decode_escapes(text: str, *, is_echo: bool = False) -> str:
+    """Return the text of a `$'...'` string, or of `echo -e` and `printf`, with its escapes replaced."""
+    pattern = _ECHO_ESCAPE if is_echo else _ESCAPE
+    return pattern.sub(_decode_escape, text)
+
+
+def _decode_escape(match: re.Match[str]) -> str:
+    code = match[1]
+    if code[0] in "xuU" and len(code) > 1:
+        number = int(code[1:].strip("{}"), 16)
+    elif code[0] in string.octdigits:
+        number = int(code, 8) % 256
+    elif code[0] == "c" and len(code) == 2:
+        number = ord(code[1]) & 31
+    else:
+        return _LETTERS.get(code, match[0])
+    return chr(number) if number <= _MAX_CODE_POINT and not 0xD800 <= number < 0xE000 else match[0]

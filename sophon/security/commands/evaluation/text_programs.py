@@ -3,6 +3,7 @@
 Commands are hidden in them. Whatever an option means that is not read here, the output is not known.
 """
 
+import base64
 import binascii
 import re
 import string
@@ -10,21 +11,15 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from sophon.security.commands.evaluation.text_decoders import (
-    MAX_CHARACTERS,
-    run_base32,
-    run_base64,
-    run_gunzip,
-    run_gzip,
-    run_openssl,
-    run_xxd,
-)
-from sophon.security.commands.evaluation.text_escapes import decode_escapes
+from sophon.security.commands.evaluation.expansion import decode_escapes
 
 _MAX_ROUNDS: Final = 100
 """Times that `printf` uses its format."""
 
 Program = Callable[[Sequence[str], str], str | None]
+
+MAX_CHARACTERS: Final = 100_000
+"""A longer output is not known."""
 
 
 def run_text_program(name: str, arguments: Sequence[str], stdin: str) -> str | None:
@@ -200,6 +195,51 @@ def _silent(arguments: Sequence[str], stdin: str) -> str | None:
     return ""
 
 
+def run_base64(arguments: Sequence[str], stdin: str) -> str | None:
+    """Run `base64`.
+
+    Each function gets the arguments and the input, and returns the output, None if it is not known. They raise
+    ValueError, binascii.Error and zlib.error.
+    """
+    return _decode_or_encode(arguments, stdin, base64.b64decode, base64.b64encode)
+
+
+def run_base32(arguments: Sequence[str], stdin: str) -> str | None:
+    """Run `base32`."""
+    return _decode_or_encode(arguments, stdin, base64.b32decode, base64.b32encode)
+
+
+def run_xxd(arguments: Sequence[str], stdin: str) -> str | None:
+    """Run `xxd`: plain hexadecimal digits."""
+    if not all(re.fullmatch(r"-[rpu]*|-ps|-plain", each) for each in arguments):
+        return None
+    letters = "".join(arguments)
+    if "r" in letters and "p" in letters:
+        return _to_text(bytes.fromhex("".join(stdin.split())))
+    return f"{_to_bytes(stdin).hex()}\n" if "p" in letters and "r" not in letters else None
+
+
+def run_gunzip(arguments: Sequence[str], stdin: str) -> str | None:
+    """Run `gunzip` on its input."""
+    if not set(arguments) <= {"-d", "-c", "-dc", "-cd", "-f", "-"}:
+        return None
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    content = inflater.decompress(_to_bytes(stdin), MAX_CHARACTERS)
+    return _to_text(content) if inflater.eof else None
+
+
+def run_gzip(arguments: Sequence[str], stdin: str) -> str | None:
+    """Run `gzip -d`; what it compresses is not known."""
+    return run_gunzip(arguments, stdin) if any("d" in each for each in arguments) else None
+
+
+def run_openssl(arguments: Sequence[str], stdin: str) -> str | None:
+    """Run `openssl base64 -d`; what it decrypts is not known."""
+    options = set(arguments[1:]) - {"-a", "-A", "-base64"}
+    is_base64 = arguments[:1] == ["base64"] or (arguments[:1] == ["enc"] and {"-a", "-base64"} & set(arguments))
+    return run_base64(["-d"], stdin) if is_base64 and options == {"-d"} else None
+
+
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "echo": _echo,
     "printf": _printf,
@@ -225,3 +265,23 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "basename": _basename,
     **dict.fromkeys((":", "true", "false", "sleep", "cd", "set", "shopt", "export", "unset"), _silent),
 }
+
+
+def _decode_or_encode(
+    arguments: Sequence[str], stdin: str, decode: Callable[[bytes], bytes], encode: Callable[[bytes], bytes]
+) -> str | None:
+    letters = {"--decode": "d", "--ignore-garbage": "i"}
+    options = {letters.get(each, each) for each in arguments if each not in ("-", "/dev/stdin")}
+    if not options <= {"d", "i", "-d", "-D", "-i", "-di", "-id", "-w0", "--wrap=0"}:
+        return None
+    if any("d" in each.lower() for each in options):
+        return _to_text(decode(re.sub(r"[^A-Za-z0-9+/=]", "", stdin).encode()))
+    return _to_text(encode(_to_bytes(stdin)))
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _to_text(content: bytes) -> str:
+    return content.decode("utf-8", "surrogateescape")

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from sophon.lazy_dataclass import dataclass
+from sophon._python.lazy_dataclass import dataclass
 from sophon.security.commands.evaluation.possible_texts import Texts
 from sophon.security.commands.evaluation.script_arguments import INTERPRETERS, SHELLS, get_interpreter
 from sophon.security.commands.program_targets import WRITE_TARGETS

@@ -1,8 +1,6 @@
-"""Table definitions, a module per aggregate. A change needs a migration in `migrations/versions/` and its number in
-`schema_migration.REVISIONS`.
+"""Table definitions, a module per aggregate. A change needs a migration: see `sophon.stores.sql.schema_migration`.
 
-Statements are built from these tables; only migrations create them. A partial index has its condition for SQLite alone
-here, because an option of another dialect would import that dialect into every process; the migrations name both.
+A partial index has its condition for SQLite alone here; `schema_metadata.repeat_conditions` repeats it.
 """
 
 from sophon.stores.sql.schema.channel_tables import IS_DEAD_LETTER, channel_state, outbound

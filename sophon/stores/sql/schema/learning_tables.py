@@ -23,7 +23,8 @@ route_averages = Table(
     Column("said", Double),
 )
 
-# What finished turns were asked and how well they answered; `data` holds what no query asks for.
+# What finished turns were asked and how well they answered, NULL if nobody has judged it; `data` holds what no query
+# asks for.
 trajectories = Table(
     "trajectories",
     metadata,
@@ -33,7 +34,7 @@ trajectories = Table(
     Column("principal", SafeText, nullable=False),
     Column("task_type", SafeText, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("quality", Double, nullable=False),
+    Column("quality", Double),
     Column("feedback", Double),
     Column("data", JsonText, nullable=False),
     Index("trajectories_by_session", "session_id"),

@@ -11,8 +11,9 @@ from sophon.clock import SystemClock
 from sophon_channels.contract import ChatLocation, SendAmbiguous
 from sophon_channels.whatsapp.api.client import WhatsAppClient
 from sophon_channels.whatsapp.api.errors import WhatsAppApiError, send_result_from_error
+from tests.channels.whatsapp.conftest import Nobody
 from tests.channels.whatsapp.graph_api import TOKEN, GraphApi
-from tests.channels.whatsapp.test_channel import Nobody, sent
+from tests.channels.whatsapp.test_channel import sent
 
 Serve = Callable[[web.Response], Awaitable[tuple[WhatsAppClient, list[str]]]]
 TEXT = {"type": "text", "text": {"preview_url": False, "body": "hello"}}

@@ -20,14 +20,6 @@ from sophon_channels.whatsapp.api.downloads import MAX_BYTES_BY_KIND
 from sophon_channels.whatsapp.api.uploads import choose_media_kind, find_file_problem, to_upload_media_type
 from sophon_channels.whatsapp.rendering import render_payloads
 from tests.channels.whatsapp.graph_api import NUMBER_ID, GraphApi
-from tests.channels.whatsapp.test_channel import Nobody
-
-
-@pytest.fixture
-async def channel(make: Any) -> Any:
-    channel = make()
-    await channel.start(Nobody())
-    return channel
 
 
 @pytest.fixture
@@ -127,12 +119,21 @@ async def test_a_send_without_an_answer_after_the_upload_is_one(channel: Any, gr
     assert len(graph.uploads) == 1
 
 
-async def test_a_file_that_is_too_large_is_not_even_uploaded(channel: Any, graph: GraphApi, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("size", "media_type", "problem"),
+    [
+        (MAX_BYTES_BY_KIND["document"] + 1, "application/pdf", "'file' is too large: 104857601 bytes"),
+        (1, "application/zip", "does not accept files of the type application/zip"),
+    ],
+)
+async def test_a_file_that_meta_does_not_take_is_not_even_uploaded(
+    channel: Any, graph: GraphApi, path: Path, size: int, media_type: str, problem: str
+) -> None:
     with path.open("r+b") as file:
-        file.truncate(MAX_BYTES_BY_KIND["document"] + 1)
-    receipt = await sent(channel, path, "application/pdf")
+        file.truncate(size)
+    receipt = await sent(channel, path, media_type)
     assert isinstance(receipt, SendUndeliverable)
-    assert "'file' is too large: 104857601 bytes" in receipt.error
+    assert problem in receipt.error
     assert graph.uploads == {}
 
 
@@ -149,13 +150,6 @@ async def test_a_file_that_is_too_large_is_not_even_uploaded(channel: Any, graph
 def test_what_meta_does_not_take_is_known_before(media_type: str, problem: str) -> None:
     assert find_file_problem(media_type, 5).startswith(problem)
     assert bool(find_file_problem(media_type, 5)) is bool(problem)
-
-
-async def test_a_type_that_meta_does_not_take_is_not_even_uploaded(channel: Any, graph: GraphApi, path: Path) -> None:
-    receipt = await sent(channel, path, "application/zip")
-    assert isinstance(receipt, SendUndeliverable)
-    assert "does not accept files of the type application/zip" in receipt.error
-    assert graph.uploads == {}
 
 
 async def test_the_same_bytes_are_uploaded_once(channel: Any, graph: GraphApi, path: Path) -> None:

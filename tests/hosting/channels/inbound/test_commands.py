@@ -6,22 +6,14 @@ from sophon_channels.contract import ChatLocation, Person
 EVE = Person("2", "Eve")
 
 
-async def answer(running, text: str, part: str = "") -> str:
-    """What a command is answered with."""
-    before = len(running.channel.sent)
-    await running.channel.deliver_message(text)
-    await running.channel.wait_until(lambda: any(entry.kind == "note" for entry in running.channel.sent[before:]))
-    return next(str(entry.payload["text"]) for entry in running.channel.sent[before:] if entry.kind == "note")
-
-
 async def test_stop_stops_what_runs_and_what_waits(start) -> None:
     running = await start()
     await running.channel.deliver_message("wait")
     await running.brain.reached.wait()
     await running.channel.deliver_message("second")
-    assert "Stopp" in await answer(running, "/stop")
+    assert "Stopp" in await running.answer("/stop")
     await running.channel.wait_until(lambda: sum("⏹ Stopped." in text for text in running.channel.sent_texts()) >= 2)
-    assert await answer(running, "/stop") == "Nothing is running."
+    assert await running.answer("/stop") == "Nothing is running."
 
 
 async def test_new_begins_a_new_conversation_once_however_often_it_comes(start) -> None:
@@ -44,42 +36,42 @@ async def test_status_tells_while_a_turn_runs(start) -> None:
     running = await start()
     await running.channel.deliver_message("wait")
     await running.brain.reached.wait()
-    assert (await answer(running, "/status")).startswith("runs: wait\n0 of 100 places")
+    assert (await running.answer("/status")).startswith("runs: wait\n0 of 100 places")
     running.brain.gate.set()
 
 
 async def test_model_shows_and_chooses(start) -> None:
     running = await start()
-    assert await answer(running, "/model") == "The host chooses the model. There are: brain/brain"
-    assert await answer(running, "/model brain/brain") == "brain/brain answers from now on."
-    assert "⚠️" in await answer(running, "/model nobody/nothing")
-    assert await answer(running, "/model auto") == "The host chooses the model from now on."
+    assert await running.answer("/model") == "The host chooses the model. There are: brain/brain"
+    assert await running.answer("/model brain/brain") == "brain/brain answers from now on."
+    assert "⚠️" in await running.answer("/model nobody/nothing")
+    assert await running.answer("/model auto") == "The host chooses the model from now on."
 
 
 async def test_preferences_are_shown_and_changed(start) -> None:
     running = await start()
-    assert "You have no preferences." in await answer(running, "/preferences")
-    assert "language: de" in await answer(running, "/preferences language de")
+    assert "You have no preferences." in await running.answer("/preferences")
+    assert "language: de" in await running.answer("/preferences language de")
     assert (await running.store.preferences.get("synthetic:1")).language == "de"
-    assert "⚠️ there is no preference 'colour'" in await answer(running, "/preferences colour blue")
-    assert "⚠️" in await answer(running, "/preferences model nobody/nothing")
-    assert "You have no preferences." in await answer(running, "/preferences language clear")
+    assert "⚠️ there is no preference 'colour'" in await running.answer("/preferences colour blue")
+    assert "⚠️" in await running.answer("/preferences model nobody/nothing")
+    assert "You have no preferences." in await running.answer("/preferences language clear")
 
 
 async def test_usage_tells_what_the_conversation_cost(start) -> None:
     running = await start()
-    assert "nothing yet" in await answer(running, "/usage")
+    assert "nothing yet" in await running.answer("/usage")
     await running.channel.deliver_message("hello")
     await running.channel.wait_for_text("You said: hello")
-    assert "tokens, $0.00" in await answer(running, "/usage")
+    assert "tokens, $0.00" in await running.answer("/usage")
 
 
 async def test_help_pending_and_what_is_no_command(start) -> None:
     running = await start()
-    assert "/stop: stop the running tasks" in await answer(running, "/help")
-    assert await answer(running, "/pending") == "Nothing waits for a decision."
-    assert "no command /dance" in await answer(running, "/dance")
-    assert "Which one?" in await answer(running, "/approve")
+    assert "/stop: stop the running tasks" in await running.answer("/help")
+    assert await running.answer("/pending") == "Nothing waits for a decision."
+    assert "no command /dance" in await running.answer("/dance")
+    assert "Which one?" in await running.answer("/approve")
 
 
 async def test_commands_of_strangers_are_not_answered(start) -> None:
@@ -92,7 +84,7 @@ async def test_commands_of_strangers_are_not_answered(start) -> None:
 
 async def test_retry_answers_the_last_message_again_once_in_a_branch(start) -> None:
     running = await start()
-    assert await answer(running, "/retry") == "There is no message of yours to answer again."
+    assert await running.answer("/retry") == "There is no message of yours to answer again."
     for text in ("one", "two"):
         await running.channel.deliver_message(text)
         await running.channel.wait_for_text(text)
@@ -112,7 +104,7 @@ async def test_a_turn_that_runs_and_one_of_somebody_else_is_not_answered_again(s
     running = await start()
     await running.channel.deliver_message("wait")
     await running.brain.reached.wait()
-    assert "still being answered" in await answer(running, "/retry")
+    assert "still being answered" in await running.answer("/retry")
     running.brain.gate.set()
     await running.channel.wait_for_text("wait")
     assert len(await running.store.sessions.list()) == 1
@@ -122,11 +114,11 @@ async def test_who_may_not_choose_a_model_chooses_none_in_a_chat(start) -> None:
     levels = {"ZeroTrust": {"Features": ["Chat"]}}
     running = await start(Permissions={"Users": {"synthetic:1": {"Level": "ZeroTrust"}}, "Levels": levels})
     for command in ("/model brain/brain", "/model default", "/preferences model brain/brain"):
-        assert "ChooseModel needs the level User" in await answer(running, command)
+        assert "ChooseModel needs the level User" in await running.answer(command)
     assert (await running.store.preferences.get("synthetic:1")).model == ""
-    assert await answer(running, "/model") == "The host chooses the model. There are: brain/brain"
-    assert "language: de" in await answer(running, "/preferences language de")
-    assert "model" not in (await answer(running, "/preferences model clear")).splitlines()[0]
+    assert await running.answer("/model") == "The host chooses the model. There are: brain/brain"
+    assert "language: de" in await running.answer("/preferences language de")
+    assert "model" not in (await running.answer("/preferences model clear")).splitlines()[0]
 
 
 async def test_in_a_group_its_level_decides_who_chooses_the_model(start) -> None:

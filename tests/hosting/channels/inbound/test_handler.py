@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sophon.errors import StoreError
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import (
@@ -167,7 +167,7 @@ class Desk:
 
     def __init__(self) -> None:
         self.clock = VirtualClock()
-        self.store = InMemoryStore(clock=self.clock)
+        self.store = SqlStore("memory://", clock=self.clock)
         self.albums = MediaGroupAssembler(SyntheticChannel(), self.store, self.clock, self._accept)
         self.taken: list[tuple[str, str]] = []
         self.failures: list[Exception] = []

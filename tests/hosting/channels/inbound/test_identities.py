@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, InboundMessage, Person
@@ -169,7 +169,7 @@ class Model:
 
     def __init__(self) -> None:
         clock = VirtualClock()
-        self.store = InMemoryStore(clock=clock)
+        self.store = SqlStore("memory://", clock=clock)
         channel = SyntheticChannel()
         self.seen: list[IdentityLink] = []
         state = ChatState(channel, self.store, clock)

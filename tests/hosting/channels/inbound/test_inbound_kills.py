@@ -3,44 +3,22 @@
 import asyncio
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from tests.channels.telegram.bot_api import BOT, TOKEN, BotApi
 from tests.hosting.channels.inbound.test_transcription import TranscriptionApi
+from tests.hosting.channels.inbound.test_transcription import api as speech
 from tests.hosting.channels.test_platforms import ADA, SOON, update
 from tests.programs import Program, Serving, program
 
-__all__ = ["program"]
+__all__ = ["program", "speech"]
 
 PATIENCE_SECONDS = 240
 """A test that would hang fails instead: the fork server loads the Telegram library, which takes seconds."""
 GROUP = {"id": -1001234567890, "type": "supergroup", "title": "Ops"}
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
-
-
-@pytest.fixture
-async def speech() -> AsyncIterator[TranscriptionApi]:
-    found = TranscriptionApi()
-    app = web.Application()
-    app.router.add_post("/v1/audio/transcriptions", found.handle)
-    server = TestServer(app, handler_cancellation=True)
-    await server.start_server()
-    found.url = str(server.make_url("/v1"))
-    yield found
-    await server.close()
-    assert found.problems == []
 
 
 def prepared(program: Any, api: BotApi, monkeypatch: pytest.MonkeyPatch, channels: Any = None, **more: Any) -> Program:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import (
@@ -72,14 +72,6 @@ async def test_an_answer_that_was_not_sent_before_a_restart_is_sent_after_it(sta
     assert again.channel.sent[0].doubtful
 
 
-async def test_a_long_answer_comes_in_parts_and_in_order(start) -> None:
-    running = await start(channel=SyntheticChannel(max_message_length=64))
-    await running.channel.deliver_message("word " * 60)
-    await running.channel.wait_until(lambda: len(" ".join(running.channel.sent_texts()).split()) >= 62)
-    assert all(len(text) <= 64 for text in running.channel.sent_texts())
-    assert " ".join(" ".join(running.channel.sent_texts()).split()) == ("You said: " + "word " * 60).strip()
-
-
 async def test_what_fails_says_so_with_its_number(start) -> None:
     running = await start()
     await running.channel.deliver_message("fail")
@@ -127,20 +119,6 @@ async def test_a_group_that_moves_stays_in_its_conversation(start) -> None:
     await running.channel.deliver_message("after", location=moved, is_mention=True)
     await running.channel.wait_for_text("after", moved)
     assert await running.texts("synthetic--20") == ["before", "after"]
-
-
-async def test_a_full_queue_is_told_once_and_nothing_half_is_kept(start) -> None:
-    running = await start(capacity=1)
-    await running.channel.deliver_message("wait")
-    await running.brain.reached.wait()
-    await running.channel.deliver_message("second")
-    refused = await running.channel.deliver_message("third")
-    await running.channel.deliver_message("fourth")
-    await running.channel.deliver(refused)
-    running.brain.gate.set()
-    await running.channel.wait_for_text("You said: second")
-    assert sum("not accepted" in text for text in running.channel.sent_texts()) == 1
-    assert await running.texts("synthetic-10") == ["wait", "second"]
 
 
 async def test_who_waits_is_told_how_many_are_ahead(start) -> None:
@@ -329,13 +307,8 @@ async def _breath() -> None:
     await asyncio.sleep(0)
 
 
-async def _never(entry: object, before_request: BeforeRequest) -> None:
-    await before_request()
-    await asyncio.Event().wait()
-
-
 async def test_of_who_may_write_by_the_settings_no_pairing_is_read_and_of_nobody_a_notice_twice(start) -> None:
-    store = InMemoryStore()
+    store = SqlStore("memory://")
     get, kinds = store.channel_state.get, []
 
     async def get_and_note(channel: str, account: str, kind: str, key: str):
@@ -348,3 +321,8 @@ async def test_of_who_may_write_by_the_settings_no_pairing_is_read_and_of_nobody
     await running.channel.wait_for_text("You said: hello")
     assert kinds.count(PERSON_KIND) == 1  # for the name
     assert kinds.count(STATE_KIND) == 1
+
+
+async def _never(entry: object, before_request: BeforeRequest) -> None:
+    await before_request()
+    await asyncio.Event().wait()

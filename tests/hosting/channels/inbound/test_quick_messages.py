@@ -23,14 +23,6 @@ async def test_quick_messages_are_one_message_and_the_answer_replies_to_the_last
     assert len(await running.store.runs.list()) == 1
 
 
-async def test_without_the_setting_each_message_is_a_turn(start: Any) -> None:
-    running = await start()
-    await running.channel.deliver_message("one")
-    await running.channel.deliver_message("two")
-    await running.channel.wait_for_text("You said: two")
-    assert await texts_of_runs(running) == ["one", "two"]
-
-
 async def test_a_message_that_is_delivered_again_is_in_it_once(start: Any) -> None:
     running = await start(debounce_seconds=LONG)
     one = await running.channel.deliver_message("one")

@@ -66,7 +66,7 @@ async def api() -> AsyncIterator[TranscriptionApi]:
 
 
 def transcriber(api: TranscriptionApi, clock: Any = None) -> Transcriber:
-    return Transcriber(api.url, "k", "whisper-1", 60, clock or SystemClock())
+    return Transcriber(api.url, "k", "whisper-1", clock or SystemClock())
 
 
 async def newest_text(running: Any) -> str:
@@ -151,7 +151,7 @@ async def test_an_api_that_hangs_or_is_away_ends_in_an_error(tmp_path: Path, api
     with pytest.raises(ChannelError, match="longer than 60 s"):
         await transcriber(api, VirtualClock()).transcribe(file, "audio/ogg")
     with pytest.raises(ChannelError, match="cannot be reached"):
-        await Transcriber("http://127.0.0.1:9", "k", "m", 60, SystemClock()).transcribe(file, "audio/ogg")
+        await Transcriber("http://127.0.0.1:9", "k", "m", SystemClock()).transcribe(file, "audio/ogg")
 
 
 async def test_the_turn_says_that_a_voice_message_could_not_be_transcribed(start: Any, api: TranscriptionApi) -> None:

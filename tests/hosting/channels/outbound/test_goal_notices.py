@@ -7,7 +7,7 @@ import pytest
 
 from sophon.goals.goal import Goal, PauseKind
 from sophon.goals.goal_writer import build_event
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon_channels.testing import SyntheticChannel
 from sophon_hosting.channels.outbound import goal_notices
 from sophon_hosting.channels.outbound.entries import OutboundWriter
@@ -21,7 +21,7 @@ class Chat:
     """A channel with the notices, over a store in memory."""
 
     def __init__(self) -> None:
-        self.store, self.channel = InMemoryStore(), SyntheticChannel()
+        self.store, self.channel = SqlStore("memory://"), SyntheticChannel()
         writer = OutboundWriter(self.channel, self.store, lambda: None)
         self.notices = GoalNotices(self.channel, self.store, writer)
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from sophon.errors import NotFound, StoreError
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbound_entry import OutboundEntry
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_channels.contract import BeforeRequest, SendChatMigrated, SendResult, before_no_request
 from sophon_channels.testing import SyntheticChannel
@@ -35,7 +35,7 @@ class Bench:
 
     def __init__(self, channel: SyntheticChannel) -> None:
         self.clock = VirtualClock()
-        self.store = InMemoryStore(clock=self.clock)
+        self.store = SqlStore("memory://", clock=self.clock)
         self.channel = channel
         self.delivery = OutboxWorker(
             channel, self.store.outbox, self.clock, migrate_chat=self._moved, refresh_payload=self._ready

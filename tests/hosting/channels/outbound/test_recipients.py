@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sophon.stores.in_memory_store import InMemoryStore
 from sophon.stores.outbound_entry import OutboundEntry
+from sophon.stores.sql_store import SqlStore
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, IdentityChanged, SendUndeliverable
 from sophon_channels.testing import SyntheticChannel
@@ -136,17 +136,6 @@ async def test_typing_and_preview_end_for_a_chat_that_is_somebody_elses(start: A
     assert running.channel.typing_chats.count(ADA_NUMBER) == typed
 
 
-async def test_an_entry_of_an_earlier_version_is_addressed_to_the_owner_of_its_run(start: Any) -> None:
-    running = await start(policy=OPEN)
-    await deliver(running, written("before", ADA, ADA_NUMBER), written("hi, I am new", EVE, ADA_NUMBER))
-    await running.channel.wait_for_text("You said: hi, I am new", NUMBER)
-    [run] = [each for each in await running.store.runs.list() if each.text == "before"]
-    old = OutboundEntry("old:0", run.id, "synthetic", "bot", ADA_NUMBER, "answer", {"text": "old answer"})
-    await running.store.outbox.add([old])
-    running.switchboard._wake("synthetic")
-    await running.channel.wait_for_text("old answer", BY_USER_ID)
-
-
 @pytest.mark.parametrize(
     ("link", "expected"),
     [
@@ -161,6 +150,6 @@ def test_a_chat_is_kept_if_it_is_among_the_ids_of_the_person(link: IdentityLink 
 
 
 async def test_a_group_and_a_person_without_several_ids_keep_their_chat() -> None:
-    addresses, channel = RecipientAddresses(InMemoryStore()), SyntheticChannel()
+    addresses, channel = RecipientAddresses(SqlStore("memory://")), SyntheticChannel()
     assert await addresses.find_chat(channel, "", "-100/5") == "-100/5"
     assert await addresses.find_chat(channel, "synthetic:5", "5/7") == "5/7"

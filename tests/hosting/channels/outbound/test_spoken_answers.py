@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from sophon.testing import VirtualClock
 from sophon_channels.contract import ChannelAttachment, SendAmbiguous, SendSucceeded, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
+from sophon_hosting.channels.outbound import spoken_answers
 from sophon_hosting.channels.outbound.speech_synthesis import (
     MAX_AUDIO_BYTES,
     SpeechSynthesizer,
@@ -73,7 +73,6 @@ def synthesizer(url: str, clock: Any = None) -> SpeechSynthesizer:
         model="tts-1",
         voice="alloy",
         response_format="opus",
-        timeout=timedelta(seconds=60),
         clock=clock or SystemClock(),
     )
 
@@ -121,9 +120,11 @@ async def test_only_voice_messages_are_answered_by_voice_unless_all_are(start: A
     await everywhere.channel.wait_until(lambda: len(everywhere.channel.sent_files) == 1)
 
 
-async def test_a_long_answer_and_an_error_are_text_only(start: Any, api: SpeechApi) -> None:
-    limited = {"Channels": {"Speech": {"Reply": "Always", "MaxCharacters": 20}}}
-    running = await start(synthesizer=synthesizer(api.url), **limited)
+async def test_a_long_answer_and_an_error_are_text_only(
+    start: Any, api: SpeechApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spoken_answers, "MAX_CHARACTERS", 20)
+    running = await start(synthesizer=synthesizer(api.url), **ALWAYS)
     for text in ("fail", "x" * 11, "x" * 10):
         await running.channel.deliver_message(text)
     await running.channel.wait_until(lambda: len(running.channel.sent_files) == 1)

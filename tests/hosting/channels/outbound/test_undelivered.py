@@ -11,7 +11,7 @@ from sophon.stores.sql_store import SqlStore
 from sophon_channels.contract import SendAmbiguous, SendUnauthorized, SendUndeliverable
 from sophon_channels.errors import ChannelError
 from sophon_channels.testing import SyntheticChannel
-from sophon_hosting.channels import lifecycle
+from sophon_hosting.channels import connected_channel
 from sophon_hosting.channels.outbound import delivery_rules, undelivered
 
 GONE = SendUndeliverable("403: blocked", is_chat_gone=True)
@@ -113,7 +113,7 @@ async def test_nothing_is_sent_before_the_start_has_ended_and_a_restart_mutes_no
 
 
 async def test_a_rejected_credential_is_tried_again_and_what_waited_is_sent(start, monkeypatch) -> None:
-    monkeypatch.setattr(lifecycle, "credential_delay", lambda rejections: 0)
+    monkeypatch.setattr(connected_channel, "credential_delay", lambda rejections: 0)
     running = await start()
     running.channel.send_results.append(SendUnauthorized("401"))
     await running.channel.deliver_message("hello")
@@ -136,7 +136,7 @@ class Rejected(SyntheticChannel):
 async def test_a_credential_that_was_replaced_is_noticed_and_the_error_is_logged_once(
     start, monkeypatch, caplog
 ) -> None:
-    monkeypatch.setattr(lifecycle, "credential_delay", lambda rejections: 0)
+    monkeypatch.setattr(connected_channel, "credential_delay", lambda rejections: 0)
     running = await start(channel=Rejected())
     await running.channel.deliver_message("hello")
     await running.channel.wait_for_text("You said: hello")

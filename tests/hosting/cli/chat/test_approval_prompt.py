@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -153,16 +152,6 @@ async def test_a_question_that_expires_takes_no_line_away(pipe: tuple[int, int])
     os.write(writes, b"the next message\n")
     os.close(writes)
     assert lines.read_line("") == "the next message"
-
-
-async def test_answers_can_come_from_a_file(tmp_path: Path) -> None:
-    (tmp_path / "answers").write_text("approve")
-    descriptor = os.open(tmp_path / "answers", os.O_RDONLY)
-    decision = await TerminalApprovalGate(StdinReader(descriptor), RecordedOutput(), VirtualClock()).request(
-        request(path="a")
-    )
-    os.close(descriptor)
-    assert decision.verdict == "approve"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(299.6, "5 min 0 s"), (61, "1 min 1 s"), (12, "12 s"), (-3, "0 s")])

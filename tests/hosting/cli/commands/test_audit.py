@@ -60,6 +60,8 @@ def test_the_newest_entries_come_first_with_who_and_why(log: Path, sophon: Comma
     assert [line.split()[0] for line in lines[1:]] == ["3", "2", "1"]
     assert "Protection (protected_blocked): denied no" in lines[2]
     assert "\x1b" not in shown.out
+    assert ["level" in lines[0], "controlled" in lines[2]] == [True, True]
+    assert [each["capability_level"] for each in sophon("audit", "list", "--json").json] == ["", *["controlled"] * 2]
 
 
 async def append_change(folder: Path) -> None:
@@ -85,6 +87,8 @@ def test_a_change_of_the_host_is_listed_with_what_was_changed(log: Path, folder:
         (("--tool", "files.read"), [3]),
         (("--chat", "-100"), [2, 1]),
         (("--risk", "medium", "--limit", "1"), [2]),
+        (("--level", "controlled"), [2, 1]),
+        (("--level", "privileged"), []),
         (("--outcome", "denied"), [2]),
         (("--before", "2"), [1]),
         (("--since", "2026-11-23T13:00", "--until", "2026-11-23T16:00+02:00"), [2]),
@@ -100,6 +104,7 @@ def test_entries_are_filtered(log: Path, sophon: Command, options: tuple[str, ..
     [
         (("list", "--event", "gone"), "--event 'gone' is none of proposed, evaluated, executed, failed, blocked"),
         (("list", "--risk", "big"), "--risk 'big' is none of none, low, medium, high, critical"),
+        (("list", "--level", "high"), "--level 'high' is none of safe, monitored, controlled, restricted, privileged"),
         (("list", "--since", "soon"), "--since 'soon' is no time"),
         (("list", "--since", "0001-01-01T00:00+14:00"), "is no time"),
         (("list", "--limit", "0"), "'--limit'"),
@@ -131,6 +136,7 @@ def test_an_export_can_be_verified_without_the_store(log: Path, folder: Path, so
     assert sophon("audit", "export").out == file.read_text(encoding="ascii")
     lines = file.read_text(encoding="ascii").splitlines()
     assert [json.loads(line)["number"] for line in lines] == [1, 2, 3]
+    assert [json.loads(line)["capability_level"] for line in lines] == ["controlled", "controlled", ""]
     assert sophon("audit", "verify", "log.jsonl").code == 0
     file.write_text("\n".join([lines[0], lines[1].replace("denied", "allowed"), lines[2]]))
     broken = sophon("audit", "verify", "log.jsonl")

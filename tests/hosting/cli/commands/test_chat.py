@@ -264,13 +264,6 @@ def test_a_file_goes_with_the_next_message_only(process: Command, sophon: Comman
     assert "nothing is attached" in again.out
 
 
-def test_a_message_that_is_answered_again_keeps_its_files(process: Command, sophon: Command, folder: Path) -> None:
-    (folder / "notes.txt").write_text("reeds")
-    process("chat", "--session", "s", lines="/attach notes.txt\n2 + 2\n/regenerate\n")
-    for each in sophon("sessions", "list", "--json").json:
-        assert "file: notes.txt" in sophon("sessions", "show", each["id"]).out
-
-
 def test_a_skill_is_called_by_its_name_and_listed_by_help(process: Command, folder: Path) -> None:
     for name, header in (("shout", "user-invocable: true\nargument-hint: '[text]'"), ("quiet", "")):
         (folder / "data" / "skills" / name).mkdir(parents=True)
@@ -284,3 +277,9 @@ def test_a_skill_is_called_by_its_name_and_listed_by_help(process: Command, fold
     shown = process("chat", lines="/help\n").out
     assert "/shout [text]" in shown
     assert "About quiet" not in shown
+
+
+def test_a_chat_without_a_host_says_what_works_on_goals(sophon: Command) -> None:
+    first, second = (sophon("--set", "Chain.Name=wasp", "chat", "hi") for _ in range(2))
+    assert "Goals that are made here are worked on while a host runs" in first.out + first.err
+    assert "Goals that are made" not in second.out + second.err + sophon("chat", "--new", "hi").out

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from sophon.chain.explanation import TABLE_WIDTH
+from sophon.memory.workspace_templates import WORKSPACE_TEMPLATES
 from sophon_hosting.cli.commands.usage import first_day
 from sophon_hosting.cli.doctor.checks import is_privileged
+from sophon_middlewares.chains import CHAINS
 
 Command = Callable[..., Any]
 Start = Callable[..., Any]
@@ -27,12 +30,6 @@ def test_the_chain_is_a_table_of_twelve(sophon: Command) -> None:
     assert len(names) == 12
 
 
-def test_an_unknown_chain_is_one_line_and_a_usage_error(sophon: Command) -> None:
-    done = sophon("chain", "twelv")
-    assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
-    assert "'twelve'" in done.err
-
-
 def test_the_configured_chain_is_shown_with_its_guards(sophon: Command) -> None:
     twelve = [each["name"] for each in sophon("chain", "twelve", "--json").json]
     configured = [each["name"] for each in sophon("chain", "--json").json]
@@ -42,6 +39,27 @@ def test_the_configured_chain_is_shown_with_its_guards(sophon: Command) -> None:
     assert "Protection" in sophon("chain").out
     without = sophon("chain", "--set", "Guards.Protection.Enabled=false", "--json").json
     assert "Protection" not in [each["name"] for each in without]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_named_chain_is_shown_as_the_host_that_chooses_it_runs_it(sophon: Command, name: str) -> None:
+    guards = sophon("chain", name).out.partition("\nGuards\n")[2].splitlines()
+    states = {line.split()[0]: line.split()[1] for line in guards if not line.startswith(" ")}
+    configured = [each["name"] for each in sophon("chain", "--set", f"Chain.Name={name}", "--json").json]
+    assert {guard for guard, state in states.items() if state == "on"} == states.keys() & set(configured)
+    assert set(states.values()) <= {"on", "optional"}
+    assert max(map(len, guards)) <= TABLE_WIDTH
+
+
+def test_what_a_host_adds_to_a_chain_stands_below_it(sophon: Command) -> None:
+    added = sophon("chain", "twelve").out.partition("\nAdded by a host\n")[2].partition("\n\n")[0]
+    names = [line.split()[0] for line in added.splitlines() if not line.startswith(" ")]
+    assert names == [
+        "Trace",
+        "ReplyRedaction",
+        "Preferences",
+        "Memory",
+    ]
 
 
 def test_a_chain_of_ones_own_is_shown_and_run(sophon: Command, folder: Path) -> None:
@@ -96,6 +114,17 @@ def test_usage_is_summed_by_day_and_model(sophon: Command) -> None:
     assert "total" in sophon("usage").out
 
 
+def test_the_status_has_chain_strategy_and_the_cost_by_tier(sophon: Command) -> None:
+    sophon("chat", "What is 17 * 23?")
+    found = sophon("status", "--json").json
+    assert (found["chain"], found["strategy"], found["limits"]) == ("twelve", "Priority", [])
+    calls = {each["tier"]: each["today"]["calls"] for each in found["tiers"]}
+    assert calls == {"low": 2, "high": 0}
+    shown = sophon("status", "--set", "Budget.Providers.*.DailyTokens=1").out
+    assert "strategy  Priority" in shown
+    assert "reached" in shown
+
+
 def test_the_first_day_counts_in_the_time_zone_of_the_books() -> None:
     late = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
     assert first_day(late, "UTC", 1) == "2026-03-01"
@@ -107,6 +136,14 @@ def test_config_shows_what_is_in_force_without_secrets(sophon: Command) -> None:
     done = sophon("config", "show", "--set", "Hub.Port=8081", "--set", "Hub.Port=8082", "--set", token)
     assert done.json["Sophon"]["Hub"]["Port"] == 8082
     assert "very-secret" not in done.out
+
+
+def test_config_shows_the_constants_of_the_chain(sophon: Command) -> None:
+    shown = sophon("config", "show", "--set", "Chain.Name=clawdesk", "--set", "ContextWindow.Reserve=5000").json[
+        "Sophon"
+    ]
+    assert shown["AgentExecution"]["MaxToolIterations"] == 10
+    assert (shown["ContextWindow"]["HistoryTokens"], shown["ContextWindow"]["Reserve"]) == (8000, 5000)
 
 
 def test_config_shows_no_part_of_a_url_that_may_hold_a_secret(sophon: Command) -> None:
@@ -149,6 +186,30 @@ def test_init_writes_a_valid_file_once(sophon: Command, folder: Path) -> None:
     assert "not changed" in sophon("init").out
     assert "7.0" in (folder / "appsettings.json").read_text()
     assert sophon("config", "validate").code == 0
+
+
+def test_init_writes_the_workspace_files_and_never_over_one(sophon: Command, folder: Path) -> None:
+    memory = folder / "data" / "memory"
+    memory.mkdir(parents=True)
+    (memory / "SOUL.md").write_text("mine")
+    out = sophon("init").out
+    assert {each.name for each in memory.iterdir()} == {*WORKSPACE_TEMPLATES}
+    assert (memory / "SOUL.md").read_text() == "mine"
+    assert ("IDENTITY.md was written" in out, "SOUL.md" in out) == (True, False)
+    assert "written" not in sophon("init").out
+    assert (memory / "USER.md").stat().st_mode & 0o077 == 0
+
+
+def test_init_writes_the_files_of_each_user_into_their_folder_and_none_without_memory(
+    sophon: Command, folder: Path
+) -> None:
+    users = '[{"Id": "ada", "Token": "a-long-token-of-ada-0123456789"}]'
+    (folder / "appsettings.json").write_text(f'{{"Sophon": {{"Hub": {{"Users": {users}}}}}}}')
+    assert sophon("init").code == 0
+    assert (folder / "data" / "memory" / "principals" / "ada" / "USER.md").exists()
+    assert not (folder / "data" / "memory" / "USER.md").exists()
+    (folder / "appsettings.json").write_text('{"Sophon": {"Memory": {"Directory": null}}}')
+    assert sophon("init").code == 0
 
 
 def test_settings_in_another_folder_are_relative_to_it(sophon: Command, folder: Path) -> None:

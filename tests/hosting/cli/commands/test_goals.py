@@ -58,12 +58,6 @@ def test_what_is_wrong_is_one_line(sophon: Command, arguments: tuple[str, ...], 
     assert "Traceback" not in done.err
 
 
-def test_a_change_that_the_state_does_not_allow_is_refused(sophon: Command) -> None:
-    goal = sophon("goals", "create", "Birds", "--json").json["goal_id"]
-    assert sophon("goals", "resume", goal).code != 0
-    assert "only a paused goal can be resumed" in sophon("goals", "resume", goal).err
-
-
 def test_no_goal_is_created_where_they_are_off(sophon: Command, folder: Path) -> None:
     (folder / "appsettings.json").write_text("{}")
     done = sophon("goals", "create", "Birds")

@@ -85,7 +85,7 @@ def test_an_empty_answer_leaves_everything_as_without_a_terminal(tmp_path: Path)
     terminal.until("Provider (empty: not now): ")
     terminal.say("")
     assert terminal.end() == 0
-    assert [each.name for each in tmp_path.iterdir()] == ["appsettings.json"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["appsettings.json", "data"]
 
 
 def test_without_input_nothing_is_asked(tmp_path: Path) -> None:
@@ -94,10 +94,12 @@ def test_without_input_nothing_is_asked(tmp_path: Path) -> None:
     assert "Provider" not in terminal.output
 
 
-def test_an_unknown_provider_is_one_clear_error(tmp_path: Path) -> None:
+def test_an_unknown_provider_is_asked_for_again_three_times_in_all(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
-    terminal.until("Provider (empty: not now): ")
-    terminal.say("opnai")
+    for _ in range(3):
+        terminal.until("Provider (empty: not now): ")
+        terminal.say("opnai")
+        terminal.until("there is no provider 'opnai'; did you mean openai?")
     assert terminal.end() != 0
-    assert "'opnai' is none of openai, anthropic" in terminal.output
+    assert "`sophon init` asks again" in terminal.output
     assert "Traceback" not in terminal.output

@@ -27,10 +27,6 @@ def test_the_models_are_listed_with_prices_and_capabilities(folder: Path, sophon
     assert found["context_window"] > 1000
 
 
-def test_without_settings_there_is_the_offline_model(folder: Path, sophon: Command) -> None:
-    assert "offline/offline" in sophon("models").out
-
-
 def test_help_is_that_of_the_command(folder: Path, sophon: Command) -> None:
     listed = sophon("help")
     assert listed.code == 0

@@ -1,5 +1,6 @@
 """`sophon policy test`: what the security rules say about a call, without running it."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,36 @@ def test_the_rules_are_shown_and_a_guard_that_is_off_names_its_setting(sophon: C
     assert "  (not enforced" in sophon("policy", "test", "files.write", '{"path": "SOUL.md"}', *off).out.splitlines()[1]
 
 
+def test_the_tools_of_schedules_are_shown_and_tried(sophon: Command) -> None:
+    tools = sophon("policy", "show").out.partition("\nTools\n")[2].partition("\n\n")[0]
+    listed = {line.split()[0] for line in tools.splitlines()[1:]}
+    assert listed == {each["name"] for each in sophon("tools", "--json").json["items"]}
+    assert "there is no tool" not in sophon("policy", "test", "schedules.add", '{"text": "tea"}').out
+
+
 def test_the_chain_says_which_guards_stand(sophon: Command) -> None:
     lines = sophon("chain", "--set", "Guards.Audit.Enabled=false").out.split("\nGuards\n")[1].splitlines()
-    states = {line.split()[0]: line.split()[1] for line in lines}
+    states = {line.split()[0]: line.split()[1] for line in lines if not line.startswith(" ")}
     assert (states["Audit"], states["Integrity"], states["Protection"]) == ("off", "on", "on")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return 0.2", "allow"),
+        ("return 0.9", "block (tier 1): classifier.attack"),
+        ("raise KeyError", "block (tier 1): guard_failed"),
+    ],
+)
+def test_the_configured_classifier_is_asked_too(
+    sophon: Command, folder: Path, body: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "own_rating", raising=False)
+    (folder / "own_rating.py").write_text(f"async def rate(action_type, payload):\n    {body}\n")
+    mine = ("--set", "Guards.Shield.Classifier=own_rating:rate")
+
+    lines = sophon("policy", "test", "publish", '{"text": "a text"}', *mine).out.splitlines()
+
+    [found] = [line for line in lines if line.startswith("classifier")]
+    assert expected in found
+    assert lines[0].split()[1] == expected.split()[0]

@@ -42,6 +42,11 @@ PROBLEMS = [
         "did you mean http.send?",
     ),
     ({"Guards": {"Shield": {"EvaluatorModel": "ofline"}}}, "Guards.Shield.EvaluatorModel", "did you mean offline?"),
+    (
+        {"Learning": {"Scorer": "Evaluator", "Evaluator": {"Model": "ofline"}}},
+        "Learning.Evaluator.Model",
+        "did you mean offline?",
+    ),
     ({"Tools": {"Modules": ["not_there"]}}, "Tools.Modules[0]", "not_there"),
     ({"Store": {"Url": "mysql://db/x"}}, "Store.Url", "choose from memory, sqlite, postgresql"),
     ({"Budget": {"Providers": {"opneai": {"MonthlyCost": 9}}}}, "Budget.Providers.opneai", "did you mean openai?"),

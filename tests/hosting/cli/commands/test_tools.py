@@ -31,6 +31,15 @@ def test_the_tools_of_a_person_are_listed_with_the_number_of_the_others(sophon: 
     assert "bob has the level ZeroTrust and may use 1 of" in sophon("tools", "--user", "bob").out
 
 
+def test_a_description_is_its_first_sentence_whatever_lines_it_has(sophon: Command) -> None:
+    rows = {line.split()[0]: line.strip() for line in sophon("tools").out.splitlines() if line}
+    assert rows["schedules.add"].endswith(
+        "at its times you get the text as a message, and your answer goes to this chat."
+    )
+    assert rows["load_tools"].endswith("when none of the offered ones fits.")
+    assert rows["calculator"].endswith(".")
+
+
 def test_without_the_guard_nothing_is_hidden(sophon: Command, folder: Path) -> None:
     off = {**LIMITED, "Guards": {"Authorization": {"Enabled": False}}}
     (folder / "appsettings.json").write_text(json.dumps({"Sophon": off}))

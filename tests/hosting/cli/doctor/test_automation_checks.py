@@ -1,13 +1,14 @@
-"""What doctor says about schedules and goals: those that the host has paused, and not those of a person."""
+"""What doctor says about agents, skills, schedules and goals: missing folders, and what the host has paused."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from sophon import Services
 from sophon.goals.commands import GoalCommands
 from sophon.schedules.library import Destination, ScheduleLibrary, pause_schedule
 from sophon.schedules.requests import ScheduleRequest
 from sophon.testing import VirtualClock
-from sophon_hosting.cli.doctor.automation_checks import check_automation
+from sophon_hosting.cli.doctor.automation_checks import check_automation, check_folders
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.schedules.firing import note_outcome
 
@@ -45,3 +46,14 @@ async def test_goals_that_the_host_paused_are_counted() -> None:
     spent = goals[1].pause("budget", "budget: cost", NOW, limit=timedelta(days=1))
     assert await services.store.goals.change(spent) is not None
     assert await check(services) == {"goals": ("warning", "1 of 2 goals paused by the host")}
+
+
+def test_a_folder_that_is_set_and_missing_is_named(tmp_path: Path) -> None:
+    (tmp_path / "skills").mkdir()
+    wanted = {"Agents": {"Directory": "nope"}, "Skills": {"Directories": ["skills", "none"]}}
+    found = check_folders(Services(settings=wanted).settings, tmp_path)
+    assert [(each.grade, each.text) for each in found] == [
+        ("warning", "Agents.Directory: there is no folder nope"),
+        ("warning", "Skills.Directories: there is no folder none"),
+    ]
+    assert list(check_folders(Services().settings, tmp_path)) == []

@@ -251,14 +251,6 @@ def test_servers_are_named_without_users_passwords_and_parameters(url: str, name
     assert name_server(url) == name
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [("7.0.15", (7, 0, 15)), ("4.1.0-rc.1", (4, 1, 0)), ("", ()), ("v8", ()), ("15.4 (Debian)", (15, 4))],
-)
-def test_versions_are_compared_by_their_numbers(text: str, numbers: tuple[int, ...]) -> None:
-    assert parse_version(text) == numbers
-
-
 def test_errors_are_told_in_one_line() -> None:
     long = 'connection failed: connection to server at "h", port 1 failed: Connection refused\n\tIs it running?'
     assert describe_connection_error(OSError(long)) == "Connection refused"

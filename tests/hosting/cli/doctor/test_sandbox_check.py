@@ -1,14 +1,21 @@
 """`sophon doctor` says whether commands run in the sandbox, and what a person is asked about without it."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from sophon import Services
+from sophon import Services, tool
 from sophon.processes.sandbox_policy import Sandbox
+from sophon.skills.catalog import SkillCatalog
 from sophon_hosting.cli.doctor.checks import check_commands
 from sophon_hosting.cli.doctor.findings import DoctorFinding
-from sophon_hosting.cli.doctor.sandbox_checks import check_sandbox
+from sophon_hosting.cli.doctor.sandbox_checks import (
+    SANDBOX_FIX,
+    check_sandbox,
+    check_skill_programs,
+    needs_sandbox,
+)
 
 WORKING = Sandbox("/usr/bin/bwrap")
 
@@ -27,8 +34,56 @@ def test_a_working_sandbox_is_described(tmp_path: Path) -> None:
 def test_without_a_sandbox_doctor_says_that_each_command_asks(tmp_path: Path) -> None:
     [found] = check(tmp_path, Sandbox("bwrap", problem="bubblewrap (bwrap) is not installed"))
     assert found.grade == "warning"
-    assert "is not installed; each command asks a person" in found.text
+    assert "is not installed; each command and each program asks a person" in found.text
     assert "apt install bubblewrap" in found.fix
+
+
+def test_custom_tools_need_the_sandbox_whatever_its_guard(tmp_path: Path) -> None:
+    services = Services(folder=tmp_path, settings={"CustomTools": {"Enabled": True}})
+    assert needs_sandbox(services)
+    [found] = check_sandbox(services, Sandbox("bwrap", problem="bubblewrap (bwrap) is not installed"))
+    assert (found.grade, found.fix) == ("warning", SANDBOX_FIX)
+    assert "is not installed; custom tools can neither be created nor called" in found.text
+
+
+def test_a_program_of_a_skill_needs_the_sandbox_of_the_guard(tmp_path: Path) -> None:
+    @tool(sandboxed=True)
+    def run() -> str:
+        """Run a program."""
+        return ""
+
+    off = {"Tools": {"Disabled": ["system.execute"]}}
+    on = {**off, "Guards": {"Sandbox": {"Enabled": True}}}
+    found = [
+        needs_sandbox(Services(folder=tmp_path, tools=tools, settings=s)) for tools in ([], [run]) for s in (off, on)
+    ]
+    assert found == [False, False, False, True]
+
+
+def install_skill(folder: Path) -> Path:
+    skill = folder / "skills" / "tax-forms"
+    skill.mkdir(parents=True)
+    tool_of_skill = {"name": "fill", "description": "Fill in a form.", "riskLevel": "low"}
+    manifest = {"name": "tax-forms", "version": "1.0.0", "description": "Forms.", "runtime": "python"}
+    (skill / "manifest.json").write_text(json.dumps({**manifest, "entrypoint": "main.py", "tools": [tool_of_skill]}))
+    (skill / "main.py").write_text("")
+    return skill
+
+
+def test_programs_of_skills_are_named_while_they_have_the_rights_of_the_host(tmp_path: Path) -> None:
+    install_skill(tmp_path)
+    off = {"Skills": {"Directories": ["skills"]}, "Tools": {"Disabled": ["system.execute"]}}
+    on = {**off, "Guards": {"Sandbox": {"Enabled": True}}}
+    plain, confined = (
+        Services(folder=tmp_path, settings=s, skills=SkillCatalog([tmp_path / "skills"])) for s in (off, on)
+    )
+    [found] = check_skill_programs(plain)
+    assert (found.grade, "(tax-forms.fill) have the rights of this account" in found.text) == ("warning", True)
+    assert (needs_sandbox(plain), needs_sandbox(confined)) == (False, True)
+    assert list(check_skill_programs(confined)) == []
+    assert plain.skills is not None
+    plain.skills.set_enabled("tax-forms", False)
+    assert list(check_skill_programs(plain)) == []
 
 
 @pytest.mark.parametrize(

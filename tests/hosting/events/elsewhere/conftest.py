@@ -12,7 +12,7 @@ from sophon.events import Event, Progress, StreamChunk, TaskCompleted, TaskQueue
 from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
-from sophon.stores.in_memory_store import InMemoryStore
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.events.wire_event import WireEvent
@@ -105,7 +105,6 @@ class Process:
             store.events,
             SystemClock(),
             self.sink,
-            texts=store.texts,
             runs=store.runs,
             fanout=self.fanout,
             find_start=lambda task: self.starts.get(task, 1),
@@ -150,7 +149,7 @@ class Deployment:
 
 @pytest.fixture
 async def deployment() -> AsyncIterator[Deployment]:
-    store = InMemoryStore(clock=SystemClock())
+    store = SqlStore("memory://", clock=SystemClock())
     await store.sessions.get_or_create("s", "ada")
     deployment = Deployment(store)
     yield deployment

@@ -77,7 +77,6 @@ class Joining(Process):
             cast(EventLog, self.log),
             SystemClock(),
             EventRecorder(),
-            texts=store.texts,
             runs=store.runs,
             fanout=self.fanout,
             find_start=lambda task: self.starts.get(task, 1),

@@ -184,16 +184,6 @@ async def test_a_session_that_another_process_deletes_ends_its_subscriptions(dep
     assert (await b.client()).seqs == [1]
 
 
-async def test_a_deletion_that_nobody_tells_is_found_by_the_poll(deployment: Deployment) -> None:
-    a, b = await deployment.start(), await deployment.start()
-    client = await b.client()
-    deployment.network.is_cut = True
-    await a.bus.delete_session("s", deployment.store.sessions.delete)
-    await deployment.store.sessions.get_or_create("s", "bob")  # another session, as far as it has come
-    await a.emit(progress(1), progress(2))
-    await until(lambda: client.names == ["session_deleted"])
-
-
 async def test_while_the_store_cannot_be_read_own_events_wait_for_their_turn(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from sophon import ModelRequest
+from sophon.stores import Run
 from sophon.testing import FunctionModel
 from sophon_hosting.client_api.areas.replays import MAX_REPLAYS
 from sophon_hosting.client_api.authentication import User
@@ -39,11 +40,9 @@ async def test_only_own_turns_are_replayed(ada: httpx.AsyncClient, bob: Any, olg
         assert refused.json()["error"]["message"].replace(turn, "unknown") == unknown.json()["error"]["message"]
 
 
-async def test_a_turn_in_a_session_of_somebody_else_is_not_replayed(
-    api: Any, ada: httpx.AsyncClient, turn: str
-) -> None:
-    await api.host.services.store.sessions.change_owner("s", "bob")
-    assert (await ada.post(f"/api/traces/{turn}/replay", json={})).status_code == 404
+async def test_a_turn_in_a_session_of_somebody_else_is_not_replayed(api: Any, ada: httpx.AsyncClient) -> None:
+    await api.host.services.store.runs.accept(Run("r", "g", "ada"), session_owner="group")
+    assert (await ada.post("/api/traces/r/replay", json={})).status_code == 404
 
 
 async def test_operators_choose_the_chain(api: Any, ada: httpx.AsyncClient, olga: httpx.AsyncClient, turn: str) -> None:

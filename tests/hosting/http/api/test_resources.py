@@ -28,13 +28,6 @@ async def test_a_message_becomes_an_answer(api, ada: httpx.AsyncClient) -> None:
     assert [each["event"] for each in of_task][2:5] == ["message", "tools_offered", "model_attempt"]
 
 
-async def test_the_same_client_message_id_is_the_same_task(ada: httpx.AsyncClient) -> None:
-    first = await ada.post("/api/tasks", json={"content": "hello", "client_message_id": "1"})
-    again = await ada.post("/api/tasks", json={"content": "hello", "client_message_id": "1"})
-    assert (first.status_code, again.status_code) == (202, 200)
-    assert first.json()["task_id"] == again.json()["task_id"]
-
-
 async def test_a_message_is_sent_into_the_session_of_the_address(api, ada: httpx.AsyncClient) -> None:
     answer = await ada.post("/api/sessions/s/messages", json={"content": "hello"})
     assert (answer.status_code, answer.json()["session_id"]) == (202, "s")

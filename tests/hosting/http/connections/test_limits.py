@@ -18,8 +18,7 @@ def test_connections_leave_files_for_everything_else(files: float, connections: 
     [
         ({}, math.inf, (1000, 100)),
         ({}, 256, (192, 96)),
-        ({"MaxConnections": 50, "MaxConnectionsPerAddress": 10}, 1024, (50, 10)),
-        ({"MaxConnectionsPerAddress": 5000}, 1024, (768, 384)),
+        ({"MaxConnections": 50}, 1024, (50, 25)),
     ],
 )
 def test_the_settings_hold_below_the_limit_of_open_files(settings, files, expected) -> None:

@@ -8,15 +8,11 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from aiohttp import web
 
-from sophon import Decision, ModelRequest, ModelResponse, Services, ToolCall
+from sophon import Decision, ModelRequest, ModelResponse, ToolCall
 from sophon.errors import RateLimited
 from sophon.testing import FunctionModel
-from sophon_hosting.client_api.authentication import TokenAuthenticator, User
 from sophon_hosting.host import Host
-from sophon_hosting.http.app import make_app
-from sophon_middlewares.chains import twelve
 
 SUM = ToolCall("c", "calculator", {"expression": "6 * 7"})
 
@@ -24,53 +20,44 @@ SUM = ToolCall("c", "calculator", {"expression": "6 * 7"})
 class Here:
     """A host, and the requests that its model was asked."""
 
-    def __init__(self, host: Host, url: str, asked: list[ModelRequest]) -> None:
-        self.host, self.url, self.asked = host, url, asked
+    host: Host
+    url: str
+
+    def __init__(self) -> None:
+        self.asked: list[ModelRequest] = []
         self.begun, self.stopped = asyncio.Event(), asyncio.Event()
 
     async def tasks(self) -> list[str]:
         return [run.status for run in await self.host.services.store.runs.list()]
 
+    async def answer(self, request: ModelRequest) -> str | ModelResponse:
+        self.asked.append(request)
+        text = request.messages[-1].content
+        if text == "remember":
+            return ModelResponse("", [ToolCall("m", "memory.write", {"text": "tea"})])
+        if text == "look":
+            return ModelResponse("Let me look.", [SUM], reasoning="Hm")
+        if text == "fail":
+            raise RateLimited("too often")
+        if text == "wait":
+            self.begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.stopped.set()
+        return f"you said {text}"
+
 
 @pytest.fixture
-async def serve() -> AsyncIterator[Callable[..., Any]]:
-    stack = AsyncExitStack()
-
+def serve(serve: Callable[..., Any]) -> Callable[..., Any]:
     async def start(*, on: bool = True) -> Here:
-        asked: list[ModelRequest] = []
-        holder: list[Here] = []
+        here = Here()
+        model = FunctionModel(here.answer, name="brain", stream=True)
+        api = await serve(models=model, settings={"Hub": {"OpenAiApi": on}})
+        here.host, here.url = api.host, api.url
+        return here
 
-        async def answer(request: ModelRequest) -> str | ModelResponse:
-            asked.append(request)
-            text = request.messages[-1].content
-            if text == "remember":
-                return ModelResponse("", [ToolCall("m", "memory.write", {"text": "tea"})])
-            if text == "look":
-                return ModelResponse("Let me look.", [SUM], reasoning="Hm")
-            if text == "fail":
-                raise RateLimited("too often")
-            if text == "wait":
-                holder[0].begun.set()
-                try:
-                    await asyncio.Event().wait()
-                finally:
-                    holder[0].stopped.set()
-            return f"you said {text}"
-
-        settings = {"Hub": {"OpenAiApi": on}, "Planning": {"Mode": "Never"}}
-        services = Services(models=FunctionModel(answer, name="brain", stream=True), settings=settings)
-        host = await stack.enter_async_context(Host(services, twelve(services)))
-        runner = web.AppRunner(
-            make_app(host, TokenAuthenticator({"token-of-ada": User("ada")})), access_log=None, shutdown_timeout=1
-        )
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        holder.append(Here(host, f"http://127.0.0.1:{runner.addresses[0][1]}", asked))
-        return holder[0]
-
-    yield start
-    await stack.aclose()
+    return start
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from engineio.packet import Packet
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon_hosting.hub.protocol.engineio_packets import find_payload_problem, is_engineio_packet
+from sophon_hosting.hub.protocol.engineio_transport import find_payload_problem, is_engineio_packet
 
 
 @pytest.mark.parametrize("frame", ["2", "2probe", "3", "3probe", "5", "1", "6", "40", '42["a"]', "44", b"\x00"])

@@ -7,18 +7,12 @@ import pytest
 
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.events.wire_event import WireEvent
-from sophon_hosting.hub.protocol.text_message import TextMessage
+from sophon_hosting.hub.protocol.engineio_transport import TextMessage
 from sophon_hosting.hub.sending.event_encoding import MAX_CACHED_BYTES, EventEncoder
 
 
 def said(text: str, session_id: str = "s") -> WireEvent:
     return WireEvent("message", {"session_id": session_id, "content": text}, session_id)
-
-
-def test_all_clients_of_a_namespace_are_sent_the_same_object() -> None:
-    encoder, event = EventEncoder(TextMessage), said("hello")
-    messages = {id(encoder.encode(event, user).engine_message("/")) for user in ("ada", "bob", "ada")}
-    assert len(messages) == 1
 
 
 def test_all_connections_of_one_user_share_a_session_that_is_known_by_another_name() -> None:

@@ -36,21 +36,6 @@ def filled(*parcels: EncodedEvent | TextPacket) -> PacketQueue:
     return waiting
 
 
-def test_pieces_of_one_reply_become_one() -> None:
-    told = sent(filled(chunk("Good "), chunk("morn"), chunk("ing")))
-    assert [data["text"] for _, data in told] == ["Good morning"]
-
-
-def test_pieces_of_two_epochs_or_two_tasks_do_not() -> None:
-    told = sent(filled(chunk("a"), chunk("b", epoch=1), chunk("c", task="u")))
-    assert [data["text"] for _, data in told] == ["a", "b", "c"]
-
-
-def test_nothing_is_carried_past_another_event() -> None:
-    told = sent(filled(chunk("a"), event("agent_status"), chunk("b")))
-    assert [name for name, _ in told] == ["stream_chunk", "agent_status", "stream_chunk"]
-
-
 def test_a_piece_that_became_long_takes_up_no_more() -> None:
     told = sent(filled(*(chunk("x" * 1000) for _ in range(100))))
     assert all(len(data["text"]) <= MAX_MERGED_CHARACTERS for _, data in told)
@@ -64,21 +49,6 @@ def test_many_short_pieces_take_up_little_more_than_their_text() -> None:
 
 def test_what_is_written_in_wide_letters_is_counted_as_it_is_kept() -> None:
     assert filled(TextPacket("\N{GRINNING FACE}" * 1000)).size > 4000
-
-
-def test_as_much_is_taken_as_fits_and_at_least_one() -> None:
-    waiting = filled(TextPacket("x" * 1000), TextPacket("y"), TextPacket("z"))
-    assert [
-        len(waiting.pop_batch(8, 500)),
-        len(waiting.pop_batch(1, 500)),
-        len(waiting.pop_batch(8, 500)),
-        len(waiting),
-    ] == [
-        1,
-        1,
-        1,
-        0,
-    ]
 
 
 PARCELS = st.lists(

@@ -79,12 +79,6 @@ async def test_to_a_client_that_keeps_up_nothing_waits(sender) -> None:
     assert sender.outbox.buffered_bytes == 0
 
 
-async def test_a_slow_client_gets_a_few_at_a_time_and_all_in_order(sender) -> None:
-    sender.say(*"abcdefgh")
-    batches = await sender.all()
-    assert batches == [["a", "b", "c"], ["d", "e", "f"], ["g", "h"]]
-
-
 async def test_a_batch_is_bounded_in_bytes_too(sender) -> None:
     sender.say("a" * 200, "b" * 200, "c" * 600, "d")
     batches = await sender.all()

@@ -1,7 +1,6 @@
 """The server is away, comes back, or breaks connections: bounded waiting, nothing taken is lost, tokens only grow."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -90,18 +89,6 @@ async def test_a_delivery_outlives_the_connection_that_took_it(queue, cluster):
     assert await queue.renew(delivery)
     assert await queue.ack(delivery)
     await other.close()
-
-
-async def test_a_take_that_was_lost_with_its_connection_comes_again_when_its_lease_ends(queue, cluster):
-    await queue.put(QueueEntry("t", "s"))
-    lost = await queue.take()  # as if its reply had not come: nobody renews it
-    began = time.monotonic()
-    async with asyncio.timeout(60):
-        again = await queue.take()
-    assert (again.entry, again.delivery_count) == (lost.entry, 2)
-    assert time.monotonic() - began < 30
-    assert not await queue.ack(lost)
-    assert await queue.ack(again)
 
 
 async def test_a_statement_that_fails_harms_none_that_was_sent_with_it(queue):

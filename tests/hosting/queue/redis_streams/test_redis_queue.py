@@ -10,8 +10,8 @@ from sophon.errors import QueueUnavailable, SettingsError
 from sophon.services import Services
 from sophon_hosting.queue.contract import QueueEntry
 from sophon_hosting.queue.factory import build_queue
+from sophon_hosting.queue.redis_streams.connection import load_script
 from sophon_hosting.queue.redis_streams.queue import RedisStreamsQueue
-from sophon_hosting.queue.redis_streams.scripts import load_script
 from tests.hosting.queue import test_leases
 from tests.hosting.queue.backends.backend import SHORT_LEASE_SECONDS, Options
 from tests.hosting.queue.backends.redis_streams import RedisBackend

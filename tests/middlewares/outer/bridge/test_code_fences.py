@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon_middlewares.outer.bridge.code_fences import CodeFenceTracker
+from sophon_middlewares.outer.bridge.visible_text import CodeFenceTracker
 from tests.properties import examples
 
 TEXTS = st.lists(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon import Message, Pipeline, Services, ToolCall, tool
-from sophon.approvals import ApprovalRequest, Decision
+from sophon.approvals import Decision
 from sophon.events import StreamChunk
 from sophon.testing import EventRecorder, ScriptedModel
 from sophon.tools.tool import Risk
@@ -18,6 +18,7 @@ from sophon_middlewares.outer.bridge.history_rendering import render_results
 from sophon_middlewares.outer.bridge.skill_call_scanner import MAX_FALSE_CANDIDATES
 from sophon_middlewares.outer.bridge.skill_calls import SkillCalls, describe_signature
 from sophon_middlewares.outer.bridge.tool_call_buffer import MAX_BLOCK_CHARACTERS
+from tests.gate import Gate
 from tests.properties import examples
 
 DIALECT = SkillCalls()
@@ -307,16 +308,12 @@ async def test_a_later_batch_waits_for_a_call_that_a_person_has_not_decided() ->
         ran.append(text)
         return "noted"
 
-    class Later:
-        async def request(self, request: ApprovalRequest) -> Decision:
-            return Decision.suspend()
-
     reply = '<skill>send(to="ann")</skill><skill>note(text="sent to ann")</skill>'
     chain = Pipeline.compose(
         PromptToolBridge(dialect=DIALECT), AgenticLoop(), ParallelExecution(), Approval(), ToolExecution(), LlmInvoker()
     )
     with ScriptedModel([reply], function_calling=False) as model:
-        ctx = Services(models=model, tools=[send, note], approvals=Later()).turn("go")
+        ctx = Services(models=model, tools=[send, note], approvals=Gate(Decision.suspend())).turn("go")
         response = await chain.run(ctx)
     assert (response.finish_reason, response.text, ran) == ("suspended", "Waiting for approval: send.", [])
     assert [call.name for call in response.tool_calls] == ["send", "note"]

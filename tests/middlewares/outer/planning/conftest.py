@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from sophon import Context, Decision, ModelRequest, ModelResponse, Pipeline, Response, Services, Tool, ToolCall
-from sophon.approvals import ApprovalRequest
+from sophon import Context, ModelRequest, ModelResponse, Pipeline, Response, Services, Tool, ToolCall
 from sophon.events import PlanStepChanged
 from sophon.messages import Usage
 from sophon.models.model import Purpose
@@ -20,6 +19,7 @@ from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.inner.parallel_execution import ParallelExecution
 from sophon_middlewares.inner.tool_execution import ToolExecution
 from sophon_middlewares.outer.planning import Planning
+from tests.gate import Gate
 
 Answer: TypeAlias = str | Exception | ModelResponse | Sequence[ToolCall] | Callable[[ModelRequest], Awaitable[str]]
 """What the model says: a text, an error, a whole response, tool calls, or the text that a function gives."""
@@ -35,18 +35,6 @@ def plan_json(**steps: str | Mapping[str, Any]) -> str:
         more: Mapping[str, Any] = {"depends_on": given.split()} if isinstance(given, str) else given
         written.append({"id": name, "description": f"do {name}", **more})
     return json.dumps({"goal": "all is done", "steps": written})
-
-
-@dataclass
-class Gate:
-    """A person who gives these answers in turn, the last one for ever, and remembers the questions."""
-
-    answers: list[Decision]
-    asked: list[ApprovalRequest] = field(default_factory=list[ApprovalRequest])
-
-    async def request(self, request: ApprovalRequest) -> Decision:
-        self.asked.append(request)
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 @dataclass
@@ -165,7 +153,7 @@ def stage() -> type[Stage]:
 
 @pytest.fixture
 def gate() -> Callable[..., Gate]:
-    return lambda *answers: Gate(list(answers))
+    return Gate
 
 
 @pytest.fixture

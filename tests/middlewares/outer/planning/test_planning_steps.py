@@ -2,19 +2,15 @@
 
 import pytest
 
-from sophon import Decision, ModelRequest, Risk, ToolCall, tool
+from sophon import Context, Decision, ModelRequest, Risk, ToolCall, tool
 from sophon.errors import BadRequest, ChainError
 from sophon.events import AgentStatus, ToolCallStarted
 from sophon.messages import Response
-from sophon_middlewares.outer.plan.result_limits import divide_window
-from sophon_middlewares.outer.plan.step_turn import result_from_response, step_run_name
+from sophon_middlewares.inner import turn_time
+from sophon_middlewares.outer.plan import plan_execution
+from sophon_middlewares.outer.plan.plan_execution import result_from_response, step_run_name
+from sophon_middlewares.outer.plan.synthesis import divide_window
 from sophon_middlewares.outer.tool_filter import ToolFilter
-
-
-async def test_independent_steps_run_at_the_same_time(stage, plan):
-    s = stage(plans=[plan(a="", b="", c="")])
-    await s.run()
-    assert s.spans == {"do a": (0, 1), "do b": (0, 1), "do c": (0, 1)}
 
 
 async def test_a_diamond_runs_its_sides_together_and_its_ends_alone(stage, plan):
@@ -71,13 +67,6 @@ async def test_a_failed_step_is_tried_again_and_told_of_the_error(stage, plan):
     assert [e.detail for e in s.events.of(AgentStatus) if e.status == "retrying"] == ["step a: the door is shut"]
 
 
-async def test_the_number_of_tries_is_a_setting(stage, plan):
-    s = stage(plans=[plan(a="", b="")], work={"do a": [BadRequest("shut")]}, settings={"Planning": {"Tries": 3}})
-    await s.run()
-    assert sum(prompt.startswith("do a") for prompt in s.prompts("step")) == 3
-    assert s.steps("failed") == ["a"]
-
-
 async def test_a_failure_skips_what_needs_it_directly_or_not_and_the_others_finish(stage, plan):
     s = stage(plans=[plan(a="", b="a", c="b", d="")], work={"do a": [BadRequest("the door is shut")]})
     response = await s.run()
@@ -128,16 +117,63 @@ def test_how_a_step_ended_is_read_from_its_response(finish_reason, how):
     assert result_from_response(Response("why", finish_reason)).status == how
 
 
-async def test_a_step_that_goes_in_circles_has_failed(stage, plan):
+async def test_a_step_that_works_for_half_an_hour_sums_up_and_has_failed_while_others_go_on(stage, plan, monkeypatch):
     @tool
-    def look() -> str:
-        return "nothing new"
+    async def look(n: int, ctx: Context) -> str:
+        await ctx.services.clock.sleep(100)
+        return f"page {n}"
 
-    circles = [[ToolCall(f"c{n}", "look")] for n in range(40)]
-    s = stage(plans=[plan(a="", b="")], tools=[look], work={"do a": circles})
+    work = [*([ToolCall(f"c{n}", "look", {"n": n})] for n in range(18)), "what I have so far"]
+    s = stage(
+        plans=[plan(a="", b="a", c="")],
+        tools=[look],
+        work={"do a": work},
+        settings={"Planning": {"Mode": "Always", "MaxDepth": 1}},
+    )
+    monkeypatch.setattr(plan_execution, "TRIES", 1)
+    await s.run()
+    assert (s.steps("failed"), s.steps("skipped"), s.steps("completed")) == (["a"], ["b"], ["c"])
+    assert "what I have so far" in s.reason("a")
+
+
+async def test_a_call_ends_with_the_time_of_its_step(stage, plan, monkeypatch):
+    @tool(timeout_seconds=600)
+    async def look(ctx: Context) -> str:
+        await ctx.services.clock.sleep(500)
+        return "never"
+
+    s = stage(
+        plans=[plan(a="", b="")],
+        tools=[look],
+        work={"do a": [[ToolCall("c", "look")], "it took too long"]},
+        settings={"Planning": {"Mode": "Always", "MaxDepth": 1}},
+    )
+    monkeypatch.setattr(plan_execution, "TRIES", 1)
+    monkeypatch.setattr(turn_time, "STEP_SECONDS", 300.0)
     await s.run()
     assert s.steps("failed") == ["a"]
-    assert "loop_detected" in s.reason("a")
+    assert s.clock.monotonic() < 400
+
+
+async def test_the_steps_of_a_steps_own_plan_share_its_time(stage, plan):
+    times: list[float | None] = []
+
+    @tool
+    async def look(ctx: Context) -> str:
+        await ctx.services.clock.sleep(50)
+        times.append(None if ctx.step is None else ctx.step.started_at)
+        return "seen"
+
+    inner = plan(x="", y="x")
+    s = stage(
+        plans=[plan(a="", b=""), inner],
+        tools=[look],
+        work={"do x": [[ToolCall("1", "look")], "x"], "do y": [[ToolCall("2", "look")], "y"]},
+        settings={"Planning": {"Mode": "Always", "MaxDepth": 2, "Concurrency": 1}},
+    )
+    await s.run()
+    assert len(times) >= 2
+    assert times[0] == times[1]
 
 
 async def test_a_call_that_was_denied_inside_a_step_is_for_the_model_to_handle(stage, plan, gate):

@@ -37,13 +37,6 @@ def test_one_model_does_not_stand_in_for_another() -> None:
     assert failed(3).allows("c/d", 0.0)
 
 
-def test_it_counts_for_the_operator() -> None:
-    breaker = failed(3)
-    breaker.record_success("c/d")
-    statistics = breaker.statistics(1.0)
-    assert (statistics.succeeded, statistics.failed, statistics.open_models) == (1, 3, ("a/b",))
-
-
 def test_it_never_remembers_more_than_so_many_models() -> None:
     breaker = failed(3)
     for number in range(MAX_MODELS):

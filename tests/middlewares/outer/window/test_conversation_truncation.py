@@ -91,14 +91,6 @@ def test_a_second_truncation_leaves_one_note() -> None:
     assert twice.count(GAP_NOTE) == 1
 
 
-def test_rounds_that_wait_for_a_person_stay() -> None:
-    waiting = tools("lost", prefix="w")
-    messages = [SYSTEM, Message("user", "send it"), *waiting, *talk(20)[1:]]
-    kept = truncate_conversation(messages, 200, 300, count=COUNT, pending_ids={"w0"})
-    assert all(message in kept for message in waiting)
-    assert_valid_transcript(kept)
-
-
 def test_the_smallest_view_is_system_prompt_and_question() -> None:
     messages = talk(5)
     assert minimum_tokens(messages, COUNT) == COUNT(messages[0]) + COUNT(messages[-1])

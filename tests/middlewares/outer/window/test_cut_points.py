@@ -8,6 +8,7 @@ from sophon import Message, ToolCall
 from sophon.transcript_validation import is_valid_transcript
 from sophon_middlewares.outer.window.cut_points import (
     count_leading_system_messages,
+    extend_cut,
     find_cut_index,
     find_last_user_message,
     split_rounds,
@@ -52,11 +53,6 @@ def test_the_oldest_sixty_percent_end_between_two_rounds(messages: list[Message]
     assert find_cut_index(messages, 0, 0.6) == expected
 
 
-def test_a_summary_in_front_counts_as_one_of_the_messages() -> None:
-    messages = [user()] * 9
-    assert find_cut_index(messages, 0, 0.6, has_summary=True) == 5
-
-
 def test_system_messages_do_not_count() -> None:
     messages = [SYSTEM, *[user()] * 10]
     assert find_cut_index(messages, count_leading_system_messages(messages), 0.6) == 7
@@ -90,3 +86,17 @@ def test_both_sides_of_any_cut_are_sound(shape: list[str], share: float) -> None
     assert is_valid_transcript(messages[:cut])
     assert is_valid_transcript(messages[cut:])
     assert cut < len(messages)
+
+
+def test_a_cut_is_extended_until_enough_is_left_and_never_to_the_newest_round_or_a_waiting_call() -> None:
+    messages = [Message("user", "a"), *tools("1"), *tools("2"), *tools("3")]
+    for left, expected in ((7, 0), (5, 3), (3, 5), (1, 5)):
+        assert extend_cut(messages, 0, 0, left, lambda message: 1) == expected
+    assert extend_cut(messages, 0, 0, 1, lambda message: 1, {"2"}) == 3
+    assert extend_cut(messages, 0, 3, 7, lambda message: 1) == 3
+
+
+def test_a_cut_does_not_pass_the_last_question_for_its_own_sake() -> None:
+    """It stays visible, so nothing is gained; and the view of the next turn would begin otherwise."""
+    messages = [Message("user", "a"), *tools("1"), Message("user", "b"), *tools("2")]
+    assert extend_cut(messages, 0, 0, 1, lambda message: 1) == 3

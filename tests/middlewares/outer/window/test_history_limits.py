@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sophon import Message, ModelRequest, Pipeline, Services, ToolCall
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
+from sophon_middlewares.chains import clawdesk
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.session_events import SessionEvents
@@ -39,18 +40,21 @@ def test_the_newest_whole_rounds_stay_in_order_within_both_limits(
     shown = [SYSTEM, *earlier, question]
     kept = limit_history(shown, most, tokens, lambda message: 4)
     if kept is None:
-        assert len(earlier) - 1 <= most  # the pinned first one does not count
+        assert len(earlier) <= most
+        assert tokens is None or 4 * len(earlier) <= tokens
         return
     assert_valid_transcript(kept)
-    assert kept[:3] == [SYSTEM, earlier[0], GAP_NOTE]
-    rest = kept[3:-1]
+    is_pinned = most >= 2 and (tokens is None or tokens >= 8)  # it leaves room for at least as much
+    pinned = earlier[:1] if is_pinned else []
+    assert kept[: len(pinned) + 2] == [SYSTEM, *pinned, GAP_NOTE]
+    rest = kept[len(pinned) + 2 : -1]
     assert kept[-1] is question
     assert rest == (earlier[-len(rest) :] if rest else [])
-    assert len(rest) <= most
-    assert tokens is None or 4 * len(rest) <= tokens
+    assert len(pinned) + len(rest) <= most
+    assert tokens is None or 4 * (len(pinned) + len(rest)) <= tokens
 
 
-@pytest.mark.parametrize(("settings", "texts"), [({}, 11), ({"HistoryMessages": 4}, 6), ({"HistoryTokens": 12}, 5)])
+@pytest.mark.parametrize(("settings", "texts"), [({}, 11), ({"HistoryMessages": 4}, 6), ({"HistoryTokens": 12}, 4)])
 async def test_a_request_has_the_history_within_the_limits_and_no_internal_message(
     settings: dict[str, Any], texts: int
 ) -> None:
@@ -70,3 +74,18 @@ async def test_a_request_has_the_history_within_the_limits_and_no_internal_messa
     assert "[Your last reply was wrong]" not in [each.content for each in request.messages]
     assert len(request.messages) == texts
     assert request.messages[-1].content == "and now?"
+
+
+async def test_clawdesk_shows_fifty_messages_of_earlier_turns_the_first_one_included() -> None:
+    async def answer(request: ModelRequest) -> str:
+        return "done"
+
+    model = FunctionModel(answer)
+    services = Services(models=[model], clock=VirtualClock())
+    stored = history([0] * 40)
+    await services.store.sessions.append("s", [SessionRecord("message", "r", each) for each in stored])
+    await clawdesk(services).run(services.turn("and now?", session_id="s"))
+    *earlier, question = [each for each in model.requests[0].messages if each is not GAP_NOTE]
+    assert (len(earlier), question.content) == (50, "and now?")
+    assert earlier[0].content == "q0"
+    assert [each.content for each in earlier[1:]] == [each.content for each in stored[-49:]]

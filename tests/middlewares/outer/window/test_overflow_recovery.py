@@ -10,26 +10,11 @@ from sophon.events import ContextCompacted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
 from sophon_middlewares.outer.context_window import ContextWindow
-from sophon_middlewares.outer.window.overflow_recovery import RecoveryStep, next_recovery_step, shrink_results
+from sophon_middlewares.outer.window.window_layer import next_recovery_step, shrink_results
 
 
-@pytest.mark.parametrize(
-    ("done", "shrinking_suffices", "step"),
-    [
-        (None, True, "shrink_results"),
-        (None, False, "compact"),
-        ("shrink_results", True, "compact"),
-        ("shrink_results", False, "compact"),
-        ("compact", True, "give_up"),
-        ("compact", False, "give_up"),
-        ("give_up", True, "give_up"),
-        ("give_up", False, "give_up"),
-    ],
-)
-def test_results_are_cut_then_the_conversation_is_compacted_then_the_turn_gives_up(
-    done: RecoveryStep | None, shrinking_suffices: bool, step: RecoveryStep
-) -> None:
-    assert next_recovery_step(done, shrinking_suffices=shrinking_suffices) == step
+def test_behind_a_compaction_nothing_is_left_to_try() -> None:
+    assert [next_recovery_step("compact", shrinking_suffices=each) for each in (True, False)] == ["give_up"] * 2
 
 
 def test_only_large_results_are_cut() -> None:

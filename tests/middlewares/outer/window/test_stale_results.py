@@ -5,8 +5,11 @@ from typing import Any
 import pytest
 
 from sophon import Context, Message, ModelRequest, Pipeline, Services, ToolCall
+from sophon.settings import Settings
 from sophon.testing import FunctionModel, VirtualClock, assert_valid_transcript
+from sophon_middlewares.chains.constants import OPENPARALLAX
 from sophon_middlewares.inner.llm_invoker import LlmInvoker
+from sophon_middlewares.outer.chain_defaults import complete_settings
 from sophon_middlewares.outer.context_window import ContextWindow
 from sophon_middlewares.outer.session_events import SessionEvents
 from sophon_middlewares.outer.window.stale_results import (
@@ -34,19 +37,26 @@ def talk(turns: int) -> list[Message]:
 
 
 @pytest.mark.parametrize(
-    ("turns", "age", "stale"),
-    [(1, 4, 0), (7, 4, 0), (8, 4, 4), (11, 4, 4), (12, 4, 8), (2, 1, 1), (9, 1, 8), (0, 1, 0)],
+    ("turns", "age", "step", "stale"),
+    [
+        *[(1, 4, None, 0), (7, 4, None, 0), (8, 4, None, 4), (11, 4, None, 4), (12, 4, None, 8)],
+        *[(4, 4, 2, 0), (5, 4, 2, 1), (6, 4, 2, 1), (7, 4, 2, 3), (9, 4, 2, 5)],
+        *[(2, 1, None, 1), (9, 1, None, 8), (9, 4, 1, 5), (0, 1, 1, 0), (5, 4, 4, 1), (9, 4, 4, 5)],
+    ],
 )
-def test_turns_become_stale_together_when_the_newest_of_them_is_old_enough(turns: int, age: int, stale: int) -> None:
-    assert count_stale_turns(turns, age) == stale
+def test_turns_become_stale_together_when_the_newest_of_them_is_old_enough(
+    turns: int, age: int, step: int | None, stale: int
+) -> None:
+    assert count_stale_turns(turns, age, step) == stale
 
 
-def test_a_stale_turn_stays_stale_is_old_enough_and_never_the_present_one() -> None:
+@pytest.mark.parametrize("step", [None, 1, 2, 3, 4, 5])
+def test_a_stale_turn_stays_stale_is_old_enough_and_never_the_present_one(step: int | None) -> None:
     for age in range(1, 6):
-        counts = [count_stale_turns(turns, age) for turns in range(1, 60)]
+        counts = [count_stale_turns(turns, age, step) for turns in range(1, 60)]
         assert counts == sorted(counts)
         assert all(not stale or turns - stale >= age for turns, stale in enumerate(counts, 1))
-        assert all(turns - stale < 2 * age for turns, stale in enumerate(counts, 1) if turns >= age)
+        assert all(turns - stale < age + (step or age) for turns, stale in enumerate(counts, 1) if turns >= age)
 
 
 def test_notes_begin_no_turn() -> None:
@@ -107,6 +117,18 @@ async def test_the_view_of_a_session_is_shortened_in_steps_and_the_store_keeps_t
     for one, other in zip(model.requests, model.requests[1:], strict=False):
         same = one.messages == other.messages[: len(one.messages)]
         assert same == (sum(shown(one)) == sum(shown(other)))
+
+
+async def test_in_openparallax_results_are_summaries_after_four_turns() -> None:
+    model, _ = await run_turns(12, complete_settings(Settings(), OPENPARALLAX))
+    changes = 0
+    for turn, request in enumerate(model.requests, 1):
+        ages = dict(zip(range(turn - 1, -1, -1), shown(request), strict=True))
+        assert all(is_summary for age, is_summary in ages.items() if age > 4)
+        assert not any(is_summary for age, is_summary in ages.items() if age < 4)
+        before = model.requests[turn - 2].messages if turn > 1 else []
+        changes += request.messages[: len(before)] != before
+    assert changes == 4  # in eight turns with stale results: in every second one
 
 
 async def test_the_size_of_a_request_is_that_of_what_is_shown() -> None:

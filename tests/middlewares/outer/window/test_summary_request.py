@@ -35,7 +35,7 @@ def look(id: str, result: str) -> list[Message]:
 
 
 def summary_request(material: list[Message], window: int, count: Callable[[Message], int]) -> list[Message]:
-    selected = select_material(material, window, count)
+    selected, _ = select_material(material, window, count)
     return build_summary_request(render_entries(selected)) if selected else []
 
 
@@ -71,12 +71,19 @@ def test_tool_results_are_shortened_before_anything_is_left_out() -> None:
     assert text.count("truncated") == 2
 
 
-def test_then_the_oldest_rounds_are_left_out_but_not_an_earlier_summary() -> None:
+def test_then_the_newest_rounds_are_left_to_a_further_summary_which_takes_in_the_earlier_one() -> None:
     talk = [Message("user", words(100, f"w{n}")) for n in range(20)]
-    text = summary_request([build_summary_message("Ada is a cat"), *talk], 1000, COUNT)[1].content
-    assert "Ada is a cat" in text
-    assert "w0 " not in text
-    assert "w19 " in text
+    material = [build_summary_message("Ada is a cat"), *talk]
+    selected, read = select_material(material, 1000, COUNT)
+    assert 1 < read < len(material)
+    assert [*selected] == material[:read]
+
+
+def test_a_round_that_is_too_large_by_itself_is_read_in_part_and_counts_as_read() -> None:
+    material = [Message("user", words(9000)), *look("a", "x")]
+    selected, read = select_material(material, 1000, COUNT)
+    assert (len(selected), read) == (1, 1)
+    assert "truncated" in selected[0].content
 
 
 def test_a_window_without_room_is_asked_nothing() -> None:

@@ -13,8 +13,7 @@ from sophon.clock import SystemClock
 from sophon.errors import AuthenticationFailed, BadRequest, ModelError, NoProvider, ProviderUnavailable, SettingsError
 from sophon.learning.contract import Embedder, Vector
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.models.embeddings.factory import create_cached_embedder, create_embedder
-from sophon.models.embeddings.failure_guard import PAUSE_SECONDS, FailureGuard
+from sophon.models.embeddings.factory import PAUSE_SECONDS, FailureGuard, create_cached_embedder, create_embedder
 from sophon.models.embeddings.http_embedder import OllamaEmbedder, OpenAIEmbedder
 from sophon.models.embeddings.inputs import BATCH_SIZE, MAX_CHARACTERS
 from sophon.models.embeddings.litellm_embedder import LiteLLMEmbedder
@@ -129,7 +128,7 @@ async def test_a_missing_model_of_ollama_says_how_to_get_it(server: Server):
 
 
 async def test_a_server_that_is_gone_is_an_error_of_the_network(server: Server):
-    embedder = OpenAIEmbedder("m", "http://127.0.0.1:9/v1", timeout_seconds=5)
+    embedder = OpenAIEmbedder("m", "http://127.0.0.1:9/v1")
     with pytest.raises(ProviderUnavailable):
         await embedder.embed(["a"])
     await embedder.aclose()

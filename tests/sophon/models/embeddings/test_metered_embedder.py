@@ -8,8 +8,7 @@ import pytest
 from sophon import Services
 from sophon.errors import BudgetExceeded, ModelTimeout, PriceUnknown, ProviderUnavailable
 from sophon.learning.embedding_cache import CachingEmbedder
-from sophon.models.embeddings.factory import describe_model
-from sophon.models.embeddings.failure_guard import FailureGuard
+from sophon.models.embeddings.factory import FailureGuard, describe_model
 from sophon.models.embeddings.metered_embedder import MeteredEmbedder
 from sophon.models.model import ModelInfo
 from sophon.models.turn_meter import metering

@@ -49,12 +49,48 @@ def test_a_probe_that_succeeds_closes_it_and_forgets_the_past() -> None:
     assert breaker.state(70) == "closed"
 
 
-def test_a_probe_that_fails_opens_it_for_another_minute() -> None:
+def test_a_probe_that_fails_is_followed_by_another_after_half_a_minute() -> None:
     breaker = tripped_at(0)
     breaker.start_call(60)
     breaker.record_failure(61)
-    assert breaker.state(120) == "open"
-    assert breaker.state(121) == "half_open"
+    assert breaker.state(90) == "open"
+    assert breaker.seconds_until_probe(90) == 1
+    assert breaker.state(91) == "half_open"
+
+
+def test_after_five_failed_probes_it_is_open_for_a_whole_minute_again() -> None:
+    breaker = tripped_at(0)
+    for now in (60, 90, 120, 150, 180):
+        assert breaker.allows_call(now)
+        breaker.start_call(now)
+        breaker.record_failure(now)
+    assert breaker.state(239) == "open"
+    assert breaker.state(240) == "half_open"
+    breaker.start_call(240)
+    breaker.record_failure(240)
+    assert breaker.state(270) == "half_open"  # five more
+
+
+def test_a_success_forgets_the_probes_that_failed() -> None:
+    breaker = tripped_at(0)
+    for now in (60, 90, 120, 150):
+        breaker.start_call(now)
+        breaker.record_failure(now)
+    breaker.start_call(180)
+    breaker.record_success()
+    for _ in range(3):
+        breaker.record_failure(200)
+    breaker.start_call(260)
+    breaker.record_failure(260)
+    assert breaker.state(290) == "half_open"
+
+
+def test_no_probe_waits_longer_than_the_circuit_is_open() -> None:
+    breaker = CircuitBreaker(1, open_seconds=10)
+    breaker.record_failure(0)
+    breaker.start_call(10)
+    breaker.record_failure(10)
+    assert breaker.state(20) == "half_open"
 
 
 def test_a_probe_without_a_verdict_makes_room_for_another() -> None:

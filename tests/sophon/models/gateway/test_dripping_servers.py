@@ -13,6 +13,7 @@ from sophon.models.gateway.api_keys import ApiKeyPool
 from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Provider
+from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.host import Host, RunRequest
 from sophon_middlewares.chains import twelve
@@ -72,20 +73,6 @@ async def test_a_dripping_stream_ends_and_its_connection_is_closed(
     await dripping.all_closed()
 
 
-async def test_a_dripping_stream_fails_over_to_the_next_provider(adapters: Any, serve: Any, kit: Any) -> None:
-    clock, slow, sound = VirtualClock(), await serve(), await serve()
-    first, second = await adapters.at(slow, timeout_seconds=600), await adapters.at(sound)
-    slow.script += [Drip(slow, DRIPS["comments"], clock).answer] * 4
-    sound.streams("Good day", kit.stop)
-    providers = [
-        Provider(f"p{place}", [model], place, keys=ApiKeyPool(("sk-one",), clock), idle_timeout_seconds=20)
-        for place, model in enumerate((first, second))
-    ]
-    gateway, heard = ModelGateway(providers, clock=clock), []
-    response = await gateway.call(kit.request(first, on_text=heard.append), gateway.candidates())
-    assert (response.text, heard) == ("Good day", ["Good day"])
-
-
 @pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
 async def test_a_stream_that_never_says_anything_has_not_begun_after_a_minute(
     adapters: Any, serve: Any, kit: Any, drip: bytes
@@ -121,6 +108,7 @@ async def test_three_dripping_streams_do_not_keep_a_fourth_message_waiting(serve
         models=[provider],
         clock=clock,
         settings={"AgentExecution": {"MaxConcurrentTasks": 3, "Titles": False}, "Planning": {"Mode": "Never"}},
+        store=SqlStore("memory://", clock=clock),
     )
     host = Host(services, twelve(services))
     dripped, answered = asyncio.Event(), asyncio.Event()

@@ -1,4 +1,3 @@
-import asyncio
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -204,10 +203,6 @@ def test_a_failed_assertion_is_never_wrapped() -> None:
         of(AssertionError("the script has ended"))
     with pytest.raises(AssertionError, match="inside"):
         of(ExceptionGroup("tasks", [AssertionError("inside")]))
-
-
-def test_cancellation_is_no_exception_to_classify() -> None:
-    assert not issubclass(asyncio.CancelledError, Exception)
 
 
 def test_a_long_text_is_cut() -> None:

@@ -20,7 +20,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.events import ModelFallback
+from sophon.events import AgentStatus, ModelFallback
 from sophon.models.gateway.fallback_machine import (
     FINAL_STATES,
     TRANSITIONS,
@@ -34,7 +34,6 @@ from sophon.models.gateway.fallback_machine import (
     select_final_error,
 )
 from sophon.models.gateway.provider import Provider
-from sophon.settings import Settings
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_middlewares.chains import twelve
 
@@ -200,29 +199,6 @@ async def test_the_states_of_a_call_are_in_the_trace(
         assert len(each.states) - 1 <= each.max_transitions == 12
 
 
-def test_the_published_constants_are_the_defaults() -> None:
-    failover, demotion = Settings.from_mapping({}).failover, Settings.from_mapping({}).routing.demotion
-    assert (failover.max_retries, failover.breaker_failures) == (3, 3)
-    assert [each.total_seconds() for each in (failover.breaker_window, failover.breaker_open)] == [60, 60]
-    assert [each.total_seconds() for each in (demotion.probe_interval, demotion.probe_lead)] == [30, 120]
-    assert demotion.max_probes == 5
-
-
-async def test_the_settings_rule_the_circuit_breaker() -> None:
-    async def fail(request: ModelRequest) -> str:
-        raise ProviderUnavailable("down")
-
-    services = Services(
-        models=Provider("a", [FunctionModel(fail)]),
-        clock=VirtualClock(),
-        settings={"Failover": {"MaxRetries": 0, "BreakerFailures": 1, "BreakerOpen": "0:00:10"}},
-    )
-    with pytest.raises(ProviderUnavailable):
-        await twelve(services).run(services.turn("hello"))
-    [found] = services.gateway.statistics()
-    assert (found.attempts, found.circuit, found.available_in_seconds) == (1, "open", 10)
-
-
 async def test_a_call_that_is_cancelled_ends_as_aborted_in_the_trace() -> None:
     asked = asyncio.Event()
 
@@ -243,3 +219,19 @@ async def test_a_call_that_is_cancelled_ends_as_aborted_in_the_trace() -> None:
     await asyncio.wait([turn])
     [found] = events.of(ModelFallback)
     assert found.states == ("idle", "selecting", "attempting", "retrying", "selecting", "attempting", "aborted")
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_is_aborted_from_retrying() -> None:
+    async def limited(request: ModelRequest) -> str:
+        raise RateLimited("slow down", retry_after=20)
+
+    events = EventRecorder()
+    services = Services(models=FunctionModel(limited), clock=VirtualClock(auto=False), events=events)
+    turn = asyncio.create_task(twelve(services).run(services.turn("hello")))
+    async with asyncio.timeout(30):
+        while not any(each.status == "retrying" for each in events.of(AgentStatus)):
+            await asyncio.sleep(0)
+    turn.cancel()
+    await asyncio.wait([turn])
+    [found] = events.of(ModelFallback)
+    assert found.states == ("idle", "selecting", "attempting", "retrying", "aborted")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import AuthenticationFailed, BadRequest, ModelError, ModelTimeout, ProviderUnavailable
+from sophon.errors import BadRequest, ModelError
 from sophon.events import ModelAttempt
 from sophon.messages import Usage
 from sophon.models.gateway.api_keys import ApiKeyPool
@@ -28,90 +28,12 @@ async def ask(gateway: ModelGateway, request: Any) -> Any:
     return await gateway.call(request, gateway.candidates())
 
 
-def keys_seen(server: Any) -> list[str]:
-    return [seen.key for seen in server.seen]
-
-
-async def test_a_rate_limit_waits_as_long_as_the_provider_asked(adapters: Any, server: Any, kit: Any) -> None:
-    clock, model = VirtualClock(), await adapters.at(server)
-    server.refuses(429, "slow down", Retry_After="17")
-    server.says("Good day")
-    response = await ask(gateway_of(clock, model), kit.request(model))
-    assert response.text == "Good day"
-    assert clock.slept == [17]
-
-
-async def test_a_retry_after_as_a_date_is_waited_for(adapters: Any, server: Any, kit: Any) -> None:
-    clock, model = VirtualClock(), await adapters.at(server)
-    server.refuses(429, "slow down", Retry_After="Thu, 01 Jan 2026 00:00:20 GMT")
-    server.says("Good day")
-    await ask(gateway_of(clock, model), kit.request(model))
-    assert clock.slept == [pytest.approx(20)]
-
-
-async def test_a_500_is_retried_and_then_failed_over(adapters: Any, serve: Any, kit: Any) -> None:
-    clock, broken, sound = VirtualClock(), await serve(), await serve()
-    first, second = await adapters.at(broken), await adapters.at(sound)
-    for _ in range(4):
-        broken.refuses(500)
-    sound.says("Good day")
-    response = await ask(gateway_of(clock, first, second), kit.request(first))
-    assert response.text == "Good day"
-    assert (len(broken.seen), len(sound.seen)) == (4, 1)
-    assert clock.slept == pytest.approx([0.25, 0.5, 1.0], rel=0.21)
-
-
-@pytest.mark.parametrize("status", [401, 429, 529])
-async def test_a_key_that_is_refused_or_limited_gives_way_to_the_next(
-    adapters: Any, server: Any, kit: Any, status: int
-) -> None:
-    clock, model = VirtualClock(), await adapters.at(server)
-    server.refuses(status)
-    server.says("Good day")
-    response = await ask(gateway_of(clock, model, keys=("sk-one", "sk-two")), kit.request(model))
-    assert response.text == "Good day"
-    assert keys_seen(server) == ["sk-one", "sk-two"]
-    assert clock.slept == []
-
-
-async def test_a_refused_key_is_not_used_again(adapters: Any, server: Any, kit: Any) -> None:
-    clock, model = VirtualClock(), await adapters.at(server)
-    gateway = gateway_of(clock, model)
-    server.refuses(401, "Incorrect API key")
-    for _ in range(2):
-        with pytest.raises(AuthenticationFailed):
-            await gateway.call(kit.request(model), [gateway.find("p0")])
-    assert len(server.seen) == 1
-
-
-async def test_after_visible_text_nothing_is_repeated(adapters: Any, serve: Any, kit: Any) -> None:
-    clock, broken, sound = VirtualClock(), await serve(), await serve()
-    first, second, heard = await adapters.at(broken), await adapters.at(sound), []
-    broken.streams("Good", end="cut")
-    with pytest.raises(ProviderUnavailable) as caught:
-        await ask(gateway_of(clock, first, second), kit.request(first, on_text=heard.append))
-    assert caught.value.visible
-    assert (heard, len(broken.seen), len(sound.seen)) == (["Good"], 1, 0)
-
-
 async def test_a_connection_cut_before_any_text_is_asked_again(adapters: Any, server: Any, kit: Any) -> None:
     clock, model, heard = VirtualClock(), await adapters.at(server), []
     server.streams(kit.chunk(role="assistant", content=""), end="cut")
     server.streams("Good day", kit.stop, kit.usage)
     response = await ask(gateway_of(clock, model), kit.request(model, on_text=heard.append))
     assert (response.text, heard) == ("Good day", ["Good day"])
-
-
-async def test_a_slow_first_byte_is_failed_over(adapters: Any, serve: Any, kit: Any) -> None:
-    clock, slow, sound = VirtualClock(), await serve(), await serve()
-    first, second = await adapters.at(slow), await adapters.at(sound)
-    for _ in range(4):
-        slow.hangs()
-    sound.says("Good day")
-    gateway = gateway_of(clock, first, second)
-    with LoopTime() as slow.time:
-        assert (await ask(gateway, kit.request(first))).text == "Good day"
-    assert gateway.statistics()[0].last_error == ModelTimeout.code
 
 
 async def test_usage_is_what_the_provider_says_and_cost_what_the_catalog_says(

@@ -17,7 +17,7 @@ from sophon.errors import (
     RateLimited,
     SophonError,
 )
-from sophon.models.gateway.backoff import Backoff, apply_jitter
+from sophon.models.gateway.gateway_dependencies import Backoff, apply_jitter
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,

@@ -7,9 +7,9 @@ import pytest
 
 from sophon.models.offline.intent import IntentInput
 from sophon.models.offline.intents.registry import match_intent
-from sophon.models.offline.introduction import GERMAN_CAPABILITIES
 from sophon.models.offline.language.clauses import split_clauses
 from sophon.models.offline.language.german import is_german, to_main_clause
+from sophon.models.offline.small_talk import GERMAN_CAPABILITIES
 
 WEB = Path(__file__).parents[4] / "hosting" / "web" / "src"
 NOTE = "Ich bin das Offline-Modell von Sophon"

@@ -4,12 +4,13 @@ import orjson
 import pytest
 
 from sophon.messages import Message
-from sophon.models.offline.plan_synthesis import parse_synthesis_prompt
+from sophon.models.offline.reply_builder import parse_synthesis_prompt
 from sophon.models.offline.transcript import split_step_prompt
 from sophon.plans import parse_plan, parse_vote, plan_prompt, reask_prompt, step_prompt, synthesis_prompt, vote_prompt
 from sophon.plans.plan import PlanStep
 from sophon.plans.step_progress import PlanProgress
 from sophon.tools.tool import Risk
+from sophon.tools.untrusted_text import fence_text
 
 CATS = (
     "First write down that my cat is called Ada, then look up what you know about cats, and finally summarise both "
@@ -108,6 +109,11 @@ async def test_a_step_can_write_what_the_step_before_it_found(talk, desk) -> Non
 def test_a_step_s_prompt_is_read_back_in_its_parts() -> None:
     prompt = step_prompt(PlanStep("c", "Do it\n\nwell"), {"a": "one\n\ntwo", "b": "three"}, "no")
     assert split_step_prompt(prompt) == ("Do it\n\nwell", ["one\n\ntwo", "three"])
+
+
+def test_a_result_that_a_goal_has_fenced_is_used_without_its_fence() -> None:
+    fenced = fence_text("6 * 7 = 42 <b>", "result of a", "0123456789abcdef")
+    assert split_step_prompt(step_prompt(PlanStep("c", "Write it"), {"a": fenced})) == ("Write it", ["6 * 7 = 42 <b>"])
 
 
 def finished(statuses: dict[str, tuple[str, str, str]]) -> PlanProgress:

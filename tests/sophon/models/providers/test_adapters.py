@@ -193,17 +193,6 @@ async def test_an_empty_message_of_an_old_session_is_not_sent(adapters: Any, ser
     assert [each["content"] for each in server.seen[0].body["messages"]] == ["hi\n\nthere?"]
 
 
-async def test_unicode_that_the_network_cut_in_two_is_whole_again(openai_adapters: Any, server: Any, kit: Any) -> None:
-    model, heard = await openai_adapters.at(server), []
-    data = 'data: {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, '
-    data += '"delta": {"content": "Grüße 🐈"}, "finish_reason": null}]}\n\n'
-    raw = data.encode()
-    middle = raw.index("🐈".encode()) + 2
-    server.streams(raw[:middle], raw[middle:], kit.stop)
-    response = await model.complete(kit.request(model, on_text=heard.append))
-    assert response.text == "".join(heard) == "Grüße 🐈"
-
-
 async def test_unknown_fields_and_comments_are_passed_over(adapters: Any, server: Any, kit: Any) -> None:
     model = await adapters.at(server)
     odd = {"choices": [{"index": 0, "delta": {"content": "Hi", "mood": "good"}, "finish_reason": None, "x": {"y": 1}}]}
@@ -217,14 +206,6 @@ async def test_an_answer_at_its_limit_says_so(adapters: Any, server: Any, kit: A
     server.streams("Once upon", kit.chunk(finish="length"))
     response = await model.complete(kit.request(model, on_text=lambda _: None))
     assert (response.text, response.finish_reason) == ("Once upon", "length")
-
-
-async def test_a_withheld_answer_is_an_error_and_not_an_empty_one(
-    filtered_adapters: Any, server: Any, kit: Any
-) -> None:
-    model = await filtered_adapters.at(server)
-    server.answers(kit.whole({"role": "assistant", "content": ""}, finish="content_filter"))
-    assert type(await failure(model, kit.request(model))) is BadRequest
 
 
 @pytest.mark.parametrize(
@@ -252,17 +233,14 @@ async def test_a_refusal_is_told_apart_by_its_status(
     assert len(server.seen) == 1, "retries are the gateway's"
 
 
-async def test_retry_after_is_handed_on(adapters: Any, server: Any, kit: Any) -> None:
-    model = await adapters.at(server)
-    server.refuses(429, "slow down", Retry_After="17")
-    assert (await failure(model, kit.request(model))).retry_after == 17
-
-
 async def test_a_connection_cut_in_mid_stream_is_no_short_answer(adapters: Any, server: Any, kit: Any) -> None:
     model, heard = await adapters.at(server), []
     server.streams("Good", end="cut")
     error = await failure(model, kit.request(model, on_text=heard.append))
     assert (type(error), heard) == (ProviderUnavailable, ["Good"])
+    if adapters.kind != "litellm":  # which has sentences of its own
+        assert str(error).startswith("the response was cut off: the connection to http://127.0.0.1:")
+        assert str(error).endswith(" closed before its end")
 
 
 async def test_a_stream_that_ends_without_a_finish_reason_is_no_short_answer(
@@ -274,17 +252,12 @@ async def test_a_stream_that_ends_without_a_finish_reason_is_no_short_answer(
     assert (type(error), heard) == (ProviderUnavailable, ["Good"])
 
 
-async def test_a_stream_without_the_mark_at_its_end_is_complete(openai_adapters: Any, server: Any, kit: Any) -> None:
-    model = await openai_adapters.at(server)
-    server.streams("Good", kit.stop, end="close")
-    assert (await model.complete(kit.request(model, on_text=lambda _: None))).text == "Good"
-
-
-async def test_a_connection_cut_behind_the_end_of_the_answer_costs_nothing(
-    openai_adapters: Any, server: Any, kit: Any
+@pytest.mark.parametrize("end", ["close", "cut"])
+async def test_a_stream_without_the_mark_at_its_end_is_complete(
+    openai_adapters: Any, server: Any, kit: Any, end: str
 ) -> None:
     model = await openai_adapters.at(server)
-    server.streams("Good", kit.stop, end="cut")
+    server.streams("Good", kit.stop, end=end)
     assert (await model.complete(kit.request(model, on_text=lambda _: None))).text == "Good"
 
 
@@ -422,11 +395,3 @@ async def test_reasoning_of_earlier_turns_and_of_last_replies_is_never_sent(
     await model.complete(kit.request(model, messages=messages, tools=[kit.clock_tool()]))
     assert b"secret thoughts" not in server.seen[0].raw
     assert b"And now?" in server.seen[0].raw
-
-
-async def test_two_messages_of_the_user_arrive_as_one(adapters: Any, server: Any, kit: Any) -> None:
-    server.says("Noon.")
-    model = await adapters.at(server)
-    messages = [Message("user", "How late?"), Message("assistant", ""), Message("user", "Again: how late?")]
-    await model.complete(kit.request(model, messages=messages))
-    assert [each["content"] for each in server.seen[0].body["messages"]] == ["How late?\n\nAgain: how late?"]

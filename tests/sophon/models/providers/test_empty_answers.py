@@ -138,15 +138,3 @@ async def test_null_content_is_asked_for_again_twice_and_then_told_as_an_empty_r
     response = await twelve(services).run(services.turn("Hello", stream=stream, planning="never"))
     assert (response.finish_reason, response.detail["reason"]) == ("error", "empty_reply")
     assert len(server.seen) == 3
-
-
-async def test_a_turn_with_an_answer_without_choices_does_not_end_as_completed(
-    adapters: Any, server: Any, kit: Any
-) -> None:
-    model = await adapters.at(server)
-    for _ in range(ATTEMPTS):
-        server.answers({"choices": []})
-    clock = VirtualClock()
-    services = Services(models=[Provider("p1", [model], keys=ApiKeyPool(("sk-one",), clock))], clock=clock)
-    with pytest.raises(ProviderUnavailable):
-        await twelve(services).run(services.turn("Hello", planning="never"))

@@ -1,5 +1,4 @@
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from sophon.models.providers.openai.model import OpenAIModel
 from sophon.models.providers.provider_types import list_provider_types
 from sophon.settings import Settings
 from sophon.testing import VirtualClock
-from tests.sophon.models.dialects import Anthropic, Ollama
+from tests.sophon.models.dialects import Anthropic, Ollama, OpenAI
 
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 """An environment in which no Ollama is found, whatever runs on this machine."""
@@ -48,17 +47,6 @@ def keys_of(provider: Provider) -> list[str]:
         found.append(key)
         provider.keys.disable_key(key)
     return found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    """A person's own folder, with a module of theirs in it; what importing it changed is undone."""
-    modules, path = set(sys.modules), list(sys.path)
-    yield tmp_path
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 OPENAI = {"Id": "mine", "Type": "openai", "Models": ["gpt-5-mini", "gpt-4o"], "Keys": [{"$env": "A"}, {"$env": "B"}]}
@@ -183,15 +171,17 @@ def test_a_key_is_taken_from_where_it_is_by_custom() -> None:
 FACTORY = {"Id": "mine", "Type": "python", "Factory": "my_models:make"}
 
 
-def test_a_factory_gives_the_model_under_the_providers_id(folder: Path) -> None:
+def test_a_factory_gives_the_model_under_the_providers_id_with_the_facts_of_the_settings(folder: Path) -> None:
     (folder / "my_models.py").write_text(
         "from sophon.testing import FunctionModel\n"
         "async def answer(request): return 'from ' + request.model.id\n"
         "def make(): return FunctionModel(answer)\n"
     )
-    (found,) = providers({**FACTORY, "Models": ["tiny"], "ContextWindow": 99}, folder=folder)
+    given = {**FACTORY, "Models": ["tiny"], "ContextWindow": 99, "Capabilities": ["Fast"]}
+    (found,) = providers(given, folder=folder)
     info = found.models[0].info
     assert (info.id, info.context_window) == ("mine/tiny", 99)
+    assert "Fast" in info.capabilities
 
 
 def test_a_factory_that_takes_them_is_given_the_providers_settings(folder: Path) -> None:
@@ -249,16 +239,6 @@ def test_nothing_is_looked_for_when_it_shall_not_be() -> None:
     assert found.id == "offline"
 
 
-async def test_another_address_for_openai_is_taken_from_the_environment(server: Any, kit: Any) -> None:
-    (found,) = providers(environment={"OPENAI_API_KEY": "o", "OPENAI_BASE_URL": f"{server.url}/proxy"})
-    server.says("Good day")
-    (model,) = found.models
-    assert isinstance(model, OpenAIModel)
-    assert (await model.complete(kit.request(model))).text == "Good day"
-    await model.aclose()
-    assert server.seen[0].path == "/proxy/chat/completions"
-
-
 async def asked_over(found: Provider, server: Any, kit: Any, dialect: Any) -> Any:
     """The request that the server of a provider has seen."""
     server.dialect = dialect
@@ -298,10 +278,19 @@ def test_a_window_that_was_discovered_is_not_demanded_of_ollama(
     assert model.info.context_window == (num_ctx or 262_144)
 
 
-async def test_another_address_for_anthropic_is_taken_from_the_environment(server: Any, kit: Any) -> None:
-    (found,) = providers(environment={"ANTHROPIC_API_KEY": "o", "ANTHROPIC_BASE_URL": f"{server.url}/proxy"})
-    seen = await asked_over(found, server, kit, Anthropic())
-    assert (seen.path, seen.body["model"]) == ("/proxy/v1/messages", "claude-sonnet-4-6")
+@pytest.mark.parametrize(
+    ("name", "dialect", "asked"),
+    [
+        ("OPENAI", OpenAI(), ("/proxy/chat/completions", "gpt-5-mini")),
+        ("ANTHROPIC", Anthropic(), ("/proxy/v1/messages", "claude-sonnet-4-6")),
+    ],
+)
+async def test_another_address_is_taken_from_the_environment(
+    server: Any, kit: Any, name: str, dialect: Any, asked: tuple[str, str]
+) -> None:
+    (found,) = providers(environment={f"{name}_API_KEY": "o", f"{name}_BASE_URL": f"{server.url}/proxy"})
+    seen = await asked_over(found, server, kit, dialect)
+    assert (seen.path, seen.body["model"]) == asked
 
 
 def test_a_model_of_anthropic_has_the_facts_of_the_catalog_and_its_price_of_writing() -> None:
@@ -339,15 +328,6 @@ def test_capabilities_of_the_settings_stand_beside_those_of_the_catalog() -> Non
     assert first.info.capabilities >= {"code generation", "function_calling"}
     assert "fast" not in first.info.capabilities
     assert second.info.capabilities >= {"code generation", "fast", "vision"}
-
-
-def test_a_model_of_a_factory_takes_the_capabilities_of_the_settings(folder: Path) -> None:
-    (folder / "ours_capable.py").write_text(
-        "from sophon.testing import ScriptedModel\n\ndef make():\n    return ScriptedModel([], name='m')\n"
-    )
-    given = {"Id": "own", "Type": "python", "Factory": "ours_capable:make", "Capabilities": ["Fast"]}
-    (found,) = providers(given, folder=folder)
-    assert "Fast" in found.models[0].info.capabilities
 
 
 def test_capabilities_of_a_model_that_the_provider_has_not_are_an_error() -> None:

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from sophon.settings import Settings
-from sophon.settings.sources.command_line import layers_from_pairs
-from sophon.settings.sources.environment import layers_from_environment
 from sophon.settings.sources.layers import merge_layers
+from sophon.settings.sources.overrides import layers_from_environment, layers_from_pairs
 
 
 def variables(environment: dict[str, str]) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.runs.contract import Run, RunOutcome, Withdrawal
-from sophon.stores.runs.staged_writes import ApprovalWrite, StagedWrites
+from sophon.stores.unit_of_work import UnitOfWork
 from sophon.tools.tool import Risk
+from tests.units_of_work import approval_write
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -76,7 +77,7 @@ async def test_the_outcome_of_a_run_decides_what_it_still_asks_and_its_events_ca
         await store.runs.finish(
             "run",
             RunOutcome("cancelled"),
-            staged=StagedWrites(approvals=[ApprovalWrite(of_a_step, NOON)]),
+            unit=UnitOfWork([approval_write(of_a_step, NOON)]),
             events=tell,
             withdrawal=Withdrawal(Decision.reject("over"), withdrawn.extend),
         )

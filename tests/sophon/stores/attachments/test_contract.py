@@ -121,15 +121,6 @@ async def test_a_file_is_deleted_by_its_owner_as_long_as_no_message_has_it(store
     assert [each.attachment.id for each in await store.attachments.list("ada")] == ["a1"]
 
 
-async def test_a_session_that_changes_its_owner_takes_its_files_along(store: Store) -> None:
-    await store.attachments.add(PHOTO, CONTENT, owner="ada")
-    await store.attachments.add(NOTE, b"hello", owner="ada")
-    await store.runs.accept(make_run(1, "s", PHOTO), session_owner="ada")
-    await store.sessions.change_owner("s", "bob")
-    assert [each.attachment.id for each in await store.attachments.list("bob")] == ["a1"]
-    assert [each.attachment.id for each in await store.attachments.list("ada")] == ["a2"]
-
-
 async def test_forgetting_a_person_deletes_their_files(store: Store) -> None:
     await store.attachments.add(PHOTO, CONTENT, owner="ada")
     await store.attachments.add(NOTE, b"hello", owner="bob")

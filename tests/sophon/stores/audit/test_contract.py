@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from sophon.risk import Risk
 from sophon.security import verify_audit
+from sophon.security.capability_levels import LEVELS, find_capability_level
 from sophon.stores.audit.contract import AuditEvent, AuditFilter
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
-from sophon.stores.runs.staged_writes import StagedWrites
 
 T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)
 
@@ -95,6 +95,19 @@ async def test_each_published_column_can_be_queried(store: Store, name: str):
     assert [each.number for each in await store.audit.list_entries(AuditFilter(**{name: "wanted"}))] == [1]
 
 
+async def test_entries_are_found_by_the_level_of_their_tools(store: Store):
+    actions = ("", "execute_command", "write_file", "send_email", "look")
+    pairs = [(action, risk.label) for action in actions for risk in Risk]
+    await store.audit.append([event(1, capability=action, risk=risk) for action, risk in pairs])
+    await store.audit.append([event(1, capability="settings", risk="")])
+    found = {each: await store.audit.list_entries(AuditFilter(capability_level=each), limit=100) for each in LEVELS}
+    assert sum(map(len, found.values())) == len(pairs)
+    for level, entries in found.items():
+        levels = {find_capability_level(e.fields["capability"], Risk.parse(e.fields["risk"])) for e in entries}
+        assert levels == {level}
+    assert await store.audit.list_entries(AuditFilter(capability_level="other")) == []
+
+
 async def test_entries_are_found_by_event_and_time(store: Store):
     await append(store, 4)
     wanted = AuditFilter(event="executed", since=T0 + timedelta(hours=2), until=T0 + timedelta(hours=4))
@@ -155,12 +168,3 @@ async def test_a_time_without_a_zone_is_refused_and_nothing_is_appended(store: S
     with pytest.raises(ValueError, match="time zone"):
         await store.audit.append([event(1), AuditEvent(datetime(2026, 1, 1), "proposed", "s")])
     assert (await store.audit.verify()).count == 0
-
-
-async def test_staged_entries_are_stored_with_the_write_of_a_run_or_not_at_all(store: Store):
-    await store.runs.accept(Run("r", "s", "ann", "local", text="hi"))
-    await store.runs.record("s", StagedWrites(audit=[event(1)]), [])
-    assert [each.number for each in await store.audit.list_after(0)] == [1]
-    with pytest.raises(ValueError, match="time zone"):
-        await store.runs.record("s", StagedWrites(audit=[AuditEvent(datetime(2026, 1, 1), "proposed", "s")]), [])
-    assert (await store.audit.verify()).count == 1

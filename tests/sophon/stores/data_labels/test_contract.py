@@ -4,7 +4,6 @@ from sophon.messages import Message
 from sophon.security.taint import Taint
 from sophon.stores.contract import Store
 from sophon.stores.data_labels.contract import LabelWrite, file_key, folder_key, memory_key, session_key
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 
 SECRET = Taint(3, is_private=True)
@@ -25,12 +24,6 @@ async def test_a_taint_can_be_replaced_and_removed(store: Store):
     await store.data_labels.write([LabelWrite(key, Taint(), replaces=True), LabelWrite("other", Taint())])
     assert await store.data_labels.find([key, "other"]) == {}
     assert await store.data_labels.find([]) == {}
-
-
-async def test_a_taint_in_the_transaction_of_a_round_is_written(store: Store):
-    await store.sessions.get_or_create("s", "ada")
-    await store.runs.record("s", StagedWrites(labels=[LabelWrite(session_key("s"), SECRET)]), ())
-    assert await store.data_labels.find([session_key("s")]) == {session_key("s"): SECRET}
 
 
 async def test_a_deleted_session_takes_its_taint_along_and_leaves_those_of_files(store: Store):

@@ -12,6 +12,7 @@ from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.sessions.contract import SessionRecord
+from tests.databases import SQLITE, copy_database
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -86,10 +87,10 @@ async def test_a_session_that_does_not_exist_keeps_what_is_granted(store: Store)
     assert len(await store.grants.list_active(T0)) == 1
 
 
-@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-async def test_a_restart_keeps_grants(store_url: str, tmp_path: Path):
+async def test_a_restart_keeps_grants(tmp_path: Path):
+    copy_database(tmp_path)
     for _ in range(2):
-        store = store_from_url(store_url, folder=tmp_path)
+        store = store_from_url(SQLITE, folder=tmp_path)
         await store.open()
         await store.grants.add(grant())
         assert [each.id for each in await store.grants.list_active(T0)] == ["grt_1"]

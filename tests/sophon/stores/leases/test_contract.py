@@ -7,7 +7,6 @@ import pytest
 from sophon.stores.contract import Store
 from sophon.stores.leases.contract import Lease
 from sophon.stores.sql.schema_migration import REVISIONS
-from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 
 LONG = 3600.0
@@ -86,7 +85,7 @@ async def test_leases_are_listed_by_prefix_and_those_that_ended_are_not(store: S
 
 
 async def test_a_lease_says_which_schema_its_process_uses(store: Store) -> None:
-    expected = REVISIONS[-1] if isinstance(store, SqlStore) else ""
+    expected = REVISIONS[-1]
     assert (await acquire(store, "host:a", "a")).schema == expected
 
 

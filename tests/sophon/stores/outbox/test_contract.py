@@ -151,6 +151,29 @@ async def test_a_postponed_entry_keeps_its_status_and_is_due_later(store: Store)
     assert await store.outbox.get("e") == postponed
 
 
+async def test_what_is_held_is_overtaken_until_its_time(store: Store):
+    await store.outbox.add([part("a"), part("b"), part("c"), part("d", chat="8")])
+    held = await store.outbox.hold("a", LATER)
+    assert (held.status, held.not_before) == ("held", LATER)
+    await store.outbox.hold("d", LATER + timedelta(seconds=1))
+    assert (await due(store), await due(store, LATER)) == (["b"], ["a"])
+    assert await store.outbox.find_next_due(NOON, "telegram") == LATER
+    assert await store.outbox.find_next_due(LATER, "telegram") == LATER + timedelta(seconds=1)
+    await store.outbox.postpone("a", LATER + timedelta(seconds=5))
+    assert (await store.outbox.get("a")).status == "pending"
+    assert await due(store, LATER) == [], "what waits for a limit is not overtaken"
+    await store.outbox.hold("a", LATER)
+    assert (await store.outbox.mark_sending("a")).not_before is None
+
+
+@pytest.mark.parametrize("status", ["sending", "sent", "ambiguous", "dead", "withdrawn"])
+async def test_what_may_have_left_is_not_held(store: Store, status: OutboundStatus):
+    before = await bring(store, status)
+    with pytest.raises(IllegalTransition):
+        await store.outbox.hold("e", LATER)
+    assert await store.outbox.get("e") == before
+
+
 @pytest.mark.parametrize("status", ["sending", "sent", "dead", "withdrawn"])
 async def test_what_does_not_wait_cannot_be_postponed(store: Store, status: OutboundStatus):
     before = await bring(store, status)

@@ -20,13 +20,13 @@ async def test_later_preferences_replace_those_of_before(store: Store) -> None:
     assert await store.preferences.get("ada") == Preferences(verbosity="brief")
 
 
-async def test_empty_preferences_delete_the_record_and_forgetting_does_too(store: Store) -> None:
-    await store.preferences.put("ada", SAID)
-    await store.preferences.put("ada", NO_PREFERENCES)
-    assert await store.preferences.get("ada") == NO_PREFERENCES
+async def test_empty_preferences_delete_the_record_and_forgetting_does_too(host_store: Store) -> None:
+    await host_store.preferences.put("ada", SAID)
+    await host_store.preferences.put("ada", NO_PREFERENCES)
+    assert await host_store.preferences.get("ada") == NO_PREFERENCES
     for person in ("ada", "bob"):
-        await store.preferences.put(person, SAID)
-    counts = await store.persons.forget("ada", Period("2026-11-23", "2026-11"))
+        await host_store.preferences.put(person, SAID)
+    counts = await host_store.persons.forget("ada", Period("2026-11-23", "2026-11"))
     assert counts["preferences"] == 1
-    assert await store.preferences.get("ada") == NO_PREFERENCES
-    assert await store.preferences.get("bob") == SAID
+    assert await host_store.preferences.get("ada") == NO_PREFERENCES
+    assert await host_store.preferences.get("bob") == SAID

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sophon.errors import SophonError
 from sophon.security.sliding_windows import RateExceeded, RateLimit
 from sophon.stores import InMemoryStore
 from sophon.stores.contract import Store
 from sophon.stores.factory import store_from_url
 from sophon.stores.rate_windows import in_memory
 from sophon.stores.rate_windows.contract import RateEvent
-from sophon.stores.runs.contract import InboundKey, Run
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.testing import VirtualClock
 
 T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)
@@ -62,22 +59,10 @@ async def test_old_events_are_deleted(store: Store) -> None:
     assert (await load(store, "a"), await load(store, "b")) == ([2, 3], [])
 
 
-async def test_staged_events_are_stored_with_a_write_of_a_run_or_not_at_all(store: Store) -> None:
-    staged = StagedWrites(rates=[RateEvent("a", at(1))])
-    key = InboundKey("telegram", "bot", "1")
-    assert (await store.runs.accept(Run("r", "s", "ann"), key, staged=staged)).created
-    assert not (await store.runs.accept(Run("r2", "s", "ann"), key, staged=staged)).created
-    with pytest.raises(SophonError):
-        await store.runs.accept(Run("r", "s", "ann"), staged=staged)
-    assert await load(store, "a") == [1]
-    await store.runs.record("s", staged, [])
-    assert await load(store, "a") == [1, 1]
-
-
-async def test_another_process_finds_them(store: Store, store_url: str, tmp_path: Path, clock: VirtualClock) -> None:
-    if store_url.startswith("memory"):
-        return
-    await add(store, "a", 1)
+async def test_another_process_finds_them(
+    host_store: Store, store_url: str, tmp_path: Path, clock: VirtualClock
+) -> None:
+    await add(host_store, "a", 1)
     other = store_from_url(store_url, folder=tmp_path, clock=clock)
     await other.open()
     assert await load(other, "a") == [1]

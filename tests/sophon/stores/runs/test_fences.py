@@ -10,12 +10,13 @@ from sophon.approvals import ApprovalRequest
 from sophon.errors import Busy, StaleRun
 from sophon.messages import Message, ToolCall, ToolResult, Usage
 from sophon.stores import JournalEntry, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord, Store
-from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import PendingRun
-from sophon.stores.runs.staged_writes import ApprovalWrite, CallWrite, CheckpointWrite, StagedWrites
+from sophon.stores.runs.sql_transactions import checkpoint_write
+from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.tools.tool import Risk
+from tests.units_of_work import approval_write, call_write
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OLD = RunFence("r", 1)
@@ -32,20 +33,13 @@ Write: TypeAlias = Callable[[Store], Awaitable[object]]
 STALE_WRITES: dict[str, Write] = {
     "checkpoint": lambda store: store.runs.checkpoint("r", {"of": "the hung worker"}, start=1),
     "staged checkpoint": lambda store: store.runs.record(
-        "s", StagedWrites([CheckpointWrite("r", {"of": "the hung worker"})], fences=[OLD]), []
+        "s", UnitOfWork([checkpoint_write("r", {"of": "the hung worker"})], [OLD]), []
     ),
-    "call": lambda store: store.runs.record(
-        "s", StagedWrites(calls=[CallWrite("r", JournalEntry("c2", "pay"))], fences=[OLD]), []
-    ),
-    "approval": lambda store: store.runs.record(
-        "s", StagedWrites(approvals=[ApprovalWrite(REQUEST, NOON)], fences=[OLD]), []
-    ),
-    "audit": lambda store: store.runs.record(
-        "s", StagedWrites(audit=[AuditEvent(NOON, "executed", "s", "r")], fences=[OLD]), []
-    ),
-    "events": lambda store: store.runs.record("s", StagedWrites(fences=[OLD]), [EVENT]),
+    "call": lambda store: store.runs.record("s", UnitOfWork([call_write("r", JournalEntry("c2", "pay"))], [OLD]), []),
+    "approval": lambda store: store.runs.record("s", UnitOfWork([approval_write(REQUEST, NOON)], [OLD]), []),
+    "events": lambda store: store.runs.record("s", UnitOfWork(fences=[OLD]), [EVENT]),
     "events of a mixed transaction": lambda store: store.runs.record(
-        "s", StagedWrites(fences=[RunFence("r", 2), OLD]), [EVENT]
+        "s", UnitOfWork(fences=[RunFence("r", 2), OLD]), [EVENT]
     ),
     "suspension": lambda store: store.runs.suspend("r", {"of": "the hung worker"}, ["apr_1"], start=1),
     "outcome": lambda store: store.runs.finish(
@@ -72,7 +66,7 @@ async def start_twice(store: Store) -> None:
     """A run whose first worker hung after a call, and which a second worker has continued."""
     await accept(store, "r")
     await store.runs.begin("r", NOON)
-    await store.runs.record("s", StagedWrites(calls=[CallWrite("r", JournalEntry("c1", "look"))], fences=[OLD]), [])
+    await store.runs.record("s", UnitOfWork([call_write("r", JournalEntry("c1", "look"))], [OLD]), [])
     assert (await store.runs.begin("r", NOON)).run.starts == 2
 
 
@@ -102,8 +96,8 @@ async def test_a_worker_that_comes_back_writes_nothing(store: Store, name: str) 
 
 UNFENCED_WRITES: dict[str, Write] = {
     "checkpoint": lambda store: store.runs.checkpoint("r", {"of": "the hung worker"}),
-    "call": lambda store: store.runs.record("s", StagedWrites(calls=[CallWrite("r", JournalEntry("c2", "pay"))]), []),
-    "events": lambda store: store.runs.record("s", StagedWrites(), [EVENT]),
+    "call": lambda store: store.runs.record("s", UnitOfWork([call_write("r", JournalEntry("c2", "pay"))]), []),
+    "events": lambda store: store.runs.record("s", UnitOfWork(), [EVENT]),
     "suspension": lambda store: store.runs.suspend("r", {"of": "the hung worker"}, ["apr_1"]),
     "outcome": lambda store: store.runs.finish("r", ANSWER),
     "records": lambda store: store.sessions.append("s", [SAID]),
@@ -123,14 +117,14 @@ async def test_the_start_that_runs_writes_all_of_it(store: Store) -> None:
     await start_twice(store)
     fence = RunFence("r", 2)
     assert await store.runs.checkpoint("r", {"n": 1}, start=2)
-    await store.runs.record("s", StagedWrites(fences=[fence]), [EVENT])
+    await store.runs.record("s", UnitOfWork(fences=[fence]), [EVENT])
     await store.sessions.append("s", [SAID], fence=fence)
     await store.journal.delete("r", fence=fence)
     finished = await store.runs.finish("r", ANSWER, start=2)
     assert finished.is_first
     assert (await store.runs.get("r")).starts == 2
     # What it emits after its outcome is still its own.
-    await store.runs.record("s", StagedWrites(fences=[fence]), [EVENT])
+    await store.runs.record("s", UnitOfWork(fences=[fence]), [EVENT])
 
 
 async def test_what_a_stale_worker_has_spent_is_recorded(store: Store) -> None:
@@ -146,7 +140,7 @@ async def test_whoever_ends_a_running_run_fences_its_worker_out(store: Store) ->
     await store.runs.begin("r", NOON)
     assert (await store.runs.finish("r", CANCELLED)).is_first
     with pytest.raises(StaleRun):
-        await store.runs.record("s", StagedWrites(fences=[OLD]), [EVENT])
+        await store.runs.record("s", UnitOfWork(fences=[OLD]), [EVENT])
     with pytest.raises(StaleRun):
         await store.runs.finish("r", ANSWER, start=1)
 
@@ -159,7 +153,7 @@ async def test_the_fence_of_a_deleted_run_keeps_its_writes_out_of_a_new_session_
     with pytest.raises(StaleRun):
         await store.sessions.append("s", [SAID], fence=OLD)
     with pytest.raises(StaleRun):
-        await store.runs.record("s", StagedWrites(fences=[OLD]), [EVENT])
+        await store.runs.record("s", UnitOfWork(fences=[OLD]), [EVENT])
     assert (await store.sessions.load_history("s")).messages == []
     assert await store.events.list_after("s", 0) == []
 
@@ -262,9 +256,7 @@ async def test_the_journal_of_calls_is_kept_for_the_start_that_runs(store: Store
     with pytest.raises(StaleRun):
         await store.runs.record(
             "s",
-            StagedWrites(
-                calls=[CallWrite("r", JournalEntry("c1", "look", ToolResult("c1", "look", "found")))], fences=[OLD]
-            ),
+            UnitOfWork([call_write("r", JournalEntry("c1", "look", ToolResult("c1", "look", "found")))], [OLD]),
             [],
         )
     assert (await store.journal.load_entries("r"))["c1"].result is None

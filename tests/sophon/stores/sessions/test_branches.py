@@ -24,7 +24,16 @@ async def points(store: Store, session_id: str) -> list[BranchPoint]:
 
 @pytest.fixture
 async def trip(store: Store, clock: VirtualClock) -> Store:
-    """Session `s` of two turns, in records 1 to 4."""
+    return await _with_two_turns(store, clock)
+
+
+@pytest.fixture
+async def host_trip(host_store: Store, clock: VirtualClock) -> Store:
+    return await _with_two_turns(host_store, clock)
+
+
+async def _with_two_turns(store: Store, clock: VirtualClock) -> Store:
+    """Store session `s` of two turns, in records 1 to 4."""
     await store.sessions.append(
         "s",
         [
@@ -113,12 +122,12 @@ async def test_deletion_removes_all_branches_and_nothing_else(trip: Store):
             await trip.sessions.delete(name)
 
 
-async def test_a_conversation_is_not_deleted_while_a_branch_has_a_run(trip: Store):
-    await trip.sessions.fork("s", "b", upto=2, branch=True)
-    await trip.runs.accept(Run("r9", "b", "ada", text="x"))
+async def test_a_conversation_is_not_deleted_while_a_branch_has_a_run(host_trip: Store):
+    await host_trip.sessions.fork("s", "b", upto=2, branch=True)
+    await host_trip.runs.accept(Run("r9", "b", "ada", text="x"))
     with pytest.raises(Busy):
-        await trip.sessions.delete("s", unless_unfinished=True)
-    assert len(await trip.sessions.list_family("s")) == 2
+        await host_trip.sessions.delete("s", unless_unfinished=True)
+    assert len(await host_trip.sessions.list_family("s")) == 2
 
 
 async def test_branches_are_idle_together(trip: Store, clock: VirtualClock):
@@ -135,11 +144,11 @@ async def test_branches_are_idle_together(trip: Store, clock: VirtualClock):
     assert await trip.sessions.list() == []
 
 
-async def test_a_schedule_or_run_of_one_branch_keeps_the_others(trip: Store, clock: VirtualClock):
-    await trip.sessions.fork("s", "b", upto=2, branch=True)
-    await trip.runs.accept(Run("r9", "b", "ada", text="x"))
+async def test_a_schedule_or_run_of_one_branch_keeps_the_others(host_trip: Store, clock: VirtualClock):
+    await host_trip.sessions.fork("s", "b", upto=2, branch=True)
+    await host_trip.runs.accept(Run("r9", "b", "ada", text="x"))
     await clock.advance(100)
-    assert list(await trip.sessions.list_idle(clock.now())) == []
+    assert list(await host_trip.sessions.list_idle(clock.now())) == []
 
 
 async def test_the_records_of_one_turn_are_found_in_its_copies_too(trip: Store):
@@ -152,40 +161,40 @@ async def test_the_records_of_one_turn_are_found_in_its_copies_too(trip: Store):
         await trip.sessions.list_turn("nowhere", "r1")
 
 
-async def test_a_message_is_accepted_with_the_branch_that_it_begins_once(trip: Store):
+async def test_a_message_is_accepted_with_the_branch_that_it_begins_once(host_trip: Store):
     key = InboundKey("hub", "ada", "m1")
     branch = SessionBranch("s", 2)
     run = Run("r9", "b", "ada", text="x")
-    accepted = await trip.runs.accept(run, key, session_owner="ada", branch=branch)
-    again = await trip.runs.accept(Run("r10", "c", "ada", text="x"), key, session_owner="ada", branch=branch)
+    accepted = await host_trip.runs.accept(run, key, session_owner="ada", branch=branch)
+    again = await host_trip.runs.accept(Run("r10", "c", "ada", text="x"), key, session_owner="ada", branch=branch)
     assert (accepted.created, again.created, again.run.id, again.run.session_id) == (True, False, "r9", "b")
-    assert [each.id for each in await trip.sessions.list_family("s")] == ["s", "b"]
-    assert len(await trip.sessions.list_records("b")) == 2
+    assert [each.id for each in await host_trip.sessions.list_family("s")] == ["s", "b"]
+    assert len(await host_trip.sessions.list_records("b")) == 2
 
 
-async def test_a_message_that_is_refused_leaves_no_branch(trip: Store):
+async def test_a_message_that_is_refused_leaves_no_branch(host_trip: Store):
     branch = SessionBranch("s", 2)
     with pytest.raises(SessionTaken):
-        await trip.runs.accept(Run("r9", "b", "eve", text="x"), session_owner="eve", branch=branch)
+        await host_trip.runs.accept(Run("r9", "b", "eve", text="x"), session_owner="eve", branch=branch)
     with pytest.raises(NotFound):
-        await trip.runs.accept(Run("r9", "b", "ada", text="x"), branch=SessionBranch("nowhere", 2))
+        await host_trip.runs.accept(Run("r9", "b", "ada", text="x"), branch=SessionBranch("nowhere", 2))
     with pytest.raises(InputError, match="exists already"):
-        await trip.runs.accept(Run("r9", "s", "ada", text="x"), branch=branch)
-    assert [each.id for each in await trip.sessions.list()] == ["s"]
-    assert (await trip.sessions.get("s")).family is None
-    assert await trip.runs.find("r9") is None
+        await host_trip.runs.accept(Run("r9", "s", "ada", text="x"), branch=branch)
+    assert [each.id for each in await host_trip.sessions.list()] == ["s"]
+    assert (await host_trip.sessions.get("s")).family is None
+    assert await host_trip.runs.find("r9") is None
 
 
-async def test_a_copy_has_no_runs_and_no_usage(trip: Store):
-    await trip.runs.accept(Run("r2", "s", "ada", text="two"))
+async def test_a_copy_has_no_runs_and_no_usage(host_trip: Store):
+    await host_trip.runs.accept(Run("r2", "s", "ada", text="two"))
     day = Period("2026-01-01", "2026-01")
     row = UsageRow("p", "m", "reply", "s", "r2", Usage(10, 2, 3), day, datetime(2026, 1, 1, tzinfo=UTC))
-    await trip.runs.finish("r2", RunOutcome("completed", {"text": "second"}), usage=[row])
-    before = await trip.usage.list_totals()
-    await trip.sessions.fork("s", "b", branch=True)
-    assert await trip.runs.list(session_id="b") == []
-    assert await trip.usage.list_totals(session_id="b") == []
-    assert (await trip.usage.list_totals(), len(before)) == (before, 1)
+    await host_trip.runs.finish("r2", RunOutcome("completed", {"text": "second"}), usage=[row])
+    before = await host_trip.usage.list_totals()
+    await host_trip.sessions.fork("s", "b", branch=True)
+    assert await host_trip.runs.list(session_id="b") == []
+    assert await host_trip.usage.list_totals(session_id="b") == []
+    assert (await host_trip.usage.list_totals(), len(before)) == (before, 1)
 
 
 async def test_planning_is_read_with_the_history(trip: Store):

@@ -47,42 +47,42 @@ async def test_sessions_are_idle_after_their_last_message_the_oldest_first(store
     assert list(await store.sessions.list_idle(clock.now())) == ["second", "third", "first"]
 
 
-async def test_a_session_with_an_unfinished_run_is_not_idle(store: Store, clock: VirtualClock) -> None:
-    await store.runs.accept(Run("r", "s", "ada"))
+async def test_a_session_with_an_unfinished_run_is_not_idle(host_store: Store, clock: VirtualClock) -> None:
+    await host_store.runs.accept(Run("r", "s", "ada"))
     await clock.advance(DAY_SECONDS)
-    assert list(await store.sessions.list_idle(clock.now())) == []
-    assert not await store.sessions.delete_idle("s", clock.now())
-    await store.runs.finish("r", RunOutcome("completed", {"text": "done"}))
+    assert list(await host_store.sessions.list_idle(clock.now())) == []
+    assert not await host_store.sessions.delete_idle("s", clock.now())
+    await host_store.runs.finish("r", RunOutcome("completed", {"text": "done"}))
     await clock.advance(DAY_SECONDS)
-    assert await store.sessions.delete_idle("s", clock.now())
-    assert await store.sessions.find("s") is None
-    assert await store.runs.find("r") is None
+    assert await host_store.sessions.delete_idle("s", clock.now())
+    assert await host_store.sessions.find("s") is None
+    assert await host_store.runs.find("r") is None
 
 
 @pytest.mark.parametrize(("state", "idle"), [("active", []), ("paused", []), ("finished", ["s"])])
 async def test_a_session_with_a_schedule_that_goes_on_is_not_idle(
-    store: Store, clock: VirtualClock, state: str, idle: list[str]
+    host_store: Store, clock: VirtualClock, state: str, idle: list[str]
 ) -> None:
-    await add_session(store, "s")
-    await store.schedules.add(schedule("s", clock.now(), state))
+    await add_session(host_store, "s")
+    await host_store.schedules.add(schedule("s", clock.now(), state))
     await clock.advance(DAY_SECONDS)
-    assert list(await store.sessions.list_idle(clock.now())) == idle
+    assert list(await host_store.sessions.list_idle(clock.now())) == idle
 
 
 async def test_the_chat_of_a_live_goal_and_the_sessions_that_a_goal_works_in_are_not_idle(
-    store: Store, clock: VirtualClock
+    host_store: Store, clock: VirtualClock
 ) -> None:
     goal = Goal("g1", "ada", "Errand", "", session_id="chat", created_at=clock.now())
     for name in ("chat", *goal.list_work_sessions(), "goal-g10", "goal-"):
-        await add_session(store, name)
-    await store.goals.add(goal)
+        await add_session(host_store, name)
+    await host_store.goals.add(goal)
     await clock.advance(DAY_SECONDS)
-    assert list(await store.sessions.list_idle(clock.now())) == ["goal-g10", "goal-"]
-    ended = await store.goals.change(goal.move("cancel", "enough", clock.now()))
+    assert list(await host_store.sessions.list_idle(clock.now())) == ["goal-g10", "goal-"]
+    ended = await host_store.goals.change(goal.move("cancel", "enough", clock.now()))
     assert ended is not None
-    assert list(await store.sessions.list_idle(clock.now())) == ["chat", "goal-g10", "goal-"]
-    assert await store.goals.remove("g1")
-    assert "goal-g1" in await store.sessions.list_idle(clock.now())
+    assert list(await host_store.sessions.list_idle(clock.now())) == ["chat", "goal-g10", "goal-"]
+    assert await host_store.goals.remove("g1")
+    assert "goal-g1" in await host_store.sessions.list_idle(clock.now())
 
 
 async def test_what_was_added_since_it_was_found_keeps_a_session(store: Store, clock: VirtualClock) -> None:

@@ -20,18 +20,18 @@ async def listed(store: Store, kind: SessionKind | None, search: str = "") -> Se
     return [each.id for each in (await store.sessions.list_page("ada", kind=kind, search=search)).items]
 
 
-async def test_a_message_gives_its_session_a_title_before_its_turn_begins(store: Store):
-    await store.runs.accept(Run("r", "s", "ada", text="Plan my trip\nto Rügen"))
-    session = await store.sessions.get("s")
+async def test_a_message_gives_its_session_a_title_before_its_turn_begins(host_store: Store):
+    await host_store.runs.accept(Run("r", "s", "ada", text="Plan my trip\nto Rügen"))
+    session = await host_store.sessions.get("s")
     assert (session.title, session.shown_title) == ("", "Plan my trip")
 
 
-async def test_a_session_that_a_client_joined_first_gets_one_too(store: Store):
-    await store.sessions.get_or_create("s", "ada")
-    await store.runs.accept(Run("r1", "s", "ada", text="  \n"))
-    await store.runs.accept(Run("r2", "s", "ada", text="first words"))
-    await store.runs.accept(Run("r3", "s", "ada", text="second words"))
-    assert (await store.sessions.get("s")).shown_title == "first words"
+async def test_a_session_that_a_client_joined_first_gets_one_too(host_store: Store):
+    await host_store.sessions.get_or_create("s", "ada")
+    await host_store.runs.accept(Run("r1", "s", "ada", text="  \n"))
+    await host_store.runs.accept(Run("r2", "s", "ada", text="first words"))
+    await host_store.runs.accept(Run("r3", "s", "ada", text="second words"))
+    assert (await host_store.sessions.get("s")).shown_title == "first words"
 
 
 async def test_a_turn_without_a_host_gives_one_by_the_first_text_of_the_person(store: Store):

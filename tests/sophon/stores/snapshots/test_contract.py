@@ -8,8 +8,6 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.snapshots.contract import SnapshotEvent, SnapshotFile
 
 T0 = datetime(2026, 11, 23, 12, 0, 0, 123456, UTC)
@@ -101,15 +99,6 @@ async def test_the_oldest_are_cut_and_the_chain_is_verified_from_there(
 async def test_known_ids_are_found(store: Store) -> None:
     await add(store, 2)
     assert await store.snapshots.find_ids([*(f"x{number}" for number in range(1200)), "ann-2"]) == {"ann-2"}
-
-
-async def test_staged_snapshots_are_stored_with_the_write_of_a_run_or_not_at_all(store: Store) -> None:
-    await store.runs.accept(Run("r", "s", "ann", "local", text="hi"))
-    await store.runs.record("s", StagedWrites(snapshots=[event(1)]), [])
-    assert await numbers(store) == [1]
-    with pytest.raises(ValueError, match="time zone"):
-        await store.runs.record("s", StagedWrites(snapshots=[event(2, at=datetime(2026, 1, 1))]), [])
-    assert await numbers(store) == [1]
 
 
 @pytest.mark.parametrize(

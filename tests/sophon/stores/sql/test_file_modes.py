@@ -1,4 +1,4 @@
-"""The files of an SQLite store are for its own account only; those of an earlier version become so."""
+"""The files of an SQLite store are for its own account only; those that are not become so."""
 
 import logging
 import os

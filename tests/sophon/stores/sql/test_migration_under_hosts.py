@@ -1,36 +1,36 @@
 """Migration of a PostgreSQL store that others use: at once, under load, and beside older hosts."""
 
+import asyncio
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Engine, text
 
 from sophon.errors import StoreError
-from sophon.stores.sql import older_hosts, schema_migration
+from sophon.stores.sql import older_hosts
 from sophon.stores.sql.dialects import create_engine_for
-from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE
+from sophon.stores.sql.schema_migration import REVISIONS, VERSION_TABLE, newest_version
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sql_store import SqlStore
 from tests import postgres
+from tests.databases import open_and_close
+from tests.sophon.stores.sql.next_version import NEXT, know_next_version
 
 pytestmark = postgres.needs_postgres
 
-OLDER = REVISIONS[-2]
-INSERT = text(
-    "INSERT INTO sessions (id, owner, title, last_seq, said, created_at, updated_at) "
-    "VALUES (:id, 'ada', '', 0, 0, now(), now())"
-)
+OLDER = newest_version()
 OPENER = """
 import asyncio, sys
+from pathlib import Path
+from sophon.stores.sql import schema_migration
 from sophon.stores.sql_store import SqlStore
 
 async def main():
+    schema_migration.MIGRATIONS = Path(sys.argv[3])
+    schema_migration.REVISIONS = tuple(sys.argv[4:])
     store = SqlStore(sys.argv[1])
     print("ready", flush=True)
     sys.stdin.readline()
@@ -42,14 +42,6 @@ asyncio.run(main())
 """
 
 
-def migrate_to(engine: Engine, revision: str) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(Path(schema_migration.__file__).parent / "migrations"))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-
-
 @pytest.fixture
 def engine() -> Iterator[Engine]:
     """An engine of the empty database, which takes the write lock as a host does."""
@@ -57,6 +49,13 @@ def engine() -> Iterator[Engine]:
     engine = create_engine_for(resolve_url(postgres.URL, Path()), "write", 30)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def migrations(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The database has what is not the newest schema any more; returns the folder of the migrations."""
+    asyncio.run(open_and_close(SqlStore(postgres.URL)))
+    return know_next_version(tmp_path, monkeypatch)
 
 
 def read(engine: Engine, query: str) -> list[object]:
@@ -79,17 +78,19 @@ async def test_an_empty_database_gets_the_schema(engine: Engine) -> None:
     store = SqlStore(postgres.URL)
     assert (await store.maintenance.read_schema()).stored == ""
     await store.maintenance.migrate_schema()
-    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [newest_version()]
 
 
-@pytest.mark.parametrize("revision", [None, OLDER])
-def test_of_processes_that_open_at_once_one_migrates_and_all_succeed(engine: Engine, revision: str | None) -> None:
-    if revision is not None:
-        migrate_to(engine, revision)
+@pytest.mark.parametrize("is_new", [True, False])
+def test_of_processes_that_open_at_once_one_migrates_and_all_succeed(
+    engine: Engine, migrations: Path, is_new: bool
+) -> None:
+    if is_new:
+        postgres.empty()
     pipe = subprocess.PIPE
     processes = [
         subprocess.Popen(
-            [sys.executable, "-W", "error", "-c", OPENER, postgres.URL, f"s{number}"],
+            [sys.executable, "-W", "error", "-c", OPENER, postgres.URL, f"s{number}", migrations, *REVISIONS, NEXT],
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
@@ -104,35 +105,12 @@ def test_of_processes_that_open_at_once_one_migrates_and_all_succeed(engine: Eng
     assert read(engine, "SELECT id FROM sessions ORDER BY id") == ["s0", "s1"]
 
 
-async def test_nothing_is_lost_that_is_written_during_the_migration(engine: Engine) -> None:
-    migrate_to(engine, OLDER)
-    is_over, written, has_written = threading.Event(), list[str](), threading.Event()
-
-    def write() -> None:
-        while not is_over.is_set():
-            with engine.begin() as connection:
-                connection.execute(INSERT, {"id": f"s{len(written):05}"})
-            written.append(f"s{len(written):05}")
-            has_written.set()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        assert has_written.wait(30)
-        await SqlStore(postgres.URL).maintenance.migrate_schema()
-    finally:
-        is_over.set()
-        writer.join()
-    assert read(engine, "SELECT id FROM sessions ORDER BY id") == written
-    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
-
-
+@pytest.mark.usefixtures("migrations")
 async def test_a_schema_that_live_hosts_of_another_version_use_is_not_migrated(engine: Engine) -> None:
-    migrate_to(engine, OLDER)
     register_host(engine)
     store = SqlStore(postgres.URL)
     for attempt in (store.open, store.maintenance.migrate_schema):
-        with pytest.raises(StoreError, match=f"from {OLDER} to {REVISIONS[-1]}, and 1 hosts of another version"):
+        with pytest.raises(StoreError, match=f"from {OLDER} to {newest_version()}, and 1 hosts of another version"):
             await attempt()
     assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [OLDER]
     await store.maintenance.migrate_schema(force=True)
@@ -141,22 +119,22 @@ async def test_a_schema_that_live_hosts_of_another_version_use_is_not_migrated(e
     await store.close()
 
 
+@pytest.mark.usefixtures("migrations")
 async def test_hosts_that_have_gone_and_leases_of_other_names_do_not_hinder(engine: Engine) -> None:
-    migrate_to(engine, OLDER)
     register_host(engine, seconds=-1)
     register_host(engine, name="leader:schedules")
     await SqlStore(postgres.URL).maintenance.migrate_schema()
-    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [newest_version()]
 
 
+@pytest.mark.usefixtures("migrations")
 async def test_without_the_check_the_schema_changes_below_a_running_host(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    migrate_to(engine, OLDER)
     register_host(engine)
     monkeypatch.setattr(older_hosts, "HOST_PREFIX", "nobody:")
     await SqlStore(postgres.URL).maintenance.migrate_schema()
-    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [REVISIONS[-1]]
+    assert read(engine, f"SELECT version_num FROM {VERSION_TABLE}") == [newest_version()]
 
 
 async def test_a_host_whose_schema_was_replaced_writes_nothing_once_it_renews_a_lease(engine: Engine) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection
 
 from sophon.errors import StoreUnavailable
-from sophon.stores.sql.pool_log import POOL_NAME, LostConnectionFilter
+from sophon.stores.sql.dialects import POOL_NAME, LostConnectionFilter
 from sophon.stores.sql_store import SqlStore
 from tests import postgres
 

@@ -6,17 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
 
 from sophon.errors import StoreError
 from sophon.messages import Message
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql import schema_migration
-from sophon.stores.sql.schema import metadata
 from sophon.stores.sql_store import SqlStore
 
 HELLO = SessionRecord("message", "r", Message("user", "hello"))
@@ -37,56 +33,9 @@ def run(path: Path, *statements: str) -> list[tuple[object, ...]]:
         connection.close()
 
 
-async def test_models_and_migrations_agree(tmp_path: Path):
-    engine = create_engine(f"sqlite:///{await made(tmp_path)}")
-    with engine.connect() as connection:
-        options = {"version_table": schema_migration.VERSION_TABLE, "compare_type": True}
-        context = MigrationContext.configure(connection, opts=options)
-        assert compare_metadata(context, metadata) == []
-    engine.dispose()
-
-
-def read_schema(path: Path) -> dict[str, object]:
-    """Columns in their order, keys and indexes of each table, and the statements of everything that is no table."""
-    tables = [str(name) for (name,) in run(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    found: dict[str, object] = {}
-    for name in tables:
-        statement = str(run(path, f"SELECT sql FROM sqlite_master WHERE name = '{name}'")[0][0]).upper()
-        indexes = [
-            (row[2:], run(path, f"PRAGMA index_xinfo({row[1]})")) for row in run(path, f"PRAGMA index_list({name})")
-        ]
-        found[name] = (
-            run(path, f"PRAGMA table_xinfo({name})"),
-            sorted(row[2:] for row in run(path, f"PRAGMA foreign_key_list({name})")),
-            sorted(map(repr, indexes)),
-            [
-                word in statement
-                for word in ("WITHOUT ROWID", "AUTOINCREMENT", "CHECK", "COLLATE", "GENERATED", "STRICT")
-            ],
-        )
-    found["others"] = sorted(
-        (kind, name, " ".join(str(text).split()))
-        for kind, name, text in run(
-            path, "SELECT type, name, sql FROM sqlite_master WHERE type <> 'table' AND sql > ''"
-        )
-    )
-    return found
-
-
-async def test_a_new_database_is_what_all_migrations_make_together(tmp_path: Path):
-    at_once, migrated = await made(tmp_path), tmp_path / "migrated.db"
-    engine = create_engine(f"sqlite:///{migrated}")
-    with engine.begin() as connection:
-        schema_migration.migrate_schema(connection)
-    engine.dispose()
-    assert read_schema(at_once) == read_schema(migrated)
-    version = f"SELECT version_num FROM {schema_migration.VERSION_TABLE}"
-    assert run(at_once, version) == run(migrated, version) == [(schema_migration.REVISIONS[-1],)]
-
-
 def test_the_known_revisions_are_those_in_the_folder():
     config = Config()
-    config.set_main_option("script_location", str(Path(schema_migration.__file__).parent / "migrations"))
+    config.set_main_option("script_location", str(schema_migration.MIGRATIONS))
     script = ScriptDirectory.from_config(config)
     assert tuple(revision.revision for revision in script.walk_revisions())[::-1] == schema_migration.REVISIONS
 

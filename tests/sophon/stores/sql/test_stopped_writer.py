@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from sophon.errors import StoreUnavailable
 from sophon.stores.sql import dialects
-from sophon.stores.sql.database import Database
+from sophon.stores.sql.database import Database, ThreadedDatabase
 from sophon.stores.sql.url import resolve_url
 from sophon.stores.sql_store import LOCK_TIMEOUT_SECONDS
 from tests import postgres
@@ -25,7 +25,7 @@ async def databases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
     monkeypatch.setattr(dialects, "IDLE_TRANSACTION_SECONDS", 0.5)
     await asyncio.to_thread(postgres.without_rows)
     url = resolve_url(postgres.MIGRATED, tmp_path)
-    one, other = (Database(url, PATIENCE_SECONDS, lambda _: None) for _ in range(2))
+    one, other = (ThreadedDatabase(url, PATIENCE_SECONDS, lambda _: None) for _ in range(2))
     await one.open()
     await other.open()
     yield one, other

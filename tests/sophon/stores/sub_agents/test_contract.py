@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from sophon.stores.contract import Store
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sub_agents.contract import SubAgentRun
 from sophon.stores.usage.contract import Period
 
@@ -67,9 +66,3 @@ async def test_old_ones_expire(store: Store):
     await store.sub_agents.put([row("a"), replace(row("b"), created_at=NOW + timedelta(1))])
     assert await store.sub_agents.expire(NOW + timedelta(hours=1)) == 1
     assert [each.agent for each in await store.sub_agents.list_for_task("t")] == ["b"]
-
-
-async def test_they_are_stored_in_the_transaction_of_a_turn(store: Store):
-    await store.sessions.get_or_create("s", "ada")
-    await store.runs.record("s", StagedWrites(sub_agents=[row(state="spawning"), row()]), ())
-    assert list(await store.sub_agents.list_for_task("t")) == [row()]

@@ -6,8 +6,7 @@ from sophon.errors import NotFound
 from sophon.messages import Message
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.runs.contract import Run, RunOutcome
-from sophon.stores.runs.staged_writes import LogWrite
+from sophon.stores.runs.contract import LogWrite, Run, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import HEAD_CHARACTERS, text_id
 from sophon.testing import VirtualClock

@@ -7,8 +7,6 @@ import pytest
 
 from sophon.messages import Message, Usage
 from sophon.stores.contract import Store
-from sophon.stores.runs.contract import Run
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.traces.contract import TraceWrite, TurnTotal
 from sophon.stores.usage.contract import Period
@@ -93,31 +91,32 @@ async def test_traces_are_listed_by_person_and_session_the_newest_first(store: S
 async def test_turns_are_counted_by_day_and_person_and_those_that_wait_are_not(store: Store):
     await put(store, made("a"), made("b", status="completed", working_ms=500), made("c", status="cancelled"))
     await put(store, made("d", hours=24), made("e", principal="bob"), made("f", status="suspended"))
-    today = TurnTotal("2026-01-01", "ada", 3, 1, 1, 3500, 1500, 45, 21)
-    bob = TurnTotal("2026-01-01", "bob", 1, 1, 0, 1500, 1500, 15, 7)
-    tomorrow = TurnTotal("2026-01-02", "ada", 1, 1, 0, 1500, 1500, 15, 7)
+    today = TurnTotal("2026-01-01", "ada", 3, 1, 1, 3500, 1500, 45, 21, 1500, 1500)
+    bob = TurnTotal("2026-01-01", "bob", 1, 1, 0, 1500, 1500, 15, 7, 1500, 1500)
+    tomorrow = TurnTotal("2026-01-02", "ada", 1, 1, 0, 1500, 1500, 15, 7, 1500, 1500)
     assert list(await store.traces.list_daily(since=NOON)) == [today, bob, tomorrow]
     assert list(await store.traces.list_daily(since=NOON + timedelta(hours=1), principal="ada")) == [tomorrow]
+
+
+@pytest.mark.parametrize(("turns", "p50", "p95"), [(1, 10, 10), (2, 10, 20), (20, 100, 190), (21, 110, 200)])
+async def test_each_day_and_person_has_percentiles_of_the_working_times(
+    store: Store, turns: int, p50: int, p95: int
+) -> None:
+    times = [10 * number for number in range(1, turns + 1)]
+    await put(store, *(made(f"a{each}", working_ms=each) for each in (*times[::2], *times[1::2])))
+    await put(store, *(made(f"b{each}", principal="bob", working_ms=9 * each) for each in times))
+    await put(store, made("waiting", status="suspended", working_ms=10_000), made("old", hours=-24, working_ms=1))
+    found = await store.traces.list_daily(since=NOON)
+    assert [(each.principal, each.p50_working_ms, each.p95_working_ms) for each in found] == [
+        ("ada", p50, p95),
+        ("bob", 9 * p50, 9 * p95),
+    ]
 
 
 async def test_old_traces_are_deleted(store: Store):
     await put(store, *(made(f"r{hours}", hours=hours) for hours in range(4)))
     assert await store.traces.expire(NOON + timedelta(hours=2)) == 2
     assert await ids(store) == ["r3", "r2"]
-
-
-async def test_what_a_turn_stages_is_stored_with_it(store: Store):
-    await store.sessions.append("s", [SessionRecord("message", "r1", Message("user", "hello"))], owner="ada")
-    await store.runs.record("s", StagedWrites(traces=[TraceWrite(FULL)]), [])
-    assert await ids(store) == ["r1"]
-
-
-@pytest.mark.parametrize("staged", [StagedWrites(traces=[TraceWrite(FULL)])])
-async def test_a_suspension_takes_staged_writes_with_it(store: Store, staged: StagedWrites):
-    await store.runs.accept(Run("r1", "s", "ada"))
-    await store.runs.begin("r1", NOON)
-    await store.runs.suspend("r1", {}, ["a1"], staged=staged)
-    assert await ids(store) == ["r1"]
 
 
 async def test_traces_are_deleted_with_their_session(store: Store):

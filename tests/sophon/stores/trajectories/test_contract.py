@@ -10,7 +10,6 @@ from sophon.learning.hashing_embedder import HashingEmbedder
 from sophon.learning.trajectories import Trajectory
 from sophon.messages import Message
 from sophon.stores.contract import Store
-from sophon.stores.runs.staged_writes import StagedWrites
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.trajectories.contract import TrajectoryWrite
 from sophon.stores.trajectories.similarity import find_similar
@@ -25,18 +24,19 @@ FULL = Trajectory(
     model="a/large",
     strategy="Intelligent",
     finish_reason="length",
-    tools=["files.read"],
+    tools=("files.read",),
     scores={"overall": 0.9, "relevance": 1.0},
     quality=0.9,
     cost_micro_usd=12,
     duration_ms=345,
     output_tokens=67,
+    judge="evaluator",
 )
 
 
-def made(run_id: str, quality: float = 0.9, *, hours: int = 0, **more: str) -> Trajectory:
-    at = NOON + timedelta(hours=hours)
-    return replace(FULL, run_id=run_id, quality=quality, scores={"overall": quality}, at=at, **more)
+def made(run_id: str, quality: float | None = 0.9, *, hours: int = 0, **more: str) -> Trajectory:
+    at, scores = NOON + timedelta(hours=hours), None if quality is None else {"overall": quality}
+    return replace(FULL, run_id=run_id, quality=quality, scores=scores or {}, at=at, **more)
 
 
 def said(run_id: str, person: str, value: float, text: str = "", *, hours: int = 0) -> Feedback:
@@ -75,6 +75,25 @@ async def test_best_and_poor_ones_are_listed_by_quality_person_and_session(store
     assert await ids(store, principal="bob") == ["e"]
     assert await ids(store, session_id="t") == []
     assert await ids(store, limit=0) == []
+
+
+async def test_what_nobody_has_judged_is_neither_good_nor_poor_and_comes_last(store: Store):
+    await put(store, made("a", None), made("b", 0.1), made("c", 0.9))
+    assert await ids(store, order="best") == ["c", "b", "a"]
+    assert await ids(store, order="poorest") == ["b", "c", "a"]
+    assert await ids(store, at_least=0.0) == ["c", "b"]
+    assert await ids(store, below=1.0) == ["c", "b"]
+
+
+async def test_the_scores_of_a_judge_come_later_and_weigh_beside_what_people_said(store: Store):
+    await put(store, replace(made("r1", None), judge=""))
+    await store.trajectories.rate(said("r1", "ada", 1))
+    found = await store.trajectories.score("r1", {"overall": 0.5, "accuracy": 0.5}, "evaluator")
+    assert found == await store.trajectories.find("r1")
+    assert found is not None
+    assert (found.quality, found.feedback, found.judge) == (pytest.approx(0.85), 1.0, "evaluator")
+    assert found.scores == {"overall": 0.5, "accuracy": 0.5}
+    assert await store.trajectories.score("unknown", {"overall": 0.5}, "evaluator") is None
 
 
 async def test_feedback_is_stored_once_per_person_and_moves_the_quality(store: Store):
@@ -129,12 +148,6 @@ async def test_old_ones_expire_and_all_can_be_deleted(store: Store):
     assert [len(await store.trajectories.list_feedback(each)) for each in "ab"] == [0, 1]
     assert await store.trajectories.clear() == 2
     assert await store.trajectories.count() == 0
-
-
-async def test_a_trajectory_in_the_transaction_of_a_turn_is_written(store: Store):
-    await store.sessions.get_or_create("s", "ada")
-    await store.runs.record("s", StagedWrites(trajectories=[TrajectoryWrite(FULL, 10)]), ())
-    assert await ids(store) == ["r1"]
 
 
 async def test_trajectories_are_found_by_the_similarity_of_their_requests(store: Store):

@@ -3,7 +3,7 @@
 import pytest
 
 from sophon.errors import ToolError
-from sophon.tools.http.request_headers import drop_body_headers, keep_cross_origin_headers, validate_headers
+from sophon.tools.http.client import drop_body_headers, keep_cross_origin_headers, validate_headers
 
 
 @pytest.mark.parametrize(

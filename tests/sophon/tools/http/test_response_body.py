@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sophon.errors import ToolError
-from sophon.tools.http.response_body import decode_body, read_limited_body
+from sophon.tools.http.client import decode_body, read_limited_body
 
 # Set here, while pytest collects: tests/conftest.py marks too late for tables and for hypothesis.
 pytestmark = pytest.mark.anyio

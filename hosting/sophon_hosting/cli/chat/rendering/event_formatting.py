@@ -15,7 +15,6 @@ from sophon.events import (
     ToolCallCompleted,
 )
 from sophon.messages import ToolCallOutcome, Usage
-from sophon.tools.untrusted_text import unfence_text
 from sophon_hosting.rendering.control_characters import to_single_line
 from sophon_hosting.rendering.value_formatting import (
     ARGUMENTS_CHARACTERS,
@@ -58,7 +57,7 @@ def format_tool_call(event: ToolCallCompleted, arguments: Mapping[str, Any], blo
     if block is not None:
         reason = to_single_line(f"{block.reason} ({block.rule})", REASON_CHARACTERS)
         return f"{head} blocked by {to_single_line(block.guard, STEP_CHARACTERS)}: {reason}"
-    text = unfence_text(event.result)  # a host of an earlier version sends the fence
+    text = event.result
     if event.outcome == "completed":
         result = to_single_line(text, RESULT_CHARACTERS)
         return f"{head} → {result or 'nothing'} · {format_duration(event.duration_ms)}"

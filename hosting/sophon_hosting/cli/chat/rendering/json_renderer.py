@@ -41,6 +41,7 @@ class JsonRenderer:
                 "detail": dict(response.detail),
                 "tool_rounds": response.tool_rounds,
                 "fallback_attempts": response.fallback_attempts,
+                "model": response.model,
             },
         )
 

@@ -13,7 +13,6 @@ from sophon.events import (
     ToolCallCompleted,
 )
 from sophon.messages import Usage
-from sophon.tools.untrusted_text import fence_text
 from sophon_hosting.cli.chat.rendering.event_formatting import (
     format_budget_alert,
     format_compaction,
@@ -46,8 +45,6 @@ def ended(outcome: str = "completed", result: str = "391", run_id: str = "run") 
         (ended(), {}, "✓ calculator → 391 · 2 ms"),
         (ended(result=""), {}, "✓ calculator → nothing · 2 ms"),
         (ended(run_id="run/s1"), {"a": 1, "b": [2]}, "✓ [s1] calculator (a=1, b=[2]) → 391 · 2 ms"),
-        (ended(result=fence_text("from outside", "web", "0" * 16)), {}, "✓ calculator → from outside · 2 ms"),
-        (ended("failed", fence_text("error: no file", "web", "0" * 16)), {}, "✗ calculator failed: no file"),
         (ended("interrupted", "error: unknown"), {}, "? calculator interrupted: unknown"),
         (ended("failed", "error: no number"), {}, "✗ calculator failed: no number"),
         (ended("failed", "error: calculator failed: KeyError: 1"), {}, "✗ calculator failed: KeyError: 1"),

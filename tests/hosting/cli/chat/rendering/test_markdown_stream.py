@@ -10,8 +10,8 @@ from rich.console import Console
 
 from sophon.events import StreamChunk, ToolCallCompleted
 from sophon.messages import Response
-from sophon_hosting.cli.chat.rendering.markdown_stream import MarkdownStream, find_update
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
+from sophon_hosting.cli.chat.rendering.terminal_writer import MarkdownStream, find_update
 from sophon_hosting.cli.console.output import create_console
 
 TEXT = """# Plan

@@ -2,7 +2,6 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
 from sophon.events import (
@@ -23,7 +22,6 @@ from sophon.events import (
 )
 from sophon.messages import Response, Usage
 from sophon_hosting.cli.chat.rendering.terminal_renderer import TerminalRenderer
-from sophon_hosting.cli.console.output import create_console
 
 PLAN = {"id": "p", "goal": "both", "steps": [{"id": "s1", "description": "write", "estimated_risk": "medium"}]}
 
@@ -60,11 +58,6 @@ def tool(call_id: str = "1", *, run_id: str = "run") -> tuple[Event, Event]:
     return began, ToolCallCompleted(
         run_id=run_id, call_id=call_id, tool="calculator", outcome="completed", duration_ms=3, result="2"
     )
-
-
-def test_text_comes_in_pieces_and_a_tool_between_has_its_own_line() -> None:
-    text = shown(chunk("Let me "), chunk("see."), *tool(), chunk("2"))
-    assert text == "Let me see.\n  ✓ calculator (1+1) → 2 · 3 ms\n2"
 
 
 def test_what_was_streamed_is_not_shown_again_at_the_end() -> None:
@@ -120,11 +113,6 @@ def test_quiet_lines_keep_to_the_width_of_a_terminal() -> None:
 
 def test_a_cancelled_turn_says_that_it_stopped() -> None:
     assert shown(chunk("ha"), response=Response(finish_reason="cancelled")) == "ha\n  – stopped\n"
-
-
-def test_no_color_means_no_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert create_console().color_system is None
 
 
 WHOLE = Response("It is 2.", earlier_texts=["Let me add."])

@@ -106,9 +106,7 @@ def test_a_title_has_up_to_six_words_of_the_first_question(text: str, expected: 
     assert make_title([Message("system", "x"), Message("user", text), Message("user", "later")]) == expected
 
 
-@pytest.mark.parametrize("purpose", ["simulation", "evaluation"])
-async def test_it_claims_no_judgement_that_it_has_not(talk, purpose) -> None:
+async def test_it_claims_no_judgement_that_it_has_not(talk) -> None:
     talk.messages.append(Message("user", "Would rm -rf / be safe?"))
-    text = (await talk.ask(purpose)).text
-    assert "offline model" in text
-    assert len(text) < 300
+    assert "the offline model cannot judge" in (await talk.ask("evaluation")).text
+    assert (await talk.ask("simulation")).text == "", "an advice that says nothing would stand below the result"

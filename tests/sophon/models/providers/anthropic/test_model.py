@@ -168,13 +168,6 @@ def test_a_stream_that_ends_before_its_last_event_is_never_an_answer(end: int) -
         accumulate([RECORDED[:end]]).to_response([])
 
 
-async def test_a_connection_that_closes_without_the_last_event_is_a_failure(model: Any, server: Any, kit: Any) -> None:
-    answer(server, start(), text(0, "Good day"), stop())
-    heard: list[str] = []
-    error = await failure(model, kit, on_text=heard.append)
-    assert (type(error), heard) == (ProviderUnavailable, ["Good day"])
-
-
 async def test_the_request_names_the_version_and_carries_the_key_in_its_own_header(
     model: Any, server: Any, kit: Any
 ) -> None:
@@ -350,12 +343,6 @@ async def test_a_key_never_stands_in_an_error(
     for _ in range(2):
         assert secret not in repr(await failure(model, kit, key=secret))
     assert secret not in caplog.text
-
-
-async def test_a_redirect_is_not_followed(model: Any, server: Any, kit: Any) -> None:
-    server.answers({}, 307, {"Location": f"{server.url}/other"})
-    assert isinstance(await failure(model, kit), ModelError)
-    assert len(server.seen) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from sophon.messages import Message, Reasoning, ToolCall
 from sophon.models.model import ModelInfo, ModelRequest, Purpose
-from sophon.models.providers.anthropic.cache_marks import MARK, MAX_MARKS
 from sophon.models.providers.anthropic.messages import FIRST_MESSAGE, call_id_to_wire
-from sophon.models.providers.anthropic.request import RequestWriter, accepts_temperature
+from sophon.models.providers.anthropic.request import MARK, MAX_MARKS, RequestWriter, accepts_temperature
 from sophon.tools.tool import Tool, tool
 
 INFO = ModelInfo("claude-sonnet-4-6", "anthropic", max_output_tokens=64_000)

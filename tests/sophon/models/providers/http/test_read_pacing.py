@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from sophon.models.providers.http.event_stream import EventStream
-from sophon.models.providers.http.read_pacing import MAX_READ_BYTES, START_SECONDS, TICK_SECONDS
+from sophon.models.providers.http.event_stream import MAX_READ_BYTES, START_SECONDS, TICK_SECONDS, EventStream
 from sophon.models.providers.http.sse import SseDecoder
 from sophon.models.providers.idle_timeout import IdleTimeout
 from tests.loop_time import LoopTime

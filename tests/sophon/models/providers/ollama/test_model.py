@@ -121,22 +121,9 @@ def test_a_stream_that_ends_before_its_last_line_does_is_never_an_answer(end: in
         accumulate([RECORDED[:end]]).to_response([], is_streamed=True)
 
 
-async def test_a_connection_that_closes_without_the_last_line_is_a_failure(model: Any, server: Any, kit: Any) -> None:
-    answer(server, line("Good day"))
-    heard: list[str] = []
-    error = await failure(model, kit, on_text=heard.append)
-    assert (type(error), heard) == (ProviderUnavailable, ["Good day"])
-
-
 async def test_a_whole_response_that_is_not_done_is_a_failure(model: Any, server: Any, kit: Any) -> None:
     server.answers({"message": {"role": "assistant", "content": "Good"}, "done": False})
     assert isinstance(await failure(model, kit, on_text=None), ProviderUnavailable)
-
-
-async def test_a_limit_of_the_output_is_told(model: Any, server: Any, kit: Any) -> None:
-    answer(server, line("Once upon"), done("length"))
-    response = await ask(model, kit)
-    assert (response.text, response.finish_reason) == ("Once upon", "length")
 
 
 async def test_a_request_has_the_options_of_the_server(server: Any, kit: Any) -> None:
@@ -149,14 +136,6 @@ async def test_a_request_has_the_options_of_the_server(server: Any, kit: Any) ->
     assert (seen.path, seen.body["stream"], seen.body["keep_alive"]) == ("/api/chat", True, "90s")
     assert seen.body["options"] == {"num_predict": 99, "num_ctx": 8192, "temperature": 0.5}
     assert "Authorization" not in seen.headers
-
-
-async def test_what_no_option_says_is_left_to_the_server(model: Any, server: Any, kit: Any) -> None:
-    answer(server, line("Hi"), done())
-    await ask(model, kit)
-    body = server.seen[0].body
-    assert "keep_alive" not in body
-    assert body["options"].keys() == {"num_predict"}
 
 
 async def test_a_transcript_names_the_tool_of_each_result(model: Any, server: Any, kit: Any) -> None:
@@ -204,24 +183,10 @@ async def test_a_model_without_tool_calls_is_told_with_the_setting(model: Any, s
     assert "set FunctionCalling of its provider to false" in str(error)
 
 
-async def test_an_error_in_the_stream_is_an_error(model: Any, server: Any, kit: Any) -> None:
-    answer(server, line("Good"), b'{"error": "an error was encountered while running the model"}\n')
-    heard: list[str] = []
-    error = await failure(model, kit, on_text=heard.append)
-    assert (type(error), heard) == (ProviderUnavailable, ["Good"])
-    assert "while running the model" in str(error)
-
-
 @pytest.mark.parametrize("garbage", [b"{}\n", b"[]\n", b"{{{\n", b"\xff\n", b'{"message": [1]}\n', b'{"message": 7}\n'])
 async def test_garbage_is_never_a_completed_answer(model: Any, server: Any, kit: Any, garbage: bytes) -> None:
     answer(server, line("Good"), garbage)
     assert isinstance(await failure(model, kit), ProviderUnavailable)
-
-
-async def test_a_redirect_is_not_followed(model: Any, server: Any, kit: Any) -> None:
-    server.answers({}, 307, {"Location": f"{server.url}/other"})
-    assert isinstance(await failure(model, kit), ModelError)
-    assert len(server.seen) == 1
 
 
 async def test_an_input_that_was_cached_whole_is_estimated(model: Any, server: Any, kit: Any) -> None:

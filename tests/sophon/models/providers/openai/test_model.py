@@ -81,11 +81,6 @@ async def test_a_reasoning_model_is_asked_in_its_own_dialect(server: Any, kit: A
     assert not {"max_tokens", "temperature"} & set(body)
 
 
-async def test_fields_of_an_event_other_than_its_data_are_passed_over(model: Any, server: Any, kit: Any) -> None:
-    server.streams(b"event: ping\r\nid: 7\r\n\r\n", "Good", b"retry: 10\n\n", kit.stop)
-    assert (await model.complete(kit.request(model, on_text=lambda _: None))).text == "Good"
-
-
 async def test_a_message_is_made_into_json_once(model: Any, server: Any, kit: Any) -> None:
     message = Message("assistant", "", [ToolCall("a", "time.now", {"zone": "UTC"})])
     for _ in range(2):

@@ -116,17 +116,6 @@ def test_a_header_that_is_repeated_at_the_end_begins_no_call(index: int | None) 
     assert assembled(*pieces, chunk(finish="tool_calls")).tool_calls == [ToolCall("x", "f", {"a": 1})]
 
 
-@pytest.mark.parametrize("numbered", [{}, {"index": 0}])
-def test_calls_of_a_whole_answer_that_share_an_id_are_one_each(numbered: dict[str, int]) -> None:
-    calls = [{**numbered, "id": "x", "function": {"name": "f", "arguments": f'{{"a":{n}}}'}} for n in (1, 2)]
-    whole = {"choices": [{"message": {"content": None, "tool_calls": calls}, "finish_reason": "tool_calls"}]}
-    response = assembled(whole, streamed=False)
-    assert [(call.id, call.arguments, call.malformed) for call in response.tool_calls] == [
-        ("x", {"a": 1}, None),
-        ("x", {"a": 2}, None),
-    ]
-
-
 def test_calls_without_ids_and_indexes_are_one_each() -> None:
     calls = [{"function": {"name": name, "arguments": {"a": 1}}} for name in "fg"]
     message = {"content": None, "tool_calls": calls}

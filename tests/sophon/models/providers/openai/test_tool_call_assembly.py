@@ -9,8 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.models.providers.openai.json_object_scanner import JsonObjectScanner
-from sophon.models.providers.openai.tool_call_assembly import ToolCallAssembler, ToolCallDelta, parse_tool_arguments
+from sophon.models.providers.openai.tool_call_assembly import (
+    JsonObjectScanner,
+    ToolCallAssembler,
+    ToolCallDelta,
+    parse_tool_arguments,
+)
 
 LARGE = json.dumps({"text": "}" * 100_000})
 """100 kB of which almost every character looks like the end."""

@@ -1,0 +1,39 @@
+"""`/api/workspace`: the workspace files that stand in the prompts of a user, to read and edit."""
+
+from aiohttp import web
+
+from sophon_hosting.http.json_io import RequestBody, get_authorized_host, json_response, parse_body
+
+
+class WorkspaceFileBody(RequestBody):
+    """Body of an edit: the whole text, and the version that it was made from."""
+
+    text: str
+    version: str
+
+
+def workspace_routes() -> list[web.RouteDef]:
+    """Return the routes of this module."""
+    return [
+        web.get("/api/workspace", list_files),
+        web.get("/api/workspace/{name}", read_file),
+        web.put("/api/workspace/{name}", save_file),
+    ]
+
+
+async def list_files(request: web.Request) -> web.Response:
+    """List the files that the user may edit: their own, and for operators those of everybody."""
+    return json_response({"items": get_authorized_host(request).workspace.list()})
+
+
+async def read_file(request: web.Request) -> web.Response:
+    """Return a file: text and version. Raises NotFound."""
+    return json_response(await get_authorized_host(request).workspace.read(request.match_info["name"]))
+
+
+async def save_file(request: web.Request) -> web.Response:
+    """Replace the text of a file. Raises NotFound, ChangedMeanwhile, InputError."""
+    workspace = get_authorized_host(request).workspace
+    body = await parse_body(request, WorkspaceFileBody)
+    saved = await workspace.save(request.match_info["name"], body.text, body.version)
+    return json_response({"ok": True, **saved})

@@ -1,1 +1,0 @@
-"""Memory of the process: settings of the C library's allocator, and return of free memory to the system."""

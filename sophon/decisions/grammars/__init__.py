@@ -1,0 +1,13 @@
+"""Grammars of the decision layer, one per language."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from sophon.decisions.grammar import Grammar
+from sophon.decisions.grammars import english, spanish
+
+GRAMMARS: Final[Mapping[str, Grammar]] = {
+    "en": Grammar(english.GRAMMAR, "en"),
+    "es": Grammar(spanish.GRAMMAR, "es"),
+}
+"""The grammars by language code."""

@@ -1,1 +1,0 @@
-"""Settings sections of the guards, one module for each guard."""
