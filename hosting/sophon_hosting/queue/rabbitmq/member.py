@@ -95,6 +95,7 @@ class Member:
             url, label, topology, self.id, heartbeat_seconds, self, on_open=self._ask, on_end=self._detach
         )
         self._coordinator: Coordinator | None = None
+        self._started: Coordinator | None = None
         self._server: CallServer | None = None
         self._calls = PendingCalls()
         # Ids of the process that schedules and of its term; None while unknown.
@@ -208,7 +209,9 @@ class Member:
         connection.acknowledge(tag)
         if coordinator.is_serving:
             self._work.start(self._announce())
-        elif content.member_id == self._inquiry:
+        elif content.member_id == self._inquiry and self._started is not coordinator:
+            # Once: a second start would take what is just being delivered for lost, and give it back.
+            self._started = coordinator
             self._work.start(self._start(connection, coordinator))
 
     def on_member_message(self, body: bytes) -> None:

@@ -4,13 +4,17 @@ import asyncio
 import os
 import signal
 import sys
+from typing import Any
 
 import aio_pika
 import pytest
 from aio_pika.exceptions import DeliveryError
 
 from sophon.errors import QueueUnavailable
+from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
+from sophon_hosting.queue.rabbitmq.records import Inquiry, encode_inquiry
 from sophon_hosting.queue.rabbitmq.topology import Topology
 from tests.hosting.queue.backends.rabbitmq import RabbitMqBackend
 from tests.rabbitmq_queues import delete_queues
@@ -88,6 +92,41 @@ async def test_a_queue_whose_scheduling_process_hangs_is_not_open_until_it_answe
             hanging.kill()
         await hanging.wait()
         await queue.close()
+
+
+class CountingQueue(RabbitMqQueue):
+    """Counts how often it begins to schedule."""
+
+    starts = 0
+
+    def _build_coordinator(self, *arguments: Any) -> Coordinator:
+        coordinator = super()._build_coordinator(*arguments)
+        start = coordinator.start
+
+        async def count() -> None:
+            self.starts += 1
+            await start()
+
+        coordinator.start = count
+        return coordinator
+
+
+async def test_a_process_that_asks_twice_who_schedules_begins_once(url, name) -> None:
+    """A second beginning would take what is just being delivered for lost, and give it back behind its taker."""
+    queue = CountingQueue(url, name)
+    inquiry = encode_inquiry(Inquiry(f"{queue._member.id}.1"))  # pyright: ignore[reportPrivateUsage]
+    former = RabbitMqQueue(url, name)  # declares
+    await former.open()
+    await former.close()
+    connection = await aio_pika.connect(url)
+    async with asyncio.timeout(PATIENCE_SECONDS), connection, connection.channel() as channel:
+        for _ in range(2):
+            await channel.default_exchange.publish(aio_pika.Message(inquiry), Topology(name).tasks)
+        await queue.open()
+        await queue.put(QueueEntry("t", "s"))
+        assert await queue.ack(await queue.take())
+        await queue.close()
+    assert queue.starts == 1
 
 
 async def test_a_queue_that_nobody_consumes_is_bounded_by_the_broker(url, name):
