@@ -5,30 +5,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    ClauseElement,
-    ColumnElement,
-    Connection,
-    Row,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    true,
-)
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, text, true
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
-from sophon.memory.keywords import COUNT_LIMIT, FoundText, index_words, scope_word, search_words
+from sophon.memory.keywords import index_words, search_words
 from sophon.memory.relations import Relation
 from sophon.memory.search import rank_entries
 from sophon.stores.memories import sqlite_index
 from sophon.stores.memories.contract import MemoryEntry, MemoryReader, vector_namespace
-from sophon.stores.sql.column_types import SafeText, dump_json, escape_text
+from sophon.stores.memories.word_index import SqlWordIndex
+from sophon.stores.sql.column_types import dump_json, escape_text
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.fts5_damage import IndexDamaged
 from sophon.stores.sql.prepared_statement import PreparedStatement
@@ -38,49 +25,31 @@ from sophon.stores.vectors.sql import delete_vectors, put_vectors
 
 T = TypeVar("T")
 
-SERVER_WORDS = "array_to_tsvector(string_to_array(memories.words, ' '))"
-"""What PostgreSQL's index is made of (migration 0025)."""
-
-_SEEN = """
-    (CAST(:scope AS TEXT) IS NULL OR memories.scope = :scope)
-    AND (:sees_all = 1 OR (memories.reach = 'owner' AND :only_session = 0)
-         OR (memories.reach = 'agent' AND memories.agent = :agent AND :only_session = 0)
-         OR (memories.reach = 'session' AND memories.session_id = :session_id))
-"""
-_SAFE = [bindparam(name, type_=SafeText()) for name in ("scope", "agent", "session_id")]
-# SQLite reads the index in the order of its numbers, and stops at the limit.
-_NEWEST = PreparedStatement(
-    lambda dialect: text(
-        f"SELECT memories.number, memories.words FROM {sqlite_index.TABLE} JOIN memories "  # noqa: S608 - constants
-        f"ON memories.number = {sqlite_index.TABLE}.rowid WHERE {sqlite_index.TABLE} MATCH :words AND {_SEEN} "
-        f"ORDER BY {sqlite_index.TABLE}.rowid DESC LIMIT :most"
-        if dialect == "sqlite"
-        else f"SELECT memories.number, memories.words FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) "  # noqa: S608
-        f"AND {_SEEN} ORDER BY memories.number DESC LIMIT :most"
-    ).bindparams(*_SAFE)
-)
-_SERVER_COUNT = PreparedStatement(
-    lambda _: text(
-        "SELECT count(*) FROM "  # noqa: S608 - a constant
-        f"(SELECT 1 FROM memories WHERE {SERVER_WORDS} @@ CAST(:words AS tsquery) LIMIT :most) AS found"
-    )
+_ENTRIES = select(
+    *(memories.c.id, memories.c.text, memories.c.category, memories.c.scope, memories.c.origin, memories.c.created_at),
+    *(memories.c.sources, memories.c.reach, memories.c.agent, memories.c.session_id, memories.c.entities),
+    *(memories.c.relations, memories.c.number),
 )
 _BY_NUMBERS = PreparedStatement(
-    lambda dialect: _select_entries(
-        "memories.number IN (SELECT value FROM json_each(:numbers))"
-        if dialect == "sqlite"
-        else "memories.number IN (SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(:numbers AS jsonb)))"
+    lambda dialect: _ENTRIES.where(
+        text(
+            "memories.number IN (SELECT value FROM json_each(:numbers))"
+            if dialect == "sqlite"
+            else "memories.number IN "
+            "(SELECT CAST(value AS BIGINT) FROM jsonb_array_elements_text(CAST(:numbers AS jsonb)))"
+        )
     )
 )
 _BY_IDS = PreparedStatement(
-    lambda dialect: _select_entries(
-        "memories.id IN (SELECT value FROM json_each(:ids))"
-        if dialect == "sqlite"
-        else "memories.id IN (SELECT value FROM jsonb_array_elements_text(CAST(:ids AS jsonb)))"
+    lambda dialect: _ENTRIES.where(
+        text(
+            "memories.id IN (SELECT value FROM json_each(:ids))"
+            if dialect == "sqlite"
+            else "memories.id IN (SELECT value FROM jsonb_array_elements_text(CAST(:ids AS jsonb)))"
+        )
     )
 )
 _NEW_WORDS = text("UPDATE memories SET words = :new WHERE number = :changed")
-_SOME = PreparedStatement(lambda _: text("SELECT count(*) FROM (SELECT number FROM memories LIMIT :most) AS found"))
 
 
 class SqlMemoryStore:
@@ -122,12 +91,11 @@ class SqlMemoryStore:
     async def list_linked(self, *, scope: str, limit: int, reader: MemoryReader | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_linked`."""
         query = (
-            select(memories)
-            .where(_visible(scope, reader), memories.c.entities.is_not(None))
+            _ENTRIES.where(_visible(scope, reader), memories.c.entities.is_not(None))
             .order_by(memories.c.number.desc())
             .limit(max(limit, 0))
         )
-        return await self._database.read(lambda connection: [_entry(row) for row in connection.execute(query)])
+        return await self._database.read(lambda connection: [_to_entry(row) for row in connection.execute(query)])
 
     async def count(self, *, scope: str | None = None) -> int:
         """See `MemoryStore.count`."""
@@ -156,57 +124,6 @@ class SqlMemoryStore:
     async def list_all(self, *, scope: str | None = None) -> list[MemoryEntry]:
         """See `MemoryStore.list_all`."""
         return await self._database.read(partial(_all, scope=scope))
-
-
-class _Index:
-    """See `WordIndex`. Raises IndexDamaged."""
-
-    def __init__(self, connection: Connection, scope: str | None, reader: MemoryReader | None) -> None:
-        self._connection, self._scope, self._reader = connection, scope, reader
-        self._is_sqlite = connection.dialect.name == "sqlite"
-        self._scope_words = [] if scope is None else [scope_word(scope)]
-        self._counts: dict[str, int] = {}
-
-    def exists(self) -> bool:
-        return not self._is_sqlite or sqlite_index.exists(self._connection)
-
-    def knows_entries(self) -> bool:
-        """Return whether any entry of the scope is found; damage may go unnoticed and find nothing."""
-        if not self._is_sqlite:
-            return True
-        return self.exists() and (not self._scope_words or self.count(self._scope_words[0], 1) > 0)
-
-    def count_entries(self, limit: int) -> int:
-        return _fetch_number(_SOME, self._connection, {"most": limit})
-
-    def count(self, word: str, limit: int) -> int:
-        found = self._counts[word] = self._count(word, limit)
-        return found
-
-    def _count(self, word: str, limit: int) -> int:
-        if self._is_sqlite:
-            return sqlite_index.count_words(self._connection, [word], limit)
-        return _fetch_number(_SERVER_COUNT, self._connection, {"words": _to_tsquery([word]), "most": limit})
-
-    def list_newest(self, words: Sequence[str], limit: int) -> list[FoundText]:
-        reader = self._reader or MemoryReader()
-        # The list of a scope is long; where few entries have a word, it is faster to look at the scope of each.
-        is_rare = any(self._counts.get(word, COUNT_LIMIT) < COUNT_LIMIT for word in words)
-        wanted = [*words] if is_rare else [*words, *self._scope_words]
-        parameters: dict[str, Any] = {
-            "scope": self._scope,
-            "sees_all": int(self._reader is None),
-            "agent": reader.agent,
-            "session_id": reader.session_id,
-            "only_session": int(reader.only_session),
-            "most": limit,
-        }
-        if self._is_sqlite:
-            parameters["words"] = sqlite_index.to_expression(wanted)
-            rows = sqlite_index.read_matching(self._connection, _NEWEST, parameters)
-        else:
-            rows = _NEWEST.fetch_rows(self._connection, {**parameters, "words": _to_tsquery(wanted)})
-        return [FoundText(number, stored.split()[1:]) for number, stored in rows]
 
 
 def delete_session_memories(connection: Connection, session_id: str) -> None:
@@ -257,7 +174,7 @@ def _repair(connection: Connection, damage: IndexDamaged) -> bool:
 def _search(
     connection: Connection, query: str, scope: str | None, limit: int, reader: MemoryReader | None
 ) -> list[MemoryEntry]:
-    index = _Index(connection, scope, reader)
+    index = SqlWordIndex(connection, scope, reader)
     numbers = search_words(query, index, limit) if index.exists() else []
     if not numbers and not index.knows_entries() and _count(connection, scope):
         raise IndexDamaged("it knows none of the entries")
@@ -273,8 +190,8 @@ def _scan(
 
 def _newest(connection: Connection, scope: str | None, limit: int, reader: MemoryReader | None) -> list[MemoryEntry]:
     order = (memories.c.created_at.desc(), memories.c.number.desc())
-    query = select(memories).where(_visible(scope, reader)).order_by(*order).limit(max(limit, 0))
-    return [_entry(row) for row in connection.execute(query)]
+    query = _ENTRIES.where(_visible(scope, reader)).order_by(*order).limit(max(limit, 0))
+    return [_to_entry(row) for row in connection.execute(query)]
 
 
 def _write(connection: Connection, entry: MemoryEntry, vector: VectorRow | None) -> None:
@@ -348,30 +265,15 @@ def _load(connection: Connection, numbers: Sequence[int]) -> list[MemoryEntry]:
     return [by_number[number] for number in numbers]
 
 
-def _select_entries(condition: str) -> ClauseElement:
-    columns = memories.c
-    return select(
-        *(columns.id, columns.text, columns.category, columns.scope, columns.origin, columns.created_at),
-        *(columns.sources, columns.reach, columns.agent, columns.session_id, columns.entities, columns.relations),
-        columns.number,
-    ).where(text(condition))
-
-
-def _fetch_number(statement: PreparedStatement, connection: Connection, values: dict[str, Any]) -> int:
-    row = statement.fetch_row(connection, values)
-    assert row is not None
-    return int(row[0])
-
-
 def _count(connection: Connection, scope: str | None) -> int:
     query = select(func.count()).select_from(memories)
     return connection.execute(query if scope is None else query.where(memories.c.scope == scope)).scalar_one()
 
 
 def _all(connection: Connection, scope: str | None) -> list[MemoryEntry]:
-    query = select(memories).order_by(memories.c.created_at, memories.c.number)
+    query = _ENTRIES.order_by(memories.c.created_at, memories.c.number)
     wanted = query if scope is None else query.where(memories.c.scope == scope)
-    return [_entry(row) for row in connection.execute(wanted)]
+    return [_to_entry(row) for row in connection.execute(wanted)]
 
 
 def _visible(scope: str | None, reader: MemoryReader | None) -> ColumnElement[bool]:
@@ -386,13 +288,8 @@ def _visible(scope: str | None, reader: MemoryReader | None) -> ColumnElement[bo
     return and_(of_scope, or_(memories.c.reach == "owner", of_agent, of_session))
 
 
-def _to_tsquery(words: Sequence[str]) -> str:
-    """Return PostgreSQL's expression for all of the words; a word has letters, digits and low lines only."""
-    return " & ".join(f"'{word}'" for word in words)
-
-
 def _to_entry(values: Sequence[Any]) -> MemoryEntry:
-    """Return the entry of a row of `_select_entries`."""
+    """Return the entry of a row of `_ENTRIES`."""
     *first, sources, reach, agent, session_id, entities, relations, _ = values
     entry_id, text_, category, scope, origin, created_at = first
     return MemoryEntry(
@@ -408,13 +305,4 @@ def _to_entry(values: Sequence[Any]) -> MemoryEntry:
         session_id,
         tuple(entities or ()),
         tuple(Relation(*each) for each in relations or ()),
-    )
-
-
-def _entry(row: Row[Any]) -> MemoryEntry:
-    return _to_entry(
-        [
-            *(row.id, row.text, row.category, row.scope, row.origin, row.created_at, row.sources, row.reach),
-            *(row.agent, row.session_id, row.entities, row.relations, row.number),
-        ]
     )
