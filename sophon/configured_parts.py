@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sophon._python.lazy_dataclass import dataclass
 from sophon.builtin_tools import builtin_tools
 from sophon.builtin_tools.questions import chat_ask
 from sophon.clock import Clock
@@ -33,22 +32,8 @@ if TYPE_CHECKING:
     from sophon.security.policy import Policy
     from sophon.skills.catalog import SkillCatalog
     from sophon.skills.custom_tools import CustomToolStore
-    from sophon.vault import CredentialVault
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class ServiceParts:
-    """What services are assembled from; a None stands for the part's default, if it has one."""
-
-    providers: list[Provider]
-    tools: list[Tool]
-    store: Store | None = None
-    vault: "CredentialVault | None" = None
-    skills: "SkillCatalog | None" = None
-    embedder: "Embedder | None" = None
-    policies: "PolicyCache | None" = None
 
 
 def configure_providers(providers: Sequence[Provider], settings: Settings) -> None:
@@ -210,15 +195,15 @@ def create_router(
 
 
 def find_unknown_models(
-    settings: Settings, providers: Sequence[Provider], folder: Path, embedder: "Embedder | None" = None
+    settings: Settings, providers: Sequence[Provider], embedder: "Embedder | None" = None
 ) -> list[str]:
     """Return a problem for each provider and model that the settings name and that is not there.
 
-    `embedder`: one that a program passes; if it is metered, its provider may have a budget too.
+    If the embedder is metered, its provider may have a budget too.
     """
     ids = [provider.id for provider in providers]
     if embedder is not None and settings.budget.providers:
-        from sophon.models.embeddings.metered_embedder import find_metered_provider  # lazy: few programs pass one
+        from sophon.models.embeddings.metered_embedder import find_metered_provider  # lazy: few have one
 
         ids += filter(None, [find_metered_provider(embedder)])
     problems = find_unknown_budgets(settings, ids)

@@ -2,9 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from typing import Final
 
 from sophon.errors import CompositionError
+from sophon.service_parts import ServiceParts
 from sophon.settings import Settings
 from sophon.tools.tool import Tool
 
@@ -32,9 +34,9 @@ ONE_ARGUMENT: Final = ("approvals", "events")
 """Arguments whose method is called with one positional argument."""
 
 
-def check_service_arguments(**arguments: object) -> None:
+def check_service_arguments(parts: ServiceParts, **others: object) -> None:
     """Raise CompositionError for the first argument that is not of the kind that its name says."""
-    for name, value in arguments.items():
+    for name, value in ({each.name: getattr(parts, each.name) for each in fields(parts)} | others).items():
         if value is None and name != "tools":
             continue
         if isinstance(value, type) and not _acts_as_instance(name, value):

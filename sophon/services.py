@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 from sophon.approvals import ApprovalGate, RejectingGate
 from sophon.clock import Clock, SystemClock
 from sophon.configured_parts import (
-    ServiceParts,
     add_builtin_tools,
-    collect_problems,
     configure_providers,
     create_agent_runtime,
     create_custom_tool_store,
     create_router,
-    create_skill_catalog,
-    create_store,
-    find_shield_problems,
-    find_unknown_models,
     load_shield_policy,
     to_providers,
 )
@@ -30,7 +24,7 @@ from sophon.context.provenance import list_message_sources, note_untrusted_sourc
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
-from sophon.errors import InputError, SettingsError
+from sophon.errors import InputError
 from sophon.events import EventSink, NullEventSink
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
@@ -42,7 +36,7 @@ from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.principals import LOCAL_USER, data_owner_of_turn
 from sophon.security.sliding_windows import SlidingWindows
 from sophon.service_arguments import check_service_arguments
-from sophon.setting_references import find_taken_server_ids, find_unknown_tools
+from sophon.service_parts import ServiceParts, add_configured_parts
 from sophon.settings import Settings
 from sophon.stores.contract import Store
 from sophon.stores.in_memory_store import InMemoryStore
@@ -106,84 +100,60 @@ class Services:
         embedder: "Embedder | None" = None,
         policies: "PolicyCache | None" = None,
     ) -> None:
-        check_service_arguments(
-            models=models,
+        parts = ServiceParts(
             tools=tools,
             store=store,
             approvals=approvals,
             events=events,
-            clock=clock,
-            settings=settings,
             instructions=instructions,
+            turn_log=turn_log,
             policy=policy,
             vault=vault,
             skills=skills,
             embedder=embedder,
             policies=policies,
-            turn_log=turn_log,
         )
+        check_service_arguments(parts, models=models, clock=clock, settings=settings)
         chosen = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         time, place = clock or SystemClock(), Path(folder or "")
-        parts = ServiceParts(to_providers(models), [*tools], store, vault, skills, embedder, policies)
+        parts.tools = [*tools]
+        if models is not None:
+            parts.providers = to_providers(models)
         if settings:
-            from sophon.program_parts import add_program_parts  # lazy: most programs have no settings
-
-            add_program_parts(parts, chosen, place, time, has_models=models is not None)
-        self._assemble(
-            parts,
-            chosen,
-            approvals=approvals,
-            events=events,
-            clock=time,
-            instructions=instructions,
-            folder=place,
-            turn_log=turn_log,
-            policy=policy,
-        )
+            add_configured_parts(parts, chosen, place, time)
+        self._assemble(parts, chosen, place, time)
         if settings:
-            from sophon.expected_stages import find_expected_stages  # lazy, as above
+            from sophon.expected_stages import find_expected_stages  # lazy: most programs have no settings
 
             self.expected_stages.update(find_expected_stages(chosen))
 
-    def _assemble(
-        self,
-        parts: ServiceParts,
-        settings: Settings,
-        *,
-        clock: Clock,
-        folder: Path,
-        approvals: ApprovalGate | None = None,
-        events: EventSink | None = None,
-        instructions: str | None = None,
-        turn_log: TurnLog | None = None,
-        policy: "Policy | None" = None,
-    ) -> None:
+    def _assemble(self, parts: ServiceParts, settings: Settings, folder: Path, clock: Clock) -> None:
         self.settings = settings
-        self.vault = parts.vault or CredentialVault(settings.vault, {})
+        self.folder = folder
+        """Base directory of relative paths in the settings."""
         self.clock: Clock = clock
-        configure_providers(parts.providers, settings)
+        self.vault = parts.vault or CredentialVault(settings.vault, {})
+        providers = to_providers(None) if parts.providers is None else parts.providers
+        configure_providers(providers, settings)
         limits = GatewayOptions(
             max_retries=settings.failover.max_retries, max_reply_bytes=settings.agent_execution.max_reply_bytes
         )
-        self.gateway = ModelGateway(parts.providers, clock=clock, options=limits)
+        self.gateway = ModelGateway(providers, clock=clock, options=limits)
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(parts.tools, settings)))
         self.skills = parts.skills
         self.custom_tools = create_custom_tool_store(settings, folder)
         self.agents = create_agent_runtime(settings, folder)
         self.store: Store = parts.store or InMemoryStore(clock=clock)
-        self.approvals: ApprovalGate = approvals or RejectingGate()
+        self.approvals: ApprovalGate = parts.approvals or RejectingGate()
         self.operator_policy: OperatorPolicy = UNRESTRICTED
         """Set by a host, which knows its operators."""
         self.rate_windows = SlidingWindows()
         """Counts in this process; a host of several processes replaces it."""
-        self.set_event_sink(events or NullEventSink())
-        self.turn_log: TurnLog = turn_log or SessionLog(self.store)
-        self.instructions = instructions
-        self.folder = folder
-        """Base directory of relative paths in the settings."""
-        self._policy = policy
-        self.embedder = parts.embedder
-        self.policies = parts.policies
+        self.set_event_sink(parts.events or NullEventSink())
+        self.turn_log: TurnLog = parts.turn_log or SessionLog(self.store)
+        self.instructions = parts.instructions
+        self.embedder, self.policies = parts.embedder, parts.policies
+        self._policy = parts.policy
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
         self._memory_vectors: list[MemoryVectorCache] = []
@@ -266,64 +236,30 @@ class Services:
         precede those of Tools.Modules, and these precede those of installed plug-ins; `store` replaces the configured
         one. Raises SettingsError with all problems at once, CompositionError, StoreError.
         """
-        # Lazy: a program that passes its own models and tools needs neither the kinds of providers nor plug-ins.
-        from sophon.models.embeddings.factory import create_cached_embedder
-        from sophon.models.providers.factory import create_providers
-        from sophon.plugins.entry_points import load_installed_tools
-        from sophon.plugins.tool_modules import tools_from_modules
-        from sophon.settings import load_settings
-        from sophon.stores.vectors.policies import create_policy_cache
+        from sophon.settings import load_settings  # lazy: a program reads no files
 
-        check_service_arguments(
-            settings=settings, tools=tools, store=store, approvals=approvals, events=events, clock=clock
+        parts = ServiceParts(
+            tools=tools, store=store, approvals=approvals, events=events, instructions=DEFAULT_INSTRUCTIONS
         )
+        check_service_arguments(parts, settings=settings, clock=clock)
+        parts.tools = [*tools]
         variables = os.environ if environment is None else environment
         place, time = Path(folder or ""), clock or SystemClock()
         if isinstance(settings, Mapping):
             settings = Settings.from_mapping(settings)
         chosen = settings or load_settings(folder=place, environment=variables)
         collect_secrets(chosen, variables)  # before anything can fail with one in its message
-        problems: list[str] = []
-        providers = collect_problems(
-            lambda: create_providers(chosen, environment=variables, clock=time, folder=place), problems
-        )
-        modules = collect_problems(lambda: tools_from_modules(chosen.tools.modules, folder=place), problems)
-        plugins = collect_problems(load_installed_tools, problems)
-        opened = store or collect_problems(lambda: create_store(chosen, variables, place, time), problems)
-        added = [*tools, *(modules or ()), *(plugins or ())]
-        if modules is not None and plugins is not None:
-            problems += find_unknown_tools(chosen, added)
-        if providers is not None:
-            problems += find_unknown_models(chosen, providers, place)
-        problems += find_shield_problems(chosen, place) + find_taken_server_ids(chosen, added)
-        embedder = collect_problems(
-            lambda: create_cached_embedder(
-                chosen.embeddings, variables, time, default_prices=chosen.budget.default_price_pair
-            ),
-            problems,
-        )
-        if problems or opened is None or embedder is None:
-            raise SettingsError(problems)
-        policies = create_policy_cache(opened.vectors, embedder, time)
-        vault, skills = CredentialVault(chosen.vault, variables), create_skill_catalog(chosen, place)
+        add_configured_parts(parts, chosen, place, time, variables)
         services = cls.__new__(cls)
-        services._assemble(
-            ServiceParts(providers or [], added, opened, vault, skills, embedder, policies),
-            chosen,
-            approvals=approvals,
-            events=events,
-            clock=time,
-            instructions=DEFAULT_INSTRUCTIONS,
-            folder=place,
-        )
+        services._assemble(parts, chosen, place, time)
         return services
 
     @classmethod
     def for_inspection(cls, settings: Settings, *, folder: Path, tools: Sequence[Tool] = ()) -> Self:
         """Create services that show chains, tools and rules of settings: offline model, in-memory store, no secrets."""
         services = cls.__new__(cls)
-        parts = ServiceParts(to_providers(None), [*tools], vault=CredentialVault({}, {}))
-        services._assemble(parts, settings, clock=SystemClock(), folder=folder)
+        parts = ServiceParts(tools=[*tools], vault=CredentialVault({}, {}))
+        services._assemble(parts, settings, folder, SystemClock())
         return services
 
     def turn(

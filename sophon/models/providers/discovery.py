@@ -42,11 +42,11 @@ def discover_providers(environment: Mapping[str, str]) -> list[DiscoveredProvide
     address = resolve_ollama_url(environment)
     return [
         _discover_ollama(address, environment)
-        or offline_provider(f"no key is set, and no Ollama with a model answers at {address}")
+        or _offline_provider(f"no key is set, and no Ollama with a model answers at {address}")
     ]
 
 
-def offline_provider(reason: str) -> DiscoveredProvider:
+def _offline_provider(reason: str) -> DiscoveredProvider:
     """Return the offline provider with the reason why it was selected."""
     return DiscoveredProvider(ProviderSettings(id=OFFLINE, type=OFFLINE), reason)
 

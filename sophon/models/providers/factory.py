@@ -17,7 +17,7 @@ from sophon.models.gateway.provider import Provider
 from sophon.models.model import Model, ModelInfo, ModelRequest, ModelResponse
 from sophon.models.offline import OfflineModel
 from sophon.models.providers.defaults import find_provider_defaults
-from sophon.models.providers.discovery import DiscoveredProvider, discover_providers, offline_provider
+from sophon.models.providers.discovery import DiscoveredProvider, discover_providers
 from sophon.models.providers.hosting import is_private_server
 from sophon.models.providers.http.transport import HttpTransport
 from sophon.models.providers.litellm.model import LiteLLMModel
@@ -43,20 +43,19 @@ from sophon.settings.validation_errors import suggest_nearest
 
 
 def create_providers(
-    settings: Settings, *, environment: Mapping[str, str], clock: Clock, folder: Path, discover: bool = True
+    settings: Settings, *, environment: Mapping[str, str], clock: Clock, folder: Path
 ) -> list[Provider]:
     """Create the active providers of the settings; if the settings list none, those that discovery finds.
 
-    `folder` is where the user's own modules are searched; `discover=False` skips discovery and uses the offline model.
-    Raises SettingsError with one line per problem of any provider: a missing key, an unknown type, no model, or a
-    factory that cannot be used.
+    `folder` is where the user's own modules are searched. Raises SettingsError with one line per problem of any
+    provider: a missing key, an unknown type, no model, or a factory that cannot be used.
     """
     context = _BuildContext(environment, clock, folder, HttpTransport())
     selected: list[tuple[str, ProviderSettings]] = [
         (f"Providers[{index}]", each) for index, each in enumerate(settings.providers) if each.active
     ]
     if not settings.providers:
-        selected = [(each.provider_id, each.settings) for each in _discover(environment, is_enabled=discover)]
+        selected = [(each.provider_id, each.settings) for each in discover_providers(environment)]
     providers: list[Provider] = []
     problems: list[str] = []
     for path, each in selected:
@@ -254,10 +253,6 @@ class _ProviderBuilder:
 
     def _problem(self, key: str, sentence: str) -> SettingsError:
         return SettingsError([f"{self._path}.{key}: {sentence}"])
-
-
-def _discover(environment: Mapping[str, str], *, is_enabled: bool) -> list[DiscoveredProvider]:
-    return discover_providers(environment) if is_enabled else [offline_provider("discovery is disabled")]
 
 
 def _describe_missing_secret(origin: str) -> str:

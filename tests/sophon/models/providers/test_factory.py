@@ -231,14 +231,6 @@ def test_without_keys_and_ollama_it_is_the_offline_model() -> None:
     assert isinstance(found.models[0], OfflineModel)
 
 
-def test_nothing_is_looked_for_when_it_shall_not_be() -> None:
-    environment = {"OPENAI_API_KEY": "o"}
-    (found,) = create_providers(
-        Settings.from_mapping({}), environment=environment, clock=VirtualClock(), folder=Path(), discover=False
-    )
-    assert found.id == "offline"
-
-
 async def asked_over(found: Provider, server: Any, kit: Any, dialect: Any) -> Any:
     """The request that the server of a provider has seen."""
     server.dialect = dialect
