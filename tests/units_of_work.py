@@ -1,15 +1,19 @@
 """Units of work as the turns of a host make them: writes that repositories collect."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from sophon.approvals import ApprovalRequest
+from sophon.stores.contract import Store
+from sophon.stores.runs.contract import LogWrite
+from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.sql.approval_requests import insert_request
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.tool_call_journal.contract import JournalEntry
 from sophon.stores.tool_call_journal.sql import put_entry
-from sophon.stores.unit_of_work import Write, WriteKind
+from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 
 
 async def collect(repository: object, write: Callable[..., Awaitable[object]]) -> list[Write]:
@@ -18,6 +22,12 @@ async def collect(repository: object, write: Callable[..., Awaitable[object]]) -
     writes: list[Write] = []
     await write(repository.collecting(writes.append))
     return writes
+
+
+async def store_checkpoint(store: Store, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> None:
+    """Store a checkpoint in a transaction of its own."""
+    session_id = (await store.runs.get(run_id)).session_id
+    await store.runs.record(session_id, UnitOfWork([checkpoint_write(run_id, state, logs)]), [])
 
 
 def call_write(run_id: str, entry: JournalEntry) -> Write:

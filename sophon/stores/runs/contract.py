@@ -279,15 +279,6 @@ class RunStore(Protocol):
         """
         ...
 
-    async def checkpoint(
-        self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = (), *, start: int | None = None
-    ) -> bool:
-        """Store the checkpoint, which the store owns from then on, and write to its logs, all or nothing.
-
-        Returns False, changing nothing, if the run is not running. Writing the same again changes nothing.
-        """
-        ...
-
     async def suspend(
         self,
         run_id: str,
@@ -300,7 +291,7 @@ class RunStore(Protocol):
     ) -> Run:
         """Suspend a running run until people decide; return the run, unchanged if it was not running.
 
-        State and logs are stored as by `checkpoint`, the unit of work in any case.
+        State and logs are stored as those of a checkpoint are, the unit of work in any case.
         """
         ...
 

@@ -94,14 +94,6 @@ class SqlRunStore:
             partial(transactions.record, session_id=session_id, unit=unit, events=tuple(events), at=self._clock.now())
         )
 
-    async def checkpoint(
-        self, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = (), *, start: int | None = None
-    ) -> bool:
-        """See `RunStore.checkpoint`."""
-        return await self._database.write(
-            partial(transactions.checkpoint, run_id=run_id, state=state, logs=logs, start=start)
-        )
-
     async def suspend(
         self,
         run_id: str,

@@ -179,29 +179,23 @@ def _add_events(
 
 
 def checkpoint_write(run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite] = ()) -> Write:
-    """Return the write of a checkpoint; see `RunStore.checkpoint`."""
-    return Write(WriteKind.CHECKPOINT, partial(checkpoint, run_id=run_id, state=state, logs=logs), run_id)
+    """Return the write of a checkpoint, which owns the state from then on, and of what is new in its logs.
+
+    It raises NotFound for an unknown run, and changes nothing if the run is not running. Writing the same again changes
+    nothing.
+    """
+    return Write(WriteKind.CHECKPOINT, partial(_write_checkpoint, run_id=run_id, state=state, logs=logs), run_id)
 
 
-def checkpoint(
-    connection: Connection,
-    run_id: str,
-    state: Mapping[str, Any],
-    logs: Sequence[LogWrite],
-    start: int | None = None,
-) -> bool:
+def _write_checkpoint(connection: Connection, run_id: str, state: Mapping[str, Any], logs: Sequence[LogWrite]) -> None:
     found = statements.SELECT_STATE.fetch_record(connection, {"which": run_id})
     if found is None:
         raise not_found(connection, run_id)
-    session_id, _, number, _, _, starts = found
-    if start is not None:
-        check_start(run_id, start, starts)
+    session_id, number = found[0], found[2]
     writer = TextWriter(connection, session_id)
     values = {"which": run_id, "running": "running", "state": writer.encode(state)}
-    if not statements.UPDATE_CHECKPOINT.execute(connection, values):
-        return False
-    write_logs(connection, number, logs, writer)
-    return True
+    if statements.UPDATE_CHECKPOINT.execute(connection, values):
+        write_logs(connection, number, logs, writer)
 
 
 def suspend(

@@ -8,6 +8,7 @@ from sophon.events import StreamReset, TaskFailed
 from sophon_hosting.host import Host
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
+from tests.units_of_work import store_checkpoint
 
 
 async def cut_off(world, text: str, **options):
@@ -156,7 +157,7 @@ async def test_a_state_that_cannot_be_read_is_a_failure_and_frees_the_session(wo
     first = world.host()
     receipt = await world.send(first, "hello")
     await world.store.runs.begin(receipt.task_id, world.clock.now())
-    await world.store.runs.checkpoint(receipt.task_id, {"version": 99})
+    await store_checkpoint(world.store, receipt.task_id, {"version": 99})
     later = await world.send(first, "next")
     await world.host().start()
     run = await world.ended(receipt)

@@ -23,6 +23,7 @@ from sophon.stores import Run
 from sophon.stores.sessions.contract import Compaction
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from tests.units_of_work import store_checkpoint
 
 CHILDREN: Key[dict[str, Any]] = Key(
     "children",
@@ -78,7 +79,7 @@ class Case:
     async def write(self, taken: bool = True, reported: bool = True) -> None:
         write = self.builder.build(self.ctx.snapshot(), self.ctx.history)
         if taken:
-            assert await self.store.runs.checkpoint("r", json.loads(json.dumps(write.state)), write.logs)
+            await store_checkpoint(self.store, "r", json.loads(json.dumps(write.state)), write.logs)
         if not (taken and reported):
             self.builder.revert(write)
 

@@ -12,10 +12,13 @@ from sophon.goals.goal import Goal
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
 from sophon.stores.runs.contract import LogWrite, PendingRun, Precondition
+from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.schedules.contract import Schedule
+from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.testing import VirtualClock
 from sophon.tools.tool import Risk
+from tests.units_of_work import store_checkpoint
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 KEY = InboundKey("telegram", "bot-1", "42")
@@ -188,7 +191,7 @@ async def test_beginning_starts_a_queued_run(store: Store):
 async def test_a_run_that_was_left_running_is_begun_again(store: Store):
     await accepted(store, "r")
     await store.runs.begin("r", NOON)
-    await store.runs.checkpoint("r", STATE)
+    await store_checkpoint(store, "r", STATE)
     answer = await store.runs.begin("r", NOON + timedelta(hours=1))
     assert (answer.verdict, answer.run.starts, answer.run.started_at) == ("begun", 2, NOON)
     assert answer.run.checkpoint == STATE
@@ -225,8 +228,8 @@ async def test_a_run_that_is_to_end_is_not_begun(store: Store):
 async def test_a_checkpoint_is_replaced_by_the_next(store: Store):
     await accepted(store, "r")
     await store.runs.begin("r", NOON)
-    assert await store.runs.checkpoint("r", {"iteration": 1})
-    assert await store.runs.checkpoint("r", STATE)
+    await store_checkpoint(store, "r", {"iteration": 1})
+    await store_checkpoint(store, "r", STATE)
     assert (await store.runs.get("r")).checkpoint == STATE
 
 
@@ -234,13 +237,13 @@ async def test_the_logs_of_checkpoints_grow_and_are_replaced_from_an_entry_on(st
     await accepted(store, "r", "other")
     await store.runs.begin("r", NOON)
     assert await store.runs.load_logs("r") == {}
-    await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, [{"a": 1}, "two \ud83d"]), LogWrite(0, 0, ["x"])])
-    await store.runs.checkpoint("r", STATE, [LogWrite(1, 2, [3])])
+    await store_checkpoint(store, "r", STATE, [LogWrite(1, 0, [{"a": 1}, "two \ud83d"]), LogWrite(0, 0, ["x"])])
+    await store_checkpoint(store, "r", STATE, [LogWrite(1, 2, [3])])
     assert await store.runs.load_logs("r") == {0: ["x"], 1: [{"a": 1}, "two \ud83d", 3]}
 
-    await store.runs.checkpoint("r", {"n": 1}, [LogWrite(1, 1, ["new"]), LogWrite(0, 0)])
+    await store_checkpoint(store, "r", {"n": 1}, [LogWrite(1, 1, ["new"]), LogWrite(0, 0)])
     assert await store.runs.load_logs("r") == {1: [{"a": 1}, "new"]}
-    await store.runs.checkpoint("r", {"n": 1}, [LogWrite(1, 1, ["new"])])  # nobody knew that it was stored
+    await store_checkpoint(store, "r", {"n": 1}, [LogWrite(1, 1, ["new"])])  # nobody knew that it was stored
     assert await store.runs.load_logs("r") == {1: [{"a": 1}, "new"]}
     assert (await store.runs.get("r")).checkpoint == {"n": 1}
     assert await store.runs.load_logs("other") == {}
@@ -249,7 +252,7 @@ async def test_the_logs_of_checkpoints_grow_and_are_replaced_from_an_entry_on(st
 async def test_a_suspended_run_has_its_logs_until_its_outcome(store: Store):
     await accepted(store, "r")
     await store.runs.begin("r", NOON)
-    await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, ["a"])])
+    await store_checkpoint(store, "r", STATE, [LogWrite(1, 0, ["a"])])
     await store.runs.suspend("r", STATE, ["apr_1"], [LogWrite(1, 1, ["b"])])
     assert await store.runs.load_logs("r") == {1: ["a", "b"]}
     await store.runs.begin("r", NOON)
@@ -262,7 +265,7 @@ async def test_a_suspended_run_has_its_logs_until_its_outcome(store: Store):
 async def test_the_logs_of_a_run_go_with_its_session(store: Store):
     await accepted(store, "r")
     await store.runs.begin("r", NOON)
-    await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, ["a"])])
+    await store_checkpoint(store, "r", STATE, [LogWrite(1, 0, ["a"])])
     await store.sessions.delete("s")
     with pytest.raises(NotFound):
         await store.runs.load_logs("r")
@@ -294,7 +297,7 @@ async def test_only_a_running_run_is_written_down_or_suspended(
     await accepted(store, "r")
     await before(store)
     was = await store.runs.get("r")
-    assert not await store.runs.checkpoint("r", STATE, [LogWrite(1, 0, ["a"])])
+    await store_checkpoint(store, "r", STATE, [LogWrite(1, 0, ["a"])])
     assert await store.runs.suspend("r", STATE, ["apr_2"], [LogWrite(1, 0, ["a"])]) == was
     assert await store.runs.get("r") == was
     assert await store.runs.load_logs("r") == {}
@@ -535,7 +538,7 @@ async def test_unknown_runs_are_not_found(store: Store):
     for call in (
         runs.get("x"),
         runs.begin("x", NOON),
-        runs.checkpoint("x", {}),
+        runs.record("s", UnitOfWork([checkpoint_write("x", {})]), []),
         runs.suspend("x", {}, []),
         runs.finish("x", CANCELLED),
         runs.request_cancel("x"),
@@ -574,7 +577,7 @@ async def test_many_messages_of_many_sessions_at_once_lose_nothing(store: Store)
         name, session = f"r{n}", f"s{n % 5}"
         await store.runs.accept(message(name, session), InboundKey("hub", "ada", name))
         await store.runs.begin(name, NOON)
-        await store.runs.checkpoint(name, STATE)
+        await store_checkpoint(store, name, STATE)
         await store.runs.finish(name, COMPLETED, records=[said(name)], events=completed(name))
 
     await asyncio.gather(*(whole_life(n) for n in range(50)))

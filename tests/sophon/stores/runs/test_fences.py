@@ -16,7 +16,7 @@ from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.stores.usage.contract import Period, UsageRow
 from sophon.tools.tool import Risk
-from tests.units_of_work import approval_write, call_write
+from tests.units_of_work import approval_write, call_write, store_checkpoint
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 OLD = RunFence("r", 1)
@@ -31,8 +31,7 @@ Write: TypeAlias = Callable[[Store], Awaitable[object]]
 
 
 STALE_WRITES: dict[str, Write] = {
-    "checkpoint": lambda store: store.runs.checkpoint("r", {"of": "the hung worker"}, start=1),
-    "staged checkpoint": lambda store: store.runs.record(
+    "checkpoint": lambda store: store.runs.record(
         "s", UnitOfWork([checkpoint_write("r", {"of": "the hung worker"})], [OLD]), []
     ),
     "call": lambda store: store.runs.record("s", UnitOfWork([call_write("r", JournalEntry("c2", "pay"))], [OLD]), []),
@@ -95,7 +94,7 @@ async def test_a_worker_that_comes_back_writes_nothing(store: Store, name: str) 
 
 
 UNFENCED_WRITES: dict[str, Write] = {
-    "checkpoint": lambda store: store.runs.checkpoint("r", {"of": "the hung worker"}),
+    "checkpoint": lambda store: store_checkpoint(store, "r", {"of": "the hung worker"}),
     "call": lambda store: store.runs.record("s", UnitOfWork([call_write("r", JournalEntry("c2", "pay"))]), []),
     "events": lambda store: store.runs.record("s", UnitOfWork(), [EVENT]),
     "suspension": lambda store: store.runs.suspend("r", {"of": "the hung worker"}, ["apr_1"]),
@@ -116,7 +115,8 @@ async def test_without_the_fence_the_write_of_the_hung_worker_lands(store: Store
 async def test_the_start_that_runs_writes_all_of_it(store: Store) -> None:
     await start_twice(store)
     fence = RunFence("r", 2)
-    assert await store.runs.checkpoint("r", {"n": 1}, start=2)
+    await store.runs.record("s", UnitOfWork([checkpoint_write("r", {"n": 1})], [fence]), [])
+    assert (await store.runs.get("r")).checkpoint == {"n": 1}
     await store.runs.record("s", UnitOfWork(fences=[fence]), [EVENT])
     await store.sessions.append("s", [SAID], fence=fence)
     await store.journal.delete("r", fence=fence)

@@ -69,7 +69,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from sophon.messages import Message
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord
+from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.sql_store import SqlStore
+from sophon.stores.unit_of_work import UnitOfWork
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -119,7 +121,7 @@ def living(who):
             name = f"{who}-{n}"
             await store.runs.accept(Run(name, who), InboundKey("hub", who, str(n)))
             await store.runs.begin(name, NOON)
-            await store.runs.checkpoint(name, {"iteration": n})
+            await store.runs.record(who, UnitOfWork([checkpoint_write(name, {"iteration": n})]), [])
             await store.runs.finish(
                 name,
                 RunOutcome("completed", {"text": name}),

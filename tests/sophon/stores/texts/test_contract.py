@@ -10,6 +10,7 @@ from sophon.stores.runs.contract import LogWrite, Run, RunOutcome
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.texts.contract import HEAD_CHARACTERS, text_id
 from sophon.testing import VirtualClock
+from tests.units_of_work import store_checkpoint
 
 ODD = "\x00\x1a\ud83d é\t" * 30_000
 LONG = "".join(f"line {number}\n" for number in range(20_000))
@@ -26,7 +27,7 @@ def event(text: str) -> LoggedEvent:
 async def test_a_large_text_is_read_as_it_was_written(store: Store, text: str) -> None:
     await store.runs.accept(Run(id="r", session_id="s"))
     await store.runs.begin("r", VirtualClock().now())
-    await store.runs.checkpoint("r", {"messages": [{"content": text}], "n": 1})
+    await store_checkpoint(store, "r", {"messages": [{"content": text}], "n": 1})
     assert (await store.runs.get("r")).checkpoint == {"messages": [{"content": text}], "n": 1}
     await store.runs.suspend("r", {"messages": [text]}, [])
     assert (await store.runs.get("r")).checkpoint == {"messages": [text]}
@@ -118,7 +119,7 @@ async def test_records_are_paged_by_number_and_size(store: Store, options: dict[
 async def test_the_log_of_a_checkpoint_keeps_its_texts_when_events_are_dropped(store: Store) -> None:
     await store.runs.accept(Run(id="r", session_id="s"))
     await store.runs.begin("r", VirtualClock().now())
-    await store.runs.checkpoint("r", {}, [LogWrite(0, 0, [ODD]), LogWrite(1, 0, [{"role": "tool", "content": LONG}])])
+    await store_checkpoint(store, "r", {}, [LogWrite(0, 0, [ODD]), LogWrite(1, 0, [{"role": "tool", "content": LONG}])])
     await store.events.append("s", [LoggedEvent("message", {}, "r")])
     await store.events.trim("s", 0)
     assert await store.runs.load_logs("r") == {0: [ODD], 1: [{"role": "tool", "content": LONG}]}
@@ -129,7 +130,7 @@ async def test_a_list_of_runs_has_only_the_beginning_of_large_answers(store: Sto
     answers = {"text": text, "short": "whole", "parts": f"Before.\n\n{text}"}
     await store.runs.accept(Run(id="r", session_id="s"))
     await store.runs.begin("r", VirtualClock().now())
-    await store.runs.checkpoint("r", {"messages": [text]})
+    await store_checkpoint(store, "r", {"messages": [text]})
     assert (await store.runs.list(whole=False))[0].checkpoint is None
     await store.runs.finish("r", RunOutcome("completed", answers))
     [listed] = await store.runs.list(whole=False)
