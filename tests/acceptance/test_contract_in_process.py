@@ -5,13 +5,10 @@ import dataclasses
 import json
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-import sophon
-import sophon.events
 import sophon_middlewares
 from sophon import (
     Context,
@@ -24,16 +21,12 @@ from sophon import (
     Response,
     Risk,
     Services,
-    Tool,
     ToolCall,
-    ToolRegistry,
     ToolResult,
     Usage,
     tool,
 )
-from sophon.plans import heuristic_score
 from sophon.testing import EventRecorder, FunctionModel, ScriptedModel, VirtualClock, assert_valid_transcript
-from sophon.tools import SsrfGuard, truncate
 from sophon_middlewares.chains import twelve
 
 
@@ -43,50 +36,13 @@ async def send_mail(to: str, body: str) -> str:
     return f"sent {body!r} to {to}"
 
 
-FRAMEWORK = """Pipeline Context Middleware Next Services Response Message ToolCall ToolResult Usage ModelRequest
-ModelResponse Tool ToolRegistry Risk tool Decision SophonError"""
 TWELVE = """SessionEvents Budget CapabilityRouting ContextWindow ToolFilter PromptToolBridge Planning AgenticLoop
 ParallelExecution Approval ToolExecution LlmInvoker"""
-
-
-@pytest.mark.parametrize("name", FRAMEWORK.split())
-def test_the_frameworks_names(name: str) -> None:
-    assert hasattr(sophon, name)
 
 
 @pytest.mark.parametrize("name", TWELVE.split())
 def test_each_of_the_twelve_is_made_without_arguments(name: str) -> None:
     assert callable(getattr(sophon_middlewares, name)())
-
-
-@pytest.mark.parametrize(
-    "name", ["StreamChunk", "ToolCallStarted", "ToolCallCompleted", "TaskFailed", "PlanStepChanged"]
-)
-def test_the_events_names(name: str) -> None:
-    assert hasattr(sophon.events, name)
-
-
-def test_a_tool_keeps_what_it_was_given_and_can_be_called() -> None:
-    assert isinstance(send_mail, Tool)
-    assert (send_mail.name, send_mail.risk, send_mail.tags) == ("send_mail", Risk.HIGH, ("mail",))
-    assert send_mail.editable is True
-    assert "Send a mail." in send_mail.description
-    assert asyncio.run(send_mail("ada", "hi")) == "sent 'hi' to ada"
-
-
-def test_a_tool_without_anything_is_low_and_editable() -> None:
-    @tool()
-    def one() -> str:
-        """One."""
-        return ""
-
-    @tool
-    def two() -> str:
-        """Two."""
-        return ""
-
-    for each in (one, two):
-        assert (each.risk, each.editable) == (Risk.LOW, True)
 
 
 def test_values_compare_and_print() -> None:
@@ -137,28 +93,6 @@ def test_services_read_no_environment() -> None:
         check=False,
     )
     assert "42" in done.stdout, done.stderr
-
-
-def test_importing_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, sophon\n"
-        "print([m for m in ('litellm', 'pydantic', 'sqlalchemy', 'httpx', 'networkx', 'openai') if m in sys.modules])"
-    )
-    paths = ":".join(path for path in sys.path if path)
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": paths}, check=True
-    )
-    assert done.stdout.strip() == "[]"
-
-
-async def test_a_scripted_model_fails_on_a_call_too_many_and_on_steps_left_over() -> None:
-    model = ScriptedModel([[ToolCall("1", "calculator", {"expression": "1+1"})]])
-    services = Services(models=model)
-    with pytest.raises(AssertionError, match="a call more"):
-        await twelve(services).run(services.turn("hi"))
-    left = ScriptedModel(["one", "two"])
-    with pytest.raises(AssertionError, match="left over"):
-        left.close()
 
 
 async def test_a_scripts_steps_of_every_kind() -> None:
@@ -238,92 +172,6 @@ async def test_decisions_read_as_the_contract_writes_them() -> None:
     assert Decision.suspend() != Decision.approve()
 
 
-async def test_virtual_time() -> None:
-    clock = VirtualClock()
-    log: list[str] = []
-
-    async def nap(name: str, seconds: float) -> None:
-        await clock.sleep(seconds)
-        log.append(name)
-
-    await asyncio.gather(nap("late", 3600), nap("early", 1), nap("middle", 60))
-    assert log == ["early", "middle", "late"]
-    still = VirtualClock(auto=False)
-    task = asyncio.ensure_future(still.sleep(10))
-    await asyncio.sleep(0)
-    await still.advance(9)
-    assert not task.done()
-    await still.advance(1)
-    assert task.done()
-    before = still.now()
-    await still.advance(5)
-    assert still.now() - before == timedelta(seconds=5)
-    assert VirtualClock(start=datetime(2030, 1, 1, tzinfo=UTC)).now().year == 2030
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("", 0),
-        ("What time is it?", 0),
-        ("search and find", 1),
-        ("search", 0),
-        ("first this, then that", 2),
-        ("make a plan", 2),
-        ("do it in three steps", 2),
-        ("x" * 101, 1),
-        ("x" * 100, 0),
-        ("researching finds planned", 0),
-        ("First search for it and then write a plan in three steps " + "x" * 60, 6),
-        ("SEARCH it AND THEN SEND it", 3),
-        ("look up the word and get it", 1),
-        ("make and do and plan", 2),
-    ],
-)
-def test_the_heuristic(text: str, score: int) -> None:
-    assert heuristic_score(text) == score
-
-
-def test_truncation() -> None:
-    assert truncate("short") == "short"
-    assert len(truncate("word " * 5000)) <= 8000
-    assert truncate("x" * 8000) == "x" * 8000
-    assert len(truncate("x" * 8001)) <= 8000
-    items = json.dumps([{"n": n} for n in range(5000)])
-    cut = truncate(items, 1000)
-    assert len(cut) <= 1000
-    assert "/5000 items]" in cut
-    head = cut[: cut.index("]") + 1]
-    assert json.loads(head)[0] == {"n": 0}
-    assert len(truncate(items, limit=500)) <= 500
-
-
-async def test_the_ssrf_guard() -> None:
-    asked: list[str] = []
-
-    async def resolve(host: str) -> list[str]:
-        asked.append(host)
-        return {"good.example": ["93.184.216.34"], "mixed.example": ["93.184.216.34", "10.0.0.1"]}.get(host, [])
-
-    guard = SsrfGuard(resolve=resolve)
-    target = await guard.check("https://good.example/path")
-    assert (target.scheme, target.host, target.port, target.address) == ("https", "good.example", 443, "93.184.216.34")
-    assert asked == ["good.example"]
-    from sophon.tools import SsrfBlocked
-
-    for url in [
-        "http://mixed.example", "http://127.0.0.1", "http://[::1]", "http://169.254.169.254", "ftp://good.example",
-        "http://0x7f000001", "http://nobody.example", "http://user:pass@10.0.0.1", "file:///etc/passwd", "",
-    ]:  # fmt: skip
-        with pytest.raises(SsrfBlocked) as blocked:
-            await guard.check(url)
-        assert blocked.value.url == url
-        assert blocked.value.stage
-        assert blocked.value.reason
-    open_guard = SsrfGuard(resolve=resolve, allow_cidrs=("10.0.0.0/8",))
-    assert (await open_guard.check("http://10.1.2.3:8080/x")).port == 8080
-
-
 def test_the_transcript_assertion_finds_every_fault() -> None:
     call = ToolCall("1", "a", {})
     good = [Message("user", "x"), Message("assistant", "", [call]), Message("tool", "r", tool_call_id="1")]
@@ -393,10 +241,3 @@ async def test_a_middleware_behind_session_events_sees_the_response_and_may_chan
     chain = twelve(services)
     response = await Pipeline.compose(*chain[:1], shout, *chain[1:]).run(services.turn("hi"))
     assert response.text == "QUIET"
-
-
-def test_a_registry_of_ones_own() -> None:
-    registry = ToolRegistry([send_mail])
-    assert registry.get("send_mail") is send_mail
-    assert registry.get("nobody") is None
-    assert "send_mail" in [each.name for each in registry]

@@ -8,24 +8,19 @@ from typing import Any
 import anyio
 import pytest
 
-from sophon import Context, Next, Pipeline, Response, Services, SophonError, ToolCall, tool
+from sophon import Context, Next, Pipeline, Response, Services
 from sophon.errors import CompositionError
-from sophon.testing import ScriptedModel
 from sophon_middlewares import (
     AgenticLoop,
-    Approval,
     Budget,
     CapabilityRouting,
     ContextWindow,
     LlmInvoker,
-    ParallelExecution,
     Planning,
     PromptToolBridge,
-    SessionEvents,
     ToolExecution,
     ToolFilter,
 )
-from sophon_middlewares.chains import twelve
 from tests.loop_time import LoopTime
 
 
@@ -113,10 +108,6 @@ def plain(ctx: Context, next: Next) -> None:
     pass
 
 
-async def one(ctx: Context) -> None:
-    pass
-
-
 async def three(ctx: Context, next: Next, services: Services) -> None:
     pass
 
@@ -132,13 +123,9 @@ async def generator(ctx: Context, next: Next) -> Any:
 CULPRITS: list[tuple[Any, str]] = [
     (None, "None"),
     ("a text", "a text"),
-    (42, "42"),
-    (plain, "plain"),
-    (one, "one"),
     (three, "three"),
     (keyword_only, "keyword_only"),
     (generator, "generator"),
-    (AgenticLoop, "AgenticLoop"),
     (lambda one, two: None, "lambda"),  # pyright: ignore[reportUnknownLambdaType] - refused anyway
     (functools.partial(plain), "plain"),
     ([through], "list"),
@@ -151,21 +138,10 @@ def test_what_is_no_middleware_is_named_at_build_time(culprit: Any, name: str) -
         Pipeline.compose(through, culprit, end)
 
 
-def test_a_lambda_that_gives_an_awaitable_is_refused_too() -> None:
-    with pytest.raises(SophonError, match=r"lambda.*async"):
-        Pipeline.compose(lambda ctx, call: call(ctx), end)  # pyright: ignore[reportArgumentType] - refused
-
-
 @pytest.mark.parametrize(
     ("chain", "words"),
     [
-        ((LlmInvoker(), through), ("through", "LlmInvoker")),
-        ((AgenticLoop(), AgenticLoop(), ToolExecution(), LlmInvoker()), ("AgenticLoop", "twice")),
         ((ToolExecution(), AgenticLoop(), LlmInvoker()), ("AgenticLoop", "ToolExecution")),
-        ((AgenticLoop(), ToolExecution(), Approval(), LlmInvoker()), ("Approval", "ToolExecution")),
-        ((AgenticLoop(), Approval(), LlmInvoker()), ("Approval", "ToolExecution")),
-        ((AgenticLoop(), ParallelExecution(), LlmInvoker()), ("ParallelExecution", "ToolExecution")),
-        ((Budget(), SessionEvents(), LlmInvoker()), ("SessionEvents", "Budget")),
         ((CapabilityRouting(), Budget(), LlmInvoker()), ("Budget", "CapabilityRouting")),
         ((AgenticLoop(), Planning(), ToolExecution(), LlmInvoker()), ("Planning", "AgenticLoop")),
         ((PromptToolBridge(), ContextWindow(), LlmInvoker()), ("ContextWindow", "PromptToolBridge")),
@@ -193,18 +169,6 @@ def test_a_class_of_ones_own_declares_its_place_by_name() -> None:
     with pytest.raises(CompositionError, match=r"Guard.*ToolExecution"):
         Pipeline.compose(AgenticLoop(), ToolExecution(), Guard(), LlmInvoker())
     Pipeline.compose(AgenticLoop(), Guard(), ToolExecution(), LlmInvoker())
-
-
-def test_a_replacement_stands_in_by_what_it_provides() -> None:
-    class MyExecution:
-        provides = ("ToolExecution",)
-
-        async def __call__(self, ctx: Context, next: Next) -> None:
-            await next(ctx)
-
-    Pipeline.compose(AgenticLoop(), ParallelExecution(), Approval(), MyExecution(), LlmInvoker())
-    with pytest.raises(CompositionError, match="Approval"):
-        Pipeline.compose(AgenticLoop(), MyExecution(), Approval(), LlmInvoker())
 
 
 async def test_next_may_be_called_at_the_same_time() -> None:
@@ -254,74 +218,3 @@ async def test_cancelling_in_any_way_runs_finally_innermost_first_and_is_not_swa
                 with pytest.raises(TimeoutError):
                     await asyncio.wait_for(pipeline.run(ctx), 60)
     assert log == ["a in", "b in", "b out", "a out"]
-
-
-async def test_explain_names_all_twelve_in_order_with_their_zones() -> None:
-    text = twelve(Services()).explain()
-    names = [
-        "SessionEvents", "Budget", "CapabilityRouting", "ContextWindow", "ToolFilter", "PromptToolBridge", "Planning",
-        "AgenticLoop", "ParallelExecution", "Approval", "ToolExecution", "LlmInvoker",
-    ]  # fmt: skip
-    places = [text.index(name) for name in names]
-    assert places == sorted(places)
-    assert "outer" in text
-    assert "inner" in text
-
-
-async def test_explain_shows_functions_partials_and_objects_of_ones_own() -> None:
-    text = Pipeline.compose(Noting("x", []), functools.partial(through), through, end).explain()
-    assert text.index("Noting") < text.index("through") < text.index("end")
-
-
-async def test_a_middleware_around_the_inner_zone_sees_both_passes() -> None:
-    passes: list[bool] = []
-
-    async def watch(ctx: Context, next: Next) -> None:
-        passes.append(ctx.settling)
-        await next(ctx)
-
-    services = Services(models=ScriptedModel([[ToolCall("1", "calculator", {"expression": "1+1"})], "2"]))
-    chain = Pipeline.compose(AgenticLoop(), watch, ToolExecution(), LlmInvoker())
-    assert (await chain.run(services.turn("hi"))).text == "2"
-    assert passes == [False, True, False]
-
-
-async def test_a_settling_pass_never_reaches_the_model_even_if_every_call_was_refused() -> None:
-    async def refuse(ctx: Context, next: Next) -> None:
-        for call in list(ctx.pending):
-            ctx.settle(call, "error: not today", "denied")
-        await next(ctx)
-
-    model = ScriptedModel([[ToolCall("1", "calculator", {"expression": "1"}), ToolCall("2", "datetime.now", {})], "ok"])
-    chain = Pipeline.compose(AgenticLoop(), ParallelExecution(), refuse, ToolExecution(), LlmInvoker())
-    assert (await chain.run(Services(models=model).turn("hi"))).text == "ok"
-    assert [m.content for m in model.requests[1].messages if m.role == "tool"] == ["error: not today"] * 2
-
-
-async def test_a_guards_exception_ends_the_turn_as_itself_and_siblings_finish() -> None:
-    done: list[str] = []
-
-    @tool
-    async def slow() -> str:
-        """Be slow."""
-        for _ in range(5):
-            await asyncio.sleep(0)
-        done.append("slow")
-        return "ok"
-
-    @tool
-    async def other() -> str:
-        """Other."""
-        return "ok"
-
-    async def guard(ctx: Context, next: Next) -> None:
-        for call in list(ctx.pending) if ctx.settling else ():
-            if call.name == "other":
-                raise PermissionError(f"no {call.id}")
-        await next(ctx)
-
-    model = ScriptedModel([[ToolCall("1", "slow"), ToolCall("2", "other"), ToolCall("3", "other")]])
-    chain = Pipeline.compose(AgenticLoop(), ParallelExecution(), guard, ToolExecution(), LlmInvoker())
-    with pytest.raises(PermissionError, match="no 2"):
-        await chain.run(Services(models=model, tools=[slow, other]).turn("hi"))
-    assert done == ["slow"]

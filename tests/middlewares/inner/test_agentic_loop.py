@@ -216,7 +216,12 @@ async def test_a_model_in_a_circle_is_warned_then_refused_then_stopped(events: E
         "I stopped because tool calls were repeated: same was called 7 times in a row with the same arguments and the "
         "result did not change, so it was not run again."
     )
-    assert [w.level for w in events.of(LoopWarning)] == ["warning", "critical", "critical", "critical"]
+    assert [(w.level, w.pattern, w.count) for w in events.of(LoopWarning)] == [
+        ("warning", "poll_no_progress", 3),
+        ("critical", "poll_no_progress", 5),
+        ("critical", "poll_no_progress", 6),
+        ("critical", "poll_no_progress", 7),
+    ]
     results = [m.content for m in ctx.messages if m.role == "tool"]
     assert [text.startswith("nothing new") for text in results] == [True] * 4 + [False] * 3
     assert [("warning:" in text) for text in results] == [False, False, True, False, False, False, False]
