@@ -94,15 +94,19 @@ async def look(browser: Browser, host: Callable[..., Any]) -> AsyncIterator[Call
         page = await context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on(
+            "console", lambda said: complaints.append(f"{said.text} {said.location}") if said.type == "error" else None
+        )
         await page.goto(url)
         return page
 
+    expected: set[int] = set()
     open_page.complaints = complaints  # type: ignore[attr-defined] # for tests in which the host goes away
+    open_page.expected = expected  # type: ignore[attr-defined] # status codes, which the browser notes when it likes
     yield open_page
     for context in contexts:
         await context.close()
-    assert complaints == []
+    assert [each for each in complaints if not any(f"a status of {status} " in each for status in expected)] == []
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 
 from tests.web.driving import TEA, turn, write
 from tests.web.test_looks import THEMES, findings_in
-from tests.web.views import VIEWS, forget_refusals
+from tests.web.views import VIEWS
 
 ROUTER = Path(__file__).parents[2] / "hosting" / "web" / "src" / "model" / "router.ts"
 MODES: dict[str, dict[str, Any]] = {
@@ -99,7 +99,7 @@ async def test_axe_finds_nothing_in_any_view(host, look, mode: str) -> None:
         await view.open(page)
         await expect(page.locator(".info-page h2").first).to_have_text(view.heading)
         assert await findings_in(page, *themes) == [], view.path
-    forget_refusals(look.complaints)
+    look.expected.add(400)
 
 
 async def test_axe_finds_nothing_in_an_error_notice(host, look) -> None:
@@ -123,7 +123,7 @@ async def test_at_400_percent_nothing_needs_two_dimensions_to_be_read(host, look
     for view in VIEWS:
         await view.open(page)
         assert await page.evaluate(OUTSIDE) == [], view.path
-    forget_refusals(look.complaints)
+    look.expected.add(400)
     await page.get_by_role("button", name="Show the conversations").click()
     await expect(page.get_by_role("button", name="New conversation")).to_be_in_viewport()
 
@@ -135,7 +135,7 @@ async def test_the_longer_words_of_german_fit_at_400_percent_too(host, look) -> 
     for view in VIEWS:
         await view.open(page)
         assert await page.evaluate(OUTSIDE) == [], view.path
-    forget_refusals(look.complaints)
+    look.expected.add(400)
 
 
 async def test_targets_have_44_px_where_one_touches(host, look) -> None:
@@ -151,7 +151,7 @@ async def test_targets_have_44_px_where_one_touches(host, look) -> None:
     for view in VIEWS:
         await view.open(page)
         assert await page.evaluate(SMALL_TARGETS) == [], view.path
-    forget_refusals(look.complaints)
+    look.expected.add(400)
     await page.get_by_role("button", name="Show the conversations").click()
     await expect(page.get_by_role("button", name="New conversation")).to_be_in_viewport()
     assert await page.evaluate(SMALL_TARGETS) == []
@@ -179,7 +179,7 @@ async def test_no_view_moves_for_who_wants_less_motion(host, look) -> None:
     for view in VIEWS:
         await view.open(page)
         assert await page.evaluate("() => document.getAnimations().length") == 0, view.path
-    forget_refusals(look.complaints)
+    look.expected.add(400)
 
 
 async def test_escape_closes_the_sidebar_of_a_narrow_window_and_stops_no_turn(host, look) -> None:

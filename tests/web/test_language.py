@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.async_api import Page, expect
 
 from tests.web.driving import TEA, turn, write
-from tests.web.views import VIEWS, forget_refusals
+from tests.web.views import VIEWS
 
 CATALOGUE = Path(__file__).parents[2] / "hosting" / "web" / "src" / "languages" / "de.ts"
 ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": "((?:[^"\\]|\\.)*)",$', re.MULTILINE)
@@ -44,7 +44,7 @@ async def test_the_page_is_german_from_sign_in_to_an_approval(host, look) -> Non
     users = [{"Id": "ada", "Token": {"$env": "ADA"}}]
     page = await look((await host(Hub={"Users": users}, environment={"ADA": "token-of-ada"})).url, **GERMAN)
     await expect(page.get_by_label("Token")).to_be_visible()
-    look.complaints.clear()  # the browser notes the 401
+    look.expected.add(401)
     assert await english_texts(page) == []
     await page.get_by_label("Token").fill("token-of-ada")
     await page.get_by_role("button", name="Anmelden").click()
@@ -77,7 +77,7 @@ async def test_no_view_has_english_left(host, look) -> None:
         if texts := await english_texts(page):
             found[view.path] = texts
     assert found == {}
-    forget_refusals(look.complaints)
+    look.expected.add(400)
 
 
 async def test_the_longer_words_of_german_stay_in_the_steps_of_a_plan(host, look) -> None:
@@ -124,4 +124,4 @@ async def test_an_error_of_the_host_is_said_in_german_by_its_code(host, look) ->
     page = await look(served.url, **GERMAN)
     await page.goto(f"{served.url}/#/session/nowhere")
     await expect(page.locator(".notice p")).to_have_text("Das gibt es nicht oder nicht mehr.")
-    look.complaints.clear()  # the browser notes the 404
+    look.expected.add(404)

@@ -72,7 +72,7 @@ async def test_a_key_is_tried_and_the_chosen_model_answers(folder_host, look, pr
     await page.locator("input[type=password]").fill("sk-wrong-key-0123456789")
     await page.get_by_role("button", name="Try the key").click()
     await expect(page.get_by_role("alert")).to_contain_text("does not accept this key")
-    look.complaints.clear()  # the browser notes the 400
+    look.expected.add(400)
     await page.locator("input[type=password]").fill(KEY)
     await page.keyboard.press("Enter")
     await expect(page.get_by_text("The provider accepts the key.")).to_be_visible()
@@ -125,7 +125,7 @@ async def test_a_setting_is_changed_found_and_taken_back(folder_host, look) -> N
     await page.get_by_label("New value").fill("many")
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("alert")).to_contain_text("ToolFilter.Top")
-    look.complaints.clear()  # the browser notes the 400
+    look.expected.add(400)
     await page.get_by_label("New value").fill("3")
     await page.keyboard.press("Enter")
     row = page.locator(".setting").filter(has_text="ToolFilter.Top")
@@ -162,7 +162,7 @@ async def test_a_token_is_made_shown_once_and_revoked(folder_host, look) -> None
     site = await folder_host(Hub={"Users": USERS})
     page = await look(site.url)
     await sign_in(page, TOKENS["OLGA"])
-    look.complaints.clear()  # the browser notes the 401
+    look.expected.add(401)
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await show(page, site, "access")
     await expect(page.get_by_text("No tokens.")).to_be_visible()
@@ -186,7 +186,7 @@ async def test_who_is_no_operator_sees_none_of_it(folder_host, look) -> None:
     site = await folder_host(Hub={"Users": USERS})
     page = await look(site.url)
     await sign_in(page, TOKENS["ADA"])
-    look.complaints.clear()  # the browser notes the 401
+    look.expected.add(401)
     await expect(page.get_by_role("heading", name="What would you like to do?")).to_be_visible()
     await expect(page.get_by_role("link", name="Set up a model")).to_have_count(0)
     for name in PAGES:

@@ -61,7 +61,7 @@ async def test_a_change_made_meanwhile_is_named_and_nothing_is_lost(host: Any, l
     await page.get_by_role("button", name="Save").click()
     await expect(page.get_by_role("alert")).to_contain_text("The file was changed meanwhile.")
     await expect(field).to_have_value("my text")
-    look.complaints.clear()  # the browser notes the 409
+    look.expected.add(409)
     await page.get_by_role("button", name="Load again").click()
     await expect(field).to_have_value(re.compile("Ada runs"))
     assert "Ada runs." in (tmp_path / "memory" / "MEMORY.md").read_text()
@@ -86,7 +86,7 @@ async def test_files_of_everybody_are_there_for_operators_only(host: Any, look: 
         await expect(page.get_by_text("USER.md", exact=True)).to_be_visible()
         await expect(page.get_by_text("SOUL.md", exact=True)).to_have_count(count)
         await page.context.close()
-    look.complaints.clear()  # the browser notes the 401 of whoever has not signed in yet
+    look.expected.add(401)
 
 
 async def test_on_a_phone_the_editor_fits_and_the_keyboard_reaches_it(host: Any, look: Any, tmp_path: Path) -> None:

@@ -35,15 +35,6 @@ class View:
         await expect(page.locator(".info-page h2").first).to_be_visible()
 
 
-REFUSED = "status of 400"
-"""What the browser notes of the views of settings files, which a host that a program started has not."""
-
-
-def forget_refusals(complaints: list[str]) -> None:
-    """Remove what the browser notes of them."""
-    complaints[:] = [each for each in complaints if REFUSED not in each]
-
-
 VIEWS = (
     View("approvals", "Approvals"),
     View("memory", "Memory"),
