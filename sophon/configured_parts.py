@@ -82,7 +82,8 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
 
     Memory tools are included only if the memory is enabled, `chat.ask` only with `Approval.Questions`.
     """
-    names = {tool.name for tool in validate_tools(tools)}
+    own = validate_tools(tools)
+    names = {tool.name for tool in own}
     builtin = [tool for tool in builtin_tools() if settings.memory.enabled or tool.group != MEMORY_GROUP]
     if settings.custom_tools.enabled:
         from sophon.builtin_tools.custom_tools import custom_tool_tools  # lazy, as for variables
@@ -98,7 +99,7 @@ def add_builtin_tools(tools: Sequence[Tool], settings: Settings) -> list[Tool]:
         builtin += variable_tools()
     if settings.approval.questions:
         builtin = [chat_ask, *builtin]  # first: the tool filter then offers it whatever a message is about
-    every = [*tools, *(tool for tool in builtin if tool.name not in names)]
+    every = [*own, *(tool for tool in builtin if tool.name not in names)]
     return [tool for tool in every if tool.name not in settings.tools.disabled]
 
 
@@ -134,6 +135,14 @@ def find_agent_folder(settings: Settings, folder: Path) -> Path | None:
     """Return the folder of `Agents.Directory`, whose base is `folder`; None without one."""
     directory = settings.agents.directory
     return None if directory is None else (folder / directory.expanduser()).absolute()
+
+
+def find_memory_folder(settings: Settings, folder: Path) -> Path | None:
+    """Return the folder of the workspace files, whose base is `folder`; None without memory or `Memory.Directory`."""
+    memory = settings.memory
+    if not memory.enabled or memory.directory is None:
+        return None
+    return (folder / memory.directory.expanduser()).absolute()
 
 
 def create_skill_catalog(settings: Settings, folder: Path) -> "SkillCatalog | None":

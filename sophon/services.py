@@ -24,7 +24,6 @@ from sophon.context.provenance import list_message_sources, note_untrusted_sourc
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.context.turn_log import SessionLog, TurnLog
-from sophon.errors import InputError
 from sophon.events import EventSink, NullEventSink
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.messages import Message
@@ -44,8 +43,6 @@ from sophon.system_prompt import DEFAULT_INSTRUCTIONS
 from sophon.tools.registry import Toolbox, ToolRegistry
 from sophon.tools.tool import Tool
 from sophon.turn_options import (
-    check_attachments,
-    check_image_count,
     check_max_iterations,
     check_tags,
     check_temperature,
@@ -116,9 +113,7 @@ class Services:
         check_service_arguments(parts, models=models, clock=clock, settings=settings)
         chosen = settings if isinstance(settings, Settings) else Settings.from_mapping(settings or {})
         time, place = clock or SystemClock(), Path(folder or "")
-        parts.tools = [*tools]
-        if models is not None:
-            parts.providers = to_providers(models)
+        parts.providers = None if models is None else to_providers(models)
         if settings:
             add_configured_parts(parts, chosen, place, time)
         self._assemble(parts, chosen, place, time)
@@ -140,7 +135,6 @@ class Services:
         )
         self.gateway = ModelGateway(providers, clock=clock, options=limits)
         self.toolbox = Toolbox(ToolRegistry(add_builtin_tools(parts.tools, settings)))
-        self.skills = parts.skills
         self.custom_tools = create_custom_tool_store(settings, folder)
         self.agents = create_agent_runtime(settings, folder)
         self.store: Store = parts.store or InMemoryStore(clock=clock)
@@ -152,7 +146,7 @@ class Services:
         self.set_event_sink(parts.events or NullEventSink())
         self.turn_log: TurnLog = parts.turn_log or SessionLog(self.store)
         self.instructions = parts.instructions
-        self.embedder, self.policies = parts.embedder, parts.policies
+        self.skills, self.embedder, self.policies = parts.skills, parts.embedder, parts.policies
         self._policy = parts.policy
         # In a list, which the copies of the services share: a host has one for each turn.
         self._routers: list[Router] = []
@@ -187,10 +181,7 @@ class Services:
     @property
     def memory(self) -> "LongTermMemory":
         """The long-term memory, over the store of these services."""
-        from sophon.stores.memories.library import (
-            LongTermMemory,
-            choose_embedder,
-        )  # lazy: most turns neither read nor write it
+        from sophon.stores.memories.library import LongTermMemory, choose_embedder  # lazy: most turns do not use it
         from sophon.stores.memories.vector_cache import MemoryVectorCache
 
         if not self._memory_vectors:
@@ -207,14 +198,6 @@ class Services:
             embedder = choose_embedder(self.settings.memory.embedder, self.embedder)
             self._workspaces[folder] = WorkspaceSearch(folder, self.clock, embedder)
         return self._workspaces[folder]
-
-    @property
-    def memory_folder(self) -> Path | None:
-        """The folder of the workspace files, None without memory or `Memory.Directory`."""
-        memory = self.settings.memory
-        if not memory.enabled or memory.directory is None:
-            return None
-        return (self.folder / memory.directory.expanduser()).absolute()
 
     @classmethod
     def from_settings(
@@ -242,7 +225,6 @@ class Services:
             tools=tools, store=store, approvals=approvals, events=events, instructions=DEFAULT_INSTRUCTIONS
         )
         check_service_arguments(parts, settings=settings, clock=clock)
-        parts.tools = [*tools]
         variables = os.environ if environment is None else environment
         place, time = Path(folder or ""), clock or SystemClock()
         if isinstance(settings, Mapping):
@@ -258,8 +240,7 @@ class Services:
     def for_inspection(cls, settings: Settings, *, folder: Path, tools: Sequence[Tool] = ()) -> Self:
         """Create services that show chains, tools and rules of settings: offline model, in-memory store, no secrets."""
         services = cls.__new__(cls)
-        parts = ServiceParts(tools=[*tools], vault=CredentialVault({}, {}))
-        services._assemble(parts, settings, folder, SystemClock())
+        services._assemble(ServiceParts(tools=tools, vault=CredentialVault({}, {})), settings, folder, SystemClock())
         return services
 
     def turn(
@@ -285,15 +266,17 @@ class Services:
 
         A turn of a `group` never uses the memory and the files of `principal`, but those of `data_owner`, by default
         the session's. `images` belong to the message: see `sophon.images`. So do `attachments`, files of the session
-        that the store has. `max_iterations` is the turn's ceiling of
-        rounds of tool calls, instead of the chain's; `temperature` is that of the replies, from 0 to 2. `tags` are
-        for routing (`AGENT_BOOSTER_AVAILABLE`). A host passes the `run_id` under which it accepted the message.
+        that the store has. `max_iterations` is the turn's ceiling of rounds of tool calls, instead of the chain's;
+        `temperature` is that of the replies, from 0 to 2. `tags` are for routing (`AGENT_BOOSTER_AVAILABLE`). A host
+        passes the `run_id` under which it accepted the message.
 
         Raises InputError for an empty message, more images than `MAX_IMAGES`, an unknown planning mode, a ceiling above
         the hard limit or a temperature out of its range, NotFound for an unknown model.
         """
         check_turn_arguments(
             text,
+            images,
+            attachments,
             {"stream": stream, "group": group},
             session_id=session_id,
             model=model,
@@ -302,12 +285,6 @@ class Services:
             channel=channel,
             run_id=run_id,
         )
-        if not text.strip() and not images and not attachments:
-            raise InputError("the message is empty: write something")
-        if images:
-            check_image_count(images)
-        if attachments:
-            check_attachments(attachments)
         if model is not None:
             self.gateway.find(model)
         user = Message("user", text, images=tuple(images), attachments=tuple(attachments))
@@ -344,35 +321,23 @@ class Services:
             note_untrusted_source(ctx, source)
         return ctx
 
-    @property
-    def has_instructions(self) -> bool:
-        """Whether each turn begins with a system prompt."""
-        return bool(self.instructions)
-
     async def explain_route(self, text: str, *, principal: str = LOCAL_USER) -> str:
         """Return what routing would choose for a message of a principal and why; nothing is asked and nothing changes.
 
         A principal without an entry of their own counts as an operator if the host says so.
         """
-        from sophon.routing.explanation import format_route  # lazy, as for the router
-        from sophon.routing.router import RouteQuery
+        from sophon.routing.explanation import explain_route  # lazy, as for the router
 
-        permissions, router = self.settings.permissions, self.router
-        is_operator = self.operator_policy.is_operator(principal)
-        level = permissions.level_of(principal, channel="local", is_operator=is_operator)
-        allowed = permissions.routing_of(principal, level, uses_tiers=router.uses_tiers)
-        boosters = [tool.answer for tool in self.registry.tools if tool.answer is not None]
-        query = RouteQuery(
+        return await explain_route(
             text,
-            permissions=allowed,
-            boosters=boosters,
-            may_boost=True,
-            asks_boosters=self.settings.chain.name == "clawft",
-            is_trial=True,
-            strategy=self.settings.routing.strategy,
+            principal,
+            settings=self.settings,
+            router=self.router,
+            is_operator=self.operator_policy.is_operator(principal),
+            boosters=[tool.answer for tool in self.registry.tools if tool.answer is not None],
+            candidates=self.gateway.candidates(),
+            store=self.store,
         )
-        routed = await router.route(query, self.gateway.candidates(), self.store)
-        return format_route(routed, router.settings)
 
     def register_tool(self, tool: Tool) -> None:
         """Register a tool after the others, for turns that start later; a host calls this before it starts.

@@ -22,10 +22,22 @@ def parse_planning_mode(text: str | None) -> str | None:
     raise InputError(f"{text!r} is not a planning mode; choose from {', '.join(PLANNING_MODES)}")
 
 
-def check_turn_arguments(text: object, flags: Mapping[str, object], **names: object) -> None:
-    """Check the text of a message, flags, and names (ids, a model) that may be None. Raises InputError."""
+def check_turn_arguments(
+    text: object,
+    images: Sequence[object],
+    attachments: Sequence[object],
+    flags: Mapping[str, object],
+    **names: object,
+) -> None:
+    """Check a message, flags, and names (ids, a model) that may be None. Raises InputError."""
     if not isinstance(text, str):
         raise InputError(f"the message is {text!r:.60}; it must be a text")
+    if not text.strip() and not images and not attachments:
+        raise InputError("the message is empty: write something")
+    if images:
+        check_image_count(images)
+    if attachments:
+        _check_attachments(attachments)
     for name, value in flags.items():
         if isinstance(value, str):  # "no" would count as yes
             raise InputError(f"{name} is {value!r:.60}; write True or False")
@@ -44,7 +56,7 @@ def check_image_count(images: Sequence[object]) -> None:
         raise InputError(f"the message has {len(images)} images; at most {MAX_IMAGES} are allowed")
 
 
-def check_attachments(attachments: Sequence[object]) -> None:
+def _check_attachments(attachments: Sequence[object]) -> None:
     """Check the kind of the attachments of a message. Raises InputError."""
     from sophon.attachments import Attachment  # lazy, as above
 

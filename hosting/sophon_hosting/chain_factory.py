@@ -6,6 +6,7 @@ from typing import cast
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
+from sophon.configured_parts import find_memory_folder
 from sophon.errors import NotFound, SettingsError, SophonError
 from sophon.plugins.entry_points import MIDDLEWARES_GROUP, find_entry_points, load_entry_point
 from sophon.plugins.import_paths import import_user_object
@@ -105,7 +106,7 @@ def _complete(chain: Pipeline, services: Services) -> Pipeline:
     settings = find_turn_settings(chain, services.settings)
     chain = add_learning(chain, settings)
     if settings.memory.enabled:
-        chain = add_memory(chain, services.memory_folder, read_daily_log)
+        chain = add_memory(chain, find_memory_folder(services.settings, services.folder), read_daily_log)
     if services.agents is not None:
         from sophon_middlewares.outer.agents import add_agents  # lazy: most hosts have no agents
 

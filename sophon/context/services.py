@@ -74,8 +74,8 @@ class TurnServices(Protocol):
         ...
 
     @property
-    def has_instructions(self) -> bool:
-        """Whether the messages of a turn begin with the system prompt of the services."""
+    def instructions(self) -> str | None:
+        """The system prompt with which the messages of a turn begin, if any."""
         ...
 
     @property
@@ -86,11 +86,6 @@ class TurnServices(Protocol):
     @property
     def memory(self) -> "LongTermMemory":
         """The long-term memory, over `store`."""
-        ...
-
-    @property
-    def memory_folder(self) -> Path | None:
-        """The folder of the workspace files; None without."""
         ...
 
     def workspace(self, folder: Path) -> "WorkspaceSearch":

@@ -1,11 +1,42 @@
 """Text that explains a routing decision to people."""
 
+from collections.abc import Sequence
+
 from sophon.learning.complexity import compute_tier
-from sophon.routing.router import Routed
+from sophon.models.gateway.provider import Candidate
+from sophon.routing.contract import Booster
+from sophon.routing.router import Routed, RouteQuery, Router
+from sophon.settings import Settings
 from sophon.settings.sections.routing import RoutingSettings
+from sophon.stores.contract import Store
 
 
-def format_route(routed: Routed, settings: RoutingSettings) -> str:
+async def explain_route(
+    text: str,
+    principal: str,
+    *,
+    settings: Settings,
+    router: Router,
+    is_operator: bool,
+    boosters: Sequence[Booster],
+    candidates: Sequence[Candidate],
+    store: Store,
+) -> str:
+    """Return what `router` would choose for a message of a principal and why; nothing is asked and nothing changes."""
+    level = settings.permissions.level_of(principal, channel="local", is_operator=is_operator)
+    query = RouteQuery(
+        text,
+        permissions=settings.permissions.routing_of(principal, level, uses_tiers=router.uses_tiers),
+        boosters=boosters,
+        may_boost=True,
+        asks_boosters=settings.chain.name == "clawft",
+        is_trial=True,
+        strategy=settings.routing.strategy,
+    )
+    return _format_route(await router.route(query, candidates, store), router.settings)
+
+
+def _format_route(routed: Routed, settings: RoutingSettings) -> str:
     """Return one line for each of: task type, complexity, strategy, reason, models in the order they are asked."""
     profile, record, decision = routed.profile, routed.record, routed.decision
     keywords = f" ({', '.join(profile.keywords)})" if profile.keywords else ""

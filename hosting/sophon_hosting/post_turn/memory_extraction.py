@@ -4,6 +4,7 @@ import logging
 from functools import partial
 
 from sophon.chain.pipeline import Next
+from sophon.configured_parts import find_memory_folder
 from sophon.context import Context
 from sophon.errors import InputError, SophonError
 from sophon.events import MemoryLearned
@@ -54,7 +55,7 @@ class MemoryExtraction:
 
     async def _read_said(self, ctx: Context) -> frozenset[str]:
         """Return what MEMORY.md of the person says already."""
-        folder = ctx.services.memory_folder
+        folder = find_memory_folder(ctx.services.settings, ctx.services.folder)
         if folder is None:
             return frozenset()
         path = folder / files_folder(ctx.data_owner) / MEMORY_FILE

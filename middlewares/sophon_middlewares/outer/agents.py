@@ -141,7 +141,7 @@ def _set_agent(ctx: Context, definition: AgentDefinition) -> None:
     ctx.put(TURN_AGENT, TurnAgent.of(definition, max_rounds=None))
     ctx.model = ctx.model or definition.model
     prompt = Message("system", build_agent_prompt(definition))
-    if ctx.services.has_instructions and ctx.messages and ctx.messages[0].role == "system":
+    if ctx.services.instructions and ctx.messages and ctx.messages[0].role == "system":
         ctx.messages[0] = prompt
     else:
         ctx.messages.insert(0, prompt)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, ModelResponse, ToolCall
+from sophon.configured_parts import find_memory_folder
 from sophon.stores.memories import workspace_search
 from sophon.tools.untrusted_text import find_fence_sources, unfence_text
 from sophon_hosting.cli.app import run_command_line
@@ -99,7 +100,9 @@ async def test_forgetting_a_person_leaves_nothing_of_their_notes(start: Any, fol
     )
     await forgetting.forget("local")
     assert [*folder.glob("*.md")] == []
-    assert host.services.workspace(host.services.memory_folder)._index._folders == {}
+    searched = find_memory_folder(host.services.settings, host.services.folder)
+    assert searched is not None
+    assert host.services.workspace(searched)._index._folders == {}
     words = (b"Xylophonist", b"xylophonist")
     found = [each for each in tmp_path.rglob("*") if each.is_file() and any(w in each.read_bytes() for w in words)]
     assert found == []

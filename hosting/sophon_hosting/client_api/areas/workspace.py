@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sophon.configured_parts import find_memory_folder
 from sophon.errors import InputError, NotFound
 from sophon.memory.heartbeat import HEARTBEAT_FILE
 from sophon.memory.workspace import MAX_FILE_BYTES
@@ -23,7 +24,7 @@ class UserWorkspace:
     def list(self) -> list[dict[str, Any]]:
         """Return the names of the files that the user may edit, in the order of the prompt; none without a folder."""
         self._access.rights.require("Memory")
-        if self._access.host.services.memory_folder is None:
+        if self._find_folder() is None:
             return []
         return [
             {"name": name, "shared": name in SHARED_FILES, "max_bytes": MAX_FILE_BYTES}
@@ -64,9 +65,13 @@ class UserWorkspace:
             )
         return {"name": name, "text": saved.text, "version": saved.version}
 
+    def _find_folder(self) -> Path | None:
+        services = self._access.host.services
+        return find_memory_folder(services.settings, services.folder)
+
     def _find(self, name: str) -> Path:
         self._access.rights.require("Memory")
-        folder = self._access.host.services.memory_folder
+        folder = self._find_folder()
         if folder is None or name not in WORKSPACE_TEMPLATES:
             raise NotFound("workspace file", name)
         if name in SHARED_FILES:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from aiohttp import web
 
 from sophon._python.value_rules import ValueRules
+from sophon.configured_parts import find_memory_folder
 from sophon.errors import InputError, NotFound
 from sophon.memory.workspace_index import FileChunk
 from sophon.stores.memories.contract import MemoryEntry
@@ -137,7 +138,7 @@ async def import_memory(request: web.Request) -> web.Response:
 
 async def _search_files(request: web.Request, query: str, owner: str) -> Sequence[FileChunk]:
     services = get_host(request).services
-    folder = services.memory_folder
+    folder = find_memory_folder(services.settings, services.folder)
     return () if folder is None else await services.workspace(folder).search(query, owner=owner, limit=MAX_FILES)
 
 
