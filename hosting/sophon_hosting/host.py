@@ -147,10 +147,10 @@ class Host:
         """Last errors of tools, by session."""
         self.event_bus = EventBus(
             store.events,
+            store.runs,
             services.clock,
             ApprovalTaps(self.tool_errors, active_runs) if services.settings.traces.enabled else self.tool_errors,
             store.sessions,
-            store.runs,
             build_event_row,
             self.fanout,
             active_runs.find_start,

@@ -49,7 +49,8 @@ class EventBus:
 
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
-    of the session wait. `global_sink` receives the events of all sessions. `runs` stores what turns stage.
+    of the session wait. `runs` stores the events, with what turns
+    stage; `events` reads them. `global_sink` receives the events of all sessions.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
@@ -62,10 +63,10 @@ class EventBus:
     def __init__(
         self,
         events: EventLog,
+        runs: RunStore,
         clock: Clock,
         global_sink: EventSink | None = None,
         sessions: SessionStore | None = None,
-        runs: RunStore | None = None,
         build_row: RowBuilder = to_logged_event,
         fanout: HostFanout | None = None,
         find_start: FindStart = lambda _: 0,

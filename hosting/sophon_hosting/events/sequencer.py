@@ -110,7 +110,7 @@ class SessionSequencer:
         self,
         session_id: str,
         events: EventLog,
-        runs: RunStore | None,
+        runs: RunStore,
         clock: Clock,
         global_sink: EventSink,
         watchers: Sequence[EventListener],
@@ -431,11 +431,7 @@ class SessionSequencer:
         self._store_within(TRACE_SECONDS)
 
     async def _record(self, build_rows: EventFactory, unit: UnitOfWork) -> _Recorded:
-        rows = build_rows(0)
-        if unit is NO_WRITES:
-            return _Recorded(await self._log.append(self._session_id, rows) if rows else 0)
-        assert self._runs is not None
-        return _Recorded(await self._runs.record(self._session_id, unit, rows))
+        return _Recorded(await self._runs.record(self._session_id, unit, build_rows(0)))
 
     def _store_within(self, seconds: float) -> None:
         """Require a transaction after this time at the latest, unless one takes what is pending before."""

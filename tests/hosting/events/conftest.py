@@ -44,7 +44,7 @@ def recorder() -> EventRecorder:
 
 @pytest.fixture
 async def feed(store: Store, clock: VirtualClock, recorder: EventRecorder) -> AsyncIterator[EventBus]:
-    feed = EventBus(store.events, clock, recorder)
+    feed = EventBus(store.events, store.runs, clock, recorder)
     yield feed
     await feed.aclose()
 

@@ -48,16 +48,13 @@ async def test_what_is_heard_is_in_the_log_already(feed: EventBus, store: Store)
     seen: list[tuple[int | None, int]] = []
     kept: list[int] = []
 
-    class Log:
-        def __getattr__(self, name: str):
-            return getattr(store.events, name)
-
-        async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
-            last = await store.events.append(session_id, events)
+    class Runs:
+        async def record(self, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
+            last = await store.runs.record(session_id, unit, events)
             kept.append(last)
             return last
 
-    own = EventBus(Log(), VirtualClock())  # type: ignore[arg-type]
+    own = EventBus(store.events, Runs(), VirtualClock())  # type: ignore[arg-type]
     await own.join_session("s", 0, lambda frame: seen.append((frame.seq, kept[-1])))
     for n in range(5):
         own.emit(progress(n))
@@ -168,7 +165,7 @@ async def test_another_process_knows_what_was_told(feed: EventBus, store: Store,
     for event in (of(TaskQueued()), of(said), of(TaskQueued(), task="u")):
         feed.emit(event)
     await feed.flush("s")
-    next_process = EventBus(store.events, clock)
+    next_process = EventBus(store.events, store.runs, clock)
     await next_process.load_run_events(Run("t", "s"))
 
     await next_process.join_session("s", 99, ear)
@@ -205,7 +202,7 @@ async def test_another_process_repeats_no_text_and_replaces_a_changed_one(
     for event in (of(TaskQueued()), said_before_calls(1, "First."), said_before_calls(2, "Second.")):
         feed.emit(event)
     await feed.flush("s")
-    next_process = EventBus(store.events, clock)
+    next_process = EventBus(store.events, store.runs, clock)
     await next_process.load_run_events(Run("t", "s"))
 
     await next_process.join_session("s", 99, ear)
@@ -255,23 +252,20 @@ async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventBus, store
 
 
 class Refusing:
-    """A log that takes nothing the first `times` times."""
+    """A store that takes nothing the first `times` times."""
 
     def __init__(self, store: Store, times: int) -> None:
         self.store, self.times = store, times
 
-    def __getattr__(self, name: str):
-        return getattr(self.store.events, name)
-
-    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
+    async def record(self, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
         if self.times > 0:
             self.times -= 1
             raise StoreError("memory://", "it is full")
-        return await self.store.events.append(session_id, events)
+        return await self.store.runs.record(session_id, unit, events)
 
 
 async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: Store, clock: VirtualClock, ear) -> None:
-    feed = EventBus(Refusing(store, 3), clock)  # type: ignore[arg-type]
+    feed = EventBus(store.events, Refusing(store, 3), clock)  # type: ignore[arg-type]
     await feed.join_session("s", 0, ear)
     for event in (progress(1), chunk("a"), chunk("b"), progress(2)):
         feed.emit(event)
@@ -283,16 +277,13 @@ async def test_a_store_that_refuses_is_asked_again_and_nothing_is_lost(store: St
 
 
 class Slow:
-    """A log that has stored what it was given, as the store's writer does, before its caller hears of it."""
+    """A store that has stored what it was given, as its writer does, before its caller hears of it."""
 
     def __init__(self, store: Store) -> None:
         self.store, self.stored, self.release = store, asyncio.Event(), asyncio.Event()
 
-    def __getattr__(self, name: str):
-        return getattr(self.store.events, name)
-
-    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
-        last = await self.store.events.append(session_id, events)
+    async def record(self, session_id: str, unit: UnitOfWork, events: Sequence[LoggedEvent]) -> int:
+        last = await self.store.runs.record(session_id, unit, events)
         self.stored.set()
         await self.release.wait()
         return last
@@ -303,12 +294,12 @@ async def test_a_caller_that_is_cancelled_stores_nothing_twice(
     store: Store, clock: VirtualClock, ear, method: str
 ) -> None:
     slow = Slow(store)
-    feed = EventBus(slow, clock)  # type: ignore[arg-type]
+    feed = EventBus(store.events, slow, clock)  # type: ignore[arg-type]
     await feed.join_session("s", 0, ear)
     feed.emit(progress(1))
 
     async def write(build_rows) -> int:
-        return await slow.append("s", build_rows([of(completed())]))
+        return await slow.record("s", UnitOfWork(), build_rows([of(completed())]))
 
     call = asyncio.create_task(feed.flush("s") if method == "flush" else feed.commit_events("s", write))
     await slow.stored.wait()

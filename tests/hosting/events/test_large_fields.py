@@ -103,8 +103,8 @@ async def test_the_log_holds_the_beginning_and_a_listener_in_the_process_the_who
 async def test_a_large_message_is_heard_once_although_a_restarted_turn_emits_it_again(
     store: Store, clock: VirtualClock, ear
 ) -> None:
-    from_log = EventBus(store.events, clock)
-    first = EventBus(store.events, clock)
+    from_log = EventBus(store.events, store.runs, clock)
+    first = EventBus(store.events, store.runs, clock)
     text = "x" * 100_000
     first.emit(of(TaskStarted()))
     first.emit(of(Message(message_id="t:1", role="assistant", content=text)))

@@ -26,12 +26,12 @@ async def pause_and_be_killed(world: World, events: EventCommitter) -> list[str]
 
 
 async def test_a_change_and_its_event_survive_a_kill_together(world: World):
-    bus = EventBus(world.store.events, world.clock)
+    bus = EventBus(world.store.events, world.store.runs, world.clock)
     assert await pause_and_be_killed(world, bus) == ["planning", "paused"]
 
 
 async def test_an_event_that_is_emitted_after_the_change_would_be_lost(world: World):
-    bus = EventBus(world.store.events, world.clock)
+    bus = EventBus(world.store.events, world.store.runs, world.clock)
     assert await pause_and_be_killed(world, EmittingCommitter(bus.emit)) == []
 
 

@@ -27,7 +27,8 @@ class InstantHost:
 
     def __init__(self, services: Services) -> None:
         self.services = services
-        self.event_bus = EventBus(services.store.events, services.clock, services.events, services.store.sessions)
+        store = services.store
+        self.event_bus = EventBus(store.events, store.runs, services.clock, services.events, store.sessions)
         self.leadership = SoleLeadership()
         self.pipelines = PipelineRegistry(twelve(services))
         self.unattended_starts = KeyLocks[str]()

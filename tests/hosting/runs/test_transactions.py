@@ -401,7 +401,7 @@ async def test_a_call_does_not_start_if_an_earlier_transaction_has_lost_its_audi
     store: Store, clock: VirtualClock
 ) -> None:
     await store.sessions.get_or_create("s", "ada")
-    bus = EventBus(store.events, clock, runs=store.runs)
+    bus = EventBus(store.events, store.runs, clock)
     turn = TurnStore(ActiveRun("r"), "s", bus, store)
     await turn.audit.append([AuditEvent(datetime(2026, 1, 1), "proposed", "s")])
     with pytest.raises(ValueError, match="time zone"):
@@ -472,7 +472,7 @@ async def test_an_event_that_no_transaction_takes_is_stored_behind(
     monkeypatch.setattr(sequencer, "TRACE_SECONDS", 0.0)
     await store.sessions.get_or_create("s", "ada")
     heard: asyncio.Queue[int | None] = asyncio.Queue()
-    bus = EventBus(store.events, clock, runs=store.runs)
+    bus = EventBus(store.events, store.runs, clock)
     await bus.subscribe("s", lambda frame: heard.put_nowait(frame.seq))
     attempt = ModelAttempt(session_id="s", task_id="t", purpose="reply", model="m", outcome="ok", duration_ms=1)
     bus.emit(attempt)

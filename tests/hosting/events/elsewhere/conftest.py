@@ -103,9 +103,9 @@ class Process:
         self.fanout = LocalFanout(network)
         self.bus = EventBus(
             store.events,
+            store.runs,
             SystemClock(),
             self.sink,
-            runs=store.runs,
             fanout=self.fanout,
             find_start=lambda task: self.starts.get(task, 1),
         )

@@ -75,9 +75,9 @@ class Joining(Process):
         self.fanout = LocalFanout(deployment.network)
         self.bus = EventBus(
             cast(EventLog, self.log),
+            store.runs,
             SystemClock(),
             EventRecorder(),
-            runs=store.runs,
             fanout=self.fanout,
             find_start=lambda task: self.starts.get(task, 1),
         )

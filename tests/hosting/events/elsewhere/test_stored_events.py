@@ -230,18 +230,22 @@ async def test_a_process_alone_asks_the_store_for_nothing(deployment: Deployment
 
     asked: list[str] = []
 
-    class Log:
+    class Asked:
+        def __init__(self, part: object) -> None:
+            self.part = part
+
         def __getattr__(self, name: str):
             asked.append(name)
-            return getattr(deployment.store.events, name)
+            return getattr(self.part, name)
 
-    bus = EventBus(Log(), SystemClock(), fanout=NoFanout())  # type: ignore[arg-type]
+    store = deployment.store
+    bus = EventBus(Asked(store.events), Asked(store.runs), SystemClock(), fanout=NoFanout())  # type: ignore[arg-type]
     bus.start()
     client = Client(bus)
     await bus.subscribe("s", client)
     bus.emit(progress(1))
     await bus.flush("s")
-    assert (asked, client.seqs) == (["append"], [1])
+    assert (asked, client.seqs) == (["record"], [1])
     await bus.aclose()
 
 
