@@ -179,8 +179,6 @@ class ApprovalService:
         if decision.verdict == "suspend":
             raise DecisionRefused("not_a_decision", "a decision must be approve, reject, edit or answer")
         check_kind(request, decision)
-        if decision.verdict == "edit" and not request.editable:
-            raise DecisionRefused("not_editable", f"the arguments of {request.tool} cannot be edited")
         if decision.verdict == "edit":
             self._check_edit(request, decision)
         check_grant(request, decision)
@@ -234,7 +232,9 @@ def check_session(record: ApprovalRecord, session_id: str | None) -> None:
 
 
 def check_kind(request: ApprovalRequest, decision: Decision) -> None:
-    """Raise DecisionRefused if a question is approved, anything else answered, or an answer empty or too long."""
+    """Raise DecisionRefused if a question is approved, anything else answered, an answer is empty or too long, or
+    arguments are edited that cannot be.
+    """
     if decision.verdict == "reject":
         return
     if (request.kind == "question") != (decision.verdict == "answer"):
@@ -242,6 +242,8 @@ def check_kind(request: ApprovalRequest, decision: Decision) -> None:
         raise DecisionRefused("wrong_kind", f"{allowed}: {decision.verdict} is not possible")
     if decision.verdict == "answer" and not 0 < len(decision.reason.strip()) <= MAX_ANSWER_CHARACTERS:
         raise DecisionRefused("invalid_arguments", f"an answer must have 1 to {MAX_ANSWER_CHARACTERS:,} characters")
+    if decision.verdict == "edit" and not request.editable:
+        raise DecisionRefused("not_editable", f"the arguments of {request.tool} cannot be edited")
 
 
 def check_grant(request: ApprovalRequest, decision: Decision) -> None:

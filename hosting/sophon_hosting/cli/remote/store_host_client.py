@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, NoReturn, ParamSpec, TypeVar, cast
 
 from sophon.approvals import Decision, turn_id_from_request
 from sophon.clock import SystemClock
@@ -42,7 +42,7 @@ from sophon_hosting.client_api.serialization import (
 )
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.rendering.goals import goal_details_to_json, goal_to_json
-from sophon_hosting.runs.approvals import check_decider, check_grant, check_kind, check_session
+from sophon_hosting.runs.approvals import DecisionRefused, check_decider, check_grant, check_kind, check_session
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 if TYPE_CHECKING:
@@ -68,6 +68,15 @@ class RunningHostRequired(SophonError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} needs a running host; start it with `sophon serve`, or give its URL with --url")
+
+
+def _needs_host(what: str) -> Callable[..., NoReturn]:
+    """Return a method that raises RunningHostRequired."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise RunningHostRequired(what)
+
+    return refuse
 
 
 def _in_store(
@@ -169,23 +178,21 @@ class StoreHostClient:
     async def decide_approval(
         self, store: Store, approval_id: str, decision: Decision, *, session_id: str | None = None
     ) -> JsonRow:
-        """Store the decision of the local user.
-
-        Raises ArgumentsNotEditable, ApprovalAlreadyDecided, DecisionRefused.
-        """
+        """Store the decision of the local user. Raises DecisionRefused."""
         local_decision = replace(decision, decided_by=STORE_OPERATOR)
         record = await store.approvals.get(approval_id)
         check_session(record, session_id)
         asker = (await store.runs.get(turn_id_from_request(record.request))).owner
         # Checked as the local user, so that with four eyes their own call needs another operator.
         check_decider(self._policy, record, replace(local_decision, decided_by=LOCAL_USER), asker=asker)
-        if record.decision is None and local_decision.verdict == "edit" and not record.request.editable:
-            raise ArgumentsNotEditable(record.request.tool)
-        check_kind(record.request, local_decision)
-        check_grant(record.request, local_decision)
+        if record.decision is None:
+            check_kind(record.request, local_decision)
+            check_grant(record.request, local_decision)
         stored = await store.approvals.decide(approval_id, local_decision, datetime.now(UTC))
         if stored.decision != local_decision or record.decision is not None:
-            raise ApprovalAlreadyDecided(stored.decision)
+            decided = stored.decision or local_decision
+            by = decided.decided_by or "somebody"
+            raise DecisionRefused("already_decided", f"{by} has already decided this: {decided.verdict}", by)
         write_notice(DEFERRED_EFFECT_NOTICE)
         return approval_to_json(stored)
 
@@ -308,29 +315,19 @@ class StoreHostClient:
             "capacity": self._capacity,
         }
 
-    def list_dead_letters(self) -> Sequence[JsonRow]:
-        """Raise RunningHostRequired: only the queue of a running host has dead letters."""
-        raise RunningHostRequired("the list of dead letters")
+    # Dead letters, channels, cool-downs of providers, connections and deliveries are those of a running host.
+    list_dead_letters = _needs_host("the list of dead letters")
+    retry_dead_letter = _needs_host("`queue retry`")
+    attach_channel = _needs_host("`channels attach`")
+    list_providers = _needs_host("`providers list`")
+    reset_provider = _needs_host("`providers reset`")
+    list_webhooks = _needs_host("`webhooks list`")
+    test_webhook = _needs_host("`webhooks test`")
+    restart_mcp_server = _needs_host("`mcp restart`")
 
-    def retry_dead_letter(self, task_id: str) -> None:
-        """Raise RunningHostRequired: only the queue of a running host has dead letters."""
-        raise RunningHostRequired("`queue retry`")
-
-    def attach_channel(self, name: str) -> bool:
-        """Raise RunningHostRequired: only a running host has channels to start."""
-        raise RunningHostRequired("`channels attach`")
-
-    def control_queue(self, action: str) -> JsonRow:
+    def control_queue(self, action: str) -> NoReturn:
         """Raise RunningHostRequired: only a running host has a queue to control."""
         raise RunningHostRequired(f"`queue {action}`")
-
-    def list_providers(self) -> Sequence[JsonRow]:
-        """Raise RunningHostRequired: cool-downs are in the memory of a running host."""
-        raise RunningHostRequired("`providers list`")
-
-    def reset_provider(self, provider_id: str) -> JsonRow:
-        """Raise RunningHostRequired: cool-downs are in the memory of a running host."""
-        raise RunningHostRequired("`providers reset`")
 
     def list_mcp_servers(self) -> Sequence[JsonRow]:
         """Start the MCP servers, return them with state, last error and tools, and end them."""
@@ -339,14 +336,6 @@ class StoreHostClient:
             return [each.to_json() for each in servers.list_status()]
 
         return self._run_mcp_servers(read) if self._settings.mcp.servers else []
-
-    def list_webhooks(self) -> Sequence[JsonRow]:
-        """Raise RunningHostRequired: a running host sends and receives."""
-        raise RunningHostRequired("`webhooks list`")
-
-    def test_webhook(self, webhook_id: str) -> str:
-        """Raise RunningHostRequired: a running host sends."""
-        raise RunningHostRequired("`webhooks test`")
 
     def accept_mcp_tools(self, server: str, digests: Mapping[str, str]) -> JsonRow:
         """Start the MCP servers, accept definitions of tools, by name and digest, and return the server."""
@@ -357,10 +346,6 @@ class StoreHostClient:
         if not self._settings.mcp.servers:
             raise NotFound("MCP server", server)
         return self._run_mcp_servers(accept)
-
-    def restart_mcp_server(self, server: str) -> JsonRow:
-        """Raise RunningHostRequired: the connections are those of a running host."""
-        raise RunningHostRequired("`mcp restart`")
 
     def _run_mcp_servers(self, operation: Callable[["McpSupervisor"], Awaitable[T]]) -> T:
         async def run(store: Store) -> T:
@@ -392,22 +377,3 @@ class StoreHostClient:
         if self._notice:
             write_notice(self._notice)
             self._notice = ""
-
-
-class ArgumentsNotEditable(SophonError):
-    """The arguments of the approval cannot be edited."""
-
-    code = "not_editable"
-
-    def __init__(self, tool: str) -> None:
-        super().__init__(f"the arguments of {tool} cannot be edited")
-
-
-class ApprovalAlreadyDecided(SophonError):
-    """The approval has a decision already."""
-
-    code = "already_decided"
-
-    def __init__(self, decision: Decision | None) -> None:
-        by, verdict = (decision.decided_by, decision.verdict) if decision else ("", "")
-        super().__init__(f"{by or 'somebody'} has already decided this: {verdict}")
