@@ -13,6 +13,7 @@ from sophon.chain.order_constraints import (
     is_shipped,
 )
 from sophon.context import Context
+from sophon.context.response_completion import complete_response
 from sophon.errors import ChainError, CompositionError, TurnAlreadyRun
 from sophon.messages import Response
 from sophon.models.turn_meter import CURRENT_METER
@@ -131,7 +132,7 @@ class Pipeline(Sequence[Middleware]):
             raise
         if not ctx.cancellation.is_end_recorded:
             await ctx.cancellation.enforce_after(None, whole_turn=not ctx.depth)
-        return ctx.conclude()
+        return complete_response(ctx)
 
     async def __call__(self, ctx: Context, next: Next, /) -> None:
         await _watch(ctx, self._fold(next))

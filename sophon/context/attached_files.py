@@ -10,7 +10,9 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import Final, TypeAlias
 
+from sophon.attachment_inspection import MAX_TEXT_CHARACTERS
 from sophon.attachments import PDF, Attachment
+from sophon.context.state import TurnState
 from sophon.documents import Document, describe_unread_file
 from sophon.extensions import Key
 from sophon.images import Image
@@ -60,6 +62,15 @@ async def show_attachments(
             shown[key] = await _show(message, fits, read, max_characters)
         result.append(shown[key])
     return result[::-1]
+
+
+async def show_attachments_of_turn(turn: TurnState, messages: Sequence[Message], read: ReadFile) -> list[Message]:
+    """Return the messages with the contents of their attachments; the turn keeps what was read for its later rounds."""
+    shown: Shown | None = turn.get(SHOWN_MESSAGES)
+    if shown is None:
+        shown = {}
+        turn.put(SHOWN_MESSAGES, shown)
+    return await show_attachments(messages, read, shown, max_characters=MAX_TEXT_CHARACTERS)
 
 
 def fence_file(attachment: Attachment, content: bytes, max_characters: int) -> str:

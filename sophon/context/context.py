@@ -7,20 +7,19 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 from sophon import events
 from sophon._python.lazy_dataclass import dataclass, new_list
 from sophon.cancellation import Cancellation
 from sophon.context.facts import Step
 from sophon.context.message_list import MessageList
-from sophon.context.reply_stream import complete_stream
+from sophon.context.scoped_hooks import AddedHook, PushedLayers, check_function
 from sophon.context.services import TurnServices
 from sophon.context.state import TurnState
 from sophon.context.stopwatch import Stopwatch
 from sophon.context.tool_limiter import ToolLimiter
 from sophon.errors import ChainError
-from sophon.extensions import Key, SerializedValue
 from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolCallOutcome, ToolResult
 from sophon.models.model import (
     DEFAULT_MAX_TOKENS,
@@ -32,7 +31,6 @@ from sophon.models.model import (
     OnText,
     Purpose,
 )
-from sophon.reply_text import collect_earlier_texts
 from sophon.traces.published_stages import STAGE_TIMES
 
 if TYPE_CHECKING:
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
     from sophon.tools.tool import Tool
     from sophon.traces.recorder import TraceRecorder
     from sophon.traces.stage_clock import StageFrame
-
-T = TypeVar("T")
 
 _ATTACHMENTS = operator.attrgetter("attachments")
 
@@ -234,7 +230,10 @@ class Context(TurnState):
         gateway = self.services.gateway
         route = route or (self.route if self.route is not None else gateway.candidates())
         if any(map(_ATTACHMENTS, request.messages)):  # no Python call for each message of a long history
-            request = request.copy_with(messages=await self._show_attachments(request.messages))
+            from sophon.context.attached_files import show_attachments_of_turn  # lazy: few have files
+
+            read = partial(self.services.store.attachments.read, session_id=self.session_id)
+            request = request.copy_with(messages=await show_attachments_of_turn(self, request.messages, read))
         response = await gateway.call(
             request,
             route,
@@ -261,27 +260,12 @@ class Context(TurnState):
         times = self.get(STAGE_TIMES)
         return nullcontext() if times is None else times.within("failover_decide")
 
-    async def _show_attachments(self, messages: Sequence[Message]) -> list[Message]:
-        from sophon.attachment_inspection import MAX_TEXT_CHARACTERS
-        from sophon.context.attached_files import SHOWN_MESSAGES, Shown, show_attachments  # lazy: few have files
-
-        shown: Shown | None = self.get(SHOWN_MESSAGES)
-        if shown is None:
-            shown = {}
-            self.put(SHOWN_MESSAGES, shown)
-        read = partial(self.services.store.attachments.read, session_id=self.session_id)
-        return await show_attachments(messages, read, shown, max_characters=MAX_TEXT_CHARACTERS)
-
     def settle(
         self, call: ToolCall, text: str, outcome: ToolCallOutcome = "completed", *, duration_ms: int = 0
     ) -> None:
         """Give a pending call its one result; `text` is what the model reads."""
         result = self.results[call.id] = ToolResult(call.id, call.name, text, outcome, duration_ms)
-        pending = self.pending
-        if len(pending) == 1 and pending[0].id == call.id:
-            self.pending = []
-        else:
-            self.pending = [other for other in pending if other.id != call.id]
+        self.pending = [other for other in self.pending if other.id != call.id]
         if self.has_listeners:
             from sophon.tools.untrusted_text import unfence_text  # lazy: the tools need pydantic
 
@@ -302,10 +286,10 @@ class Context(TurnState):
 
         Without the removal a chain that is entered again would apply the layer twice.
         """
-        _check_function("call_layer", layer)
+        check_function("call_layer", layer)
         if overhead is None:
-            return _Pushed((self.call_layers, layer))
-        return _Pushed((self.call_layers, layer), (self.request_overheads, overhead))
+            return PushedLayers((self.call_layers, layer))
+        return PushedLayers((self.call_layers, layer), (self.request_overheads, overhead))
 
     def model_hook(self, hook: CallLayer) -> AbstractContextManager[None]:
         """Push a layer around every model call of every purpose, and remove it at the end of the block.
@@ -313,32 +297,18 @@ class Context(TurnState):
         It sees requests as the model gets them, behind all call layers, and responses as the model gives them. Plan
         steps and sub-agents that begin within the block have it, too.
         """
-        _check_function("model_hook", hook)
-        return _Pushed((self.model_hooks, hook))
+        check_function("model_hook", hook)
+        return PushedLayers((self.model_hooks, hook))
 
     def tool_check(self, check: ToolCheck) -> AbstractContextManager[None]:
         """Add a check of each tool call immediately before it runs, and remove it at the end of the block."""
-        _check_function("tool_check", check)
-        return _Added(self, "tool_checks", check)
+        check_function("tool_check", check)
+        return AddedHook(self, "tool_checks", check)
 
     def result_hook(self, hook: ResultHook) -> AbstractContextManager[None]:
         """Add a function that gets the result of each call that ran, and remove it at the end of the block."""
-        _check_function("result_hook", hook)
-        return _Added(self, "result_hooks", hook)
-
-    def get(self, key: Key[T]) -> T | None:
-        """Return the value that a middleware stored for this turn, or None."""
-        value = self.extensions.values.get(key.name)
-        return self.extensions.get(key) if type(value) is SerializedValue else value
-
-    def put(self, key: Key[T], value: T) -> None:
-        """Store a middleware's value for this turn."""
-        extensions = self.extensions
-        extensions.values[key.name] = value
-        if key.dump is not None:
-            if extensions.dumps is None:
-                extensions.dumps = {}
-            extensions.dumps[key.name] = key.dump
+        check_function("result_hook", hook)
+        return AddedHook(self, "result_hooks", hook)
 
     @property
     def root(self) -> "Context":
@@ -423,73 +393,6 @@ class Context(TurnState):
         child.parent = self
         child.excluded_providers = dict(self.excluded_providers)
         return child
-
-    def conclude(self) -> Response:
-        """Return the turn's response, completed with usage and, in a streaming turn, streamed; idempotent.
-
-        Raises ChainError if no middleware has set a response.
-        """
-        if self.response is None:
-            if self.pipeline is None:
-                raise ChainError(f"the turn ended in {self.current_middleware} with no response")
-            raise ChainError(self.pipeline.explain_missing_response(self))
-        self.next_error = None
-        response, usage = self.response, self.tally.usage
-        if not isinstance(response, Response) or not isinstance(response.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ChainError(f"ctx.response is {response!r:.60}: a middleware sets ctx.response = Response(text)")
-        if self.cancellation.is_end_recorded and response.usage is usage:
-            return response  # concluded before its end was recorded
-        earlier = [] if response.finish_reason == "suspended" else collect_earlier_texts(self.messages)
-        rounds, attempts, model = self.tally.tool_rounds, self.tally.fallback_attempts, self.tally.model
-        if (
-            response.usage is not usage
-            or response.earlier_texts != earlier
-            or response.tool_rounds != rounds
-            or response.fallback_attempts != attempts
-            or response.model != model
-        ):
-            response = self.response = response.copy_with(
-                usage=usage, earlier_texts=earlier, tool_rounds=rounds, fallback_attempts=attempts, model=model
-            )
-        if self.stream and not self.depth and response.finish_reason != "suspended":
-            complete_stream(self, response.text)
-        return response
-
-
-def _check_function(method: str, function: object) -> None:
-    if not callable(function):
-        raise ChainError(f"ctx.{method}({function!r:.60}) takes a function")
-
-
-class _Pushed:
-    # As a generator with `contextmanager`, at a quarter of its cost: every turn has layers.
-    __slots__ = ("_items",)
-
-    def __init__(self, *items: tuple[list[Any], object]) -> None:
-        self._items = items
-
-    def __enter__(self) -> None:
-        for stack, item in self._items:
-            stack.append(item)
-
-    def __exit__(self, *error: object) -> None:
-        for stack, item in self._items:
-            stack.remove(item)
-
-
-class _Added:
-    # As `_Pushed`: guards add checks in every round.
-    __slots__ = ("_before", "_ctx", "_field", "_item")
-
-    def __init__(self, ctx: Context, field: str, item: object) -> None:
-        self._ctx, self._field, self._item = ctx, field, item
-
-    def __enter__(self) -> None:
-        self._before: tuple[Any, ...] = getattr(self._ctx, self._field)
-        setattr(self._ctx, self._field, (*self._before, self._item))
-
-    def __exit__(self, *error: object) -> None:
-        setattr(self._ctx, self._field, self._before)
 
 
 _values = operator.attrgetter(*(each.name for each in fields(Context) if not each.kw_only))

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list, new_set
 from sophon.context.facts import TurnFacts
 from sophon.context.usage_counts import UnrecordedUsage, UsageCounts
-from sophon.extensions import Extensions
+from sophon.extensions import Extensions, Key, SerializedValue
 from sophon.messages import NO_USAGE, Message, Response, ToolCall, ToolResult, Usage
 from sophon.security.taint import UNTAINTED, Taint
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from sophon.models.gateway.provider import Candidate
     from sophon.stores.sessions.contract import Compaction
     from sophon.tools.tool import Tool
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -91,6 +93,20 @@ class TurnState(TurnFacts):
     """Number of starts of the streamed reply."""
     resumes: int = 0
     """How often the turn was restored and run without a host; None for a state that does not say."""
+
+    def get(self, key: Key[T]) -> T | None:
+        """Return the value that a middleware stored for this turn, or None."""
+        value = self.extensions.values.get(key.name)
+        return self.extensions.get(key) if type(value) is SerializedValue else value
+
+    def put(self, key: Key[T], value: T) -> None:
+        """Store a middleware's value for this turn."""
+        extensions = self.extensions
+        extensions.values[key.name] = value
+        if key.dump is not None:
+            if extensions.dumps is None:
+                extensions.dumps = {}
+            extensions.dumps[key.name] = key.dump
 
     @property
     def stored_count(self) -> int:

@@ -11,6 +11,7 @@ from sophon.chain.pipeline import Next
 from sophon.context import Context
 from sophon.context.provenance import SOURCES_FIELD, note_fenced_result
 from sophon.context.reply_stream import shown_text
+from sophon.context.response_completion import complete_response
 from sophon.context.turn_claim import RESUMES_FIELD
 from sophon.context.turn_log import TurnEnd, no_events
 from sophon.errors import SophonError, StoreError, StoreUnavailable, TurnAlreadyRun
@@ -100,7 +101,7 @@ async def _run_turn(ctx: Context, next: Next) -> None:
         await next(ctx)
         # Before the end is recorded, which a later cancellation does not change.
         await ctx.cancellation.checkpoint(ctx.services.clock)
-        await _finish_turn(ctx, ctx.conclude())
+        await _finish_turn(ctx, complete_response(ctx))
     except (Exception, asyncio.CancelledError) as error:
         await ctx.cancellation.enforce_after(error, whole_turn=True)
         raise

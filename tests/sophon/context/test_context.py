@@ -9,6 +9,7 @@ from sophon import Context, Message, ModelRequest, ModelResponse, Response, Risk
 from sophon.approvals import Grant
 from sophon.context import Step
 from sophon.context.reply_stream import restart_stream
+from sophon.context.response_completion import complete_response
 from sophon.errors import ChainError
 from sophon.events import StreamChunk, StreamCompleted, StreamReset, ToolCallCompleted
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
@@ -114,14 +115,14 @@ def test_a_turn_without_a_response_names_the_place_where_it_ended() -> None:
     ctx = turn()
     ctx.current_middleware = "Gate"
     with pytest.raises(ChainError, match="ended in Gate with no response"):
-        ctx.conclude()
+        complete_response(ctx)
 
 
 def test_the_response_tells_what_the_whole_turn_has_used() -> None:
     ctx = turn()
     ctx.response = Response("ok", usage=Usage(1, 1))
     ctx.tally.usage = Usage(10, 5)
-    assert ctx.conclude().usage == Usage(10, 5)
+    assert complete_response(ctx).usage == Usage(10, 5)
 
 
 async def test_every_call_is_counted_whatever_its_purpose() -> None:
@@ -143,8 +144,8 @@ def test_a_text_that_nobody_streamed_is_heard_once() -> None:
     events = EventRecorder()
     ctx = turn(events, stream=True)
     ctx.response = Response("hello")
-    ctx.conclude()
-    ctx.conclude()
+    complete_response(ctx)
+    complete_response(ctx)
     assert said(events) == [(1, "hello")]
 
 
@@ -154,7 +155,7 @@ def test_a_text_that_was_streamed_is_not_heard_again(shown: list[str]) -> None:
     ctx = turn(events, stream=True)
     ctx.streamed_chunks, ctx.response = shown, Response("hello")
     ctx.messages.append(Message("assistant", "hello"))
-    ctx.conclude()
+    complete_response(ctx)
     assert said(events) == []
 
 
@@ -163,7 +164,7 @@ def test_a_shown_reply_that_was_replaced_is_taken_back_first() -> None:
     ctx = turn(events, stream=True)
     ctx.streamed_chunks, ctx.response = ["secret"], Response("[removed]")
     ctx.messages.append(Message("assistant", "secret"))
-    ctx.conclude()
+    complete_response(ctx)
     assert [reset.epoch for reset in events.of(StreamReset)] == [2]
     assert said(events) == [(2, "[removed]")]
 
@@ -174,7 +175,7 @@ def test_a_reply_that_was_continued_is_not_shown_a_second_time(shown: str) -> No
     ctx = turn(events, stream=True)
     ctx.streamed_chunks, ctx.response = [shown], Response("done\n\nActions: one")
     ctx.messages.append(Message("assistant", "done\n\nActions: one"))
-    ctx.conclude()
+    complete_response(ctx)
     assert events.of(StreamReset) == []
     assert said(events) == [(1, "\n\nActions: one")]
     assert [each.length for each in events.of(StreamCompleted)] == [len(shown + "\n\nActions: one")]
@@ -186,7 +187,7 @@ def test_what_was_said_beside_tool_calls_is_not_taken_back() -> None:
     ctx.streamed_chunks, ctx.response = ["let me see"], Response("I stopped")
     ctx.messages.append(Message("assistant", "let me see", [CALL]))
     ctx.messages.append(Message("tool", "ok", tool_call_id="c"))
-    ctx.conclude()
+    complete_response(ctx)
     assert events.of(StreamReset) == []
     assert said(events) == [(1, "\n\nI stopped")]
     assert ctx.response.full_text == "let me see\n\nI stopped"
@@ -206,7 +207,7 @@ def test_nothing_is_heard_of_a_turn_that_does_not_stream_or_waits(reason) -> Non
     events = EventRecorder()
     ctx = turn(events, stream=reason == "suspended")
     ctx.response = Response("hello", reason)
-    ctx.conclude()
+    complete_response(ctx)
     assert said(events) == []
 
 
