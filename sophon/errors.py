@@ -18,13 +18,10 @@
     ├── IllegalTransition         a state transition that is not allowed (caller)
     ├── BudgetExceeded            a limit set by the operator was reached
     │   └── PriceUnknown          a limit on the cost, and a model whose price is unknown
-    ├── TryLater                  a message that is refused now; the client may send it again later
-    │   ├── QueueFull             the queue is at capacity
-    │   └── TooManyMessages       a limit of messages per minute was reached
+    ├── TryLater                  a message that a host refuses now (in sophon_hosting.queue.errors)
     ├── ToolError                 a tool or its arguments; becomes a result that the model can read
-    │   ├── UnknownTool
     │   └── InvalidArguments
-    ├── PlanError                 an invalid plan
+    ├── PlanError                 an invalid plan (in sophon.plans.plan)
     ├── TrialFailed               a provider that was tried before its use: key, credit, network, model
     ├── SsrfBlocked               a URL that the SSRF guard blocks (in sophon.tools.http.ssrf_guard)
     └── ModelError                a provider, its key or its network
@@ -180,19 +177,6 @@ class StoreUnavailable(StoreError):
         self.args = (f"the store is unavailable: {reason}",)
 
 
-class StaleRun(SophonError):
-    """A start of a run wrote something after the run was continued elsewhere; nothing of it was stored.
-
-    `start` is the number of the start. Trying again is of no use: what the start does has no effect any more.
-    """
-
-    code = "stale_run"
-
-    def __init__(self, run_id: str, start: int) -> None:
-        self.run_id, self.start = run_id, start
-        super().__init__(f"start {start} of run {run_id} can write nothing: the run was continued elsewhere")
-
-
 class Busy(SophonError):
     """A running turn blocks the operation; retry when the turn has ended."""
 
@@ -267,78 +251,10 @@ class PriceUnknown(BudgetExceeded):
         )
 
 
-class TryLater(SophonError):
-    """A message that is refused now and not stored. `retry_after_seconds` is a whole number."""
-
-    code = "try_later"
-    retry_after_seconds: int
-
-
-class QueueFull(TryLater):
-    """The queue is at capacity, or one owner holds its share of it; the rejected task is not stored.
-
-    `capacity` is in tasks. `retry_after_seconds` is a whole number, an estimate of when the owner may send again.
-    `owner_waiting` is the number of the owner's waiting tasks if it has reached its share while slots are free for
-    others; None if there is no slot.
-    """
-
-    code = "queue_full"
-
-    def __init__(self, capacity: int, retry_after_seconds: int, *, owner_waiting: int | None = None) -> None:
-        self.capacity, self.retry_after_seconds, self.owner_waiting = capacity, retry_after_seconds, owner_waiting
-        reason = (
-            f"the queue is full: {capacity} of {capacity} {'task is' if capacity == 1 else 'tasks are'} waiting"
-            if owner_waiting is None
-            else f"your share of the queue is full: {owner_waiting} of your tasks "
-            f"{'is' if owner_waiting == 1 else 'are'} waiting, and the other slots are "
-            "kept for others"
-        )
-        super().__init__(f"{reason}; try again in {retry_after_seconds} s")
-
-
-class QueueUnavailable(SophonError):
-    """The queue's server cannot be reached now, through no fault of the request. `queue` names it without secrets."""
-
-    code = "queue_unavailable"
-
-    def __init__(self, queue: str, reason: str) -> None:
-        self.queue, self.reason = queue, reason
-        super().__init__(f"the queue {queue} is unavailable: {reason}")
-
-
-class TooManyMessages(TryLater):
-    """A limit of messages per minute was reached; `limit` is that number.
-
-    `is_total`: the limit is on the messages of all senders together.
-    """
-
-    code = "too_many_messages"
-
-    def __init__(self, limit: int, retry_after_seconds: int, *, is_total: bool = False) -> None:
-        self.limit, self.retry_after_seconds, self.is_total = limit, retry_after_seconds, is_total
-        reason = (
-            f"the host has got {limit} messages within a minute and takes no more"
-            if is_total
-            else f"you may send {limit} {'message' if limit == 1 else 'messages'} per minute, and this is one more"
-        )
-        super().__init__(f"{reason}; try again in {retry_after_seconds} s")
-
-
 class ToolError(SophonError):
     """A tool failed; a tool raises it with a message that the model reads."""
 
     code = "tool"
-
-
-class UnknownTool(ToolError):
-    """No tool has that name, or it is not offered in this turn."""
-
-    code = "unknown_tool"
-
-    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
-        self.name, self.near = name, list(near)
-        hint = f"; near names: {', '.join(near)}" if near else ""
-        super().__init__(f"there is no tool {name!r}{hint}")
 
 
 class InvalidArguments(ToolError):
@@ -349,19 +265,6 @@ class InvalidArguments(ToolError):
     def __init__(self, tool: str, problems: Sequence[str]) -> None:
         self.tool, self.problems = tool, list(problems)
         super().__init__(f"invalid arguments for {tool}: {'; '.join(problems)}")
-
-
-class PlanError(SophonError):
-    """An invalid plan; `problems` has one line per problem, the sentence the first `MAX_TOLD_PROBLEMS`."""
-
-    MAX_TOLD_PROBLEMS = 50
-
-    code = "plan"
-
-    def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = list(problems)
-        told, rest = self.problems[: self.MAX_TOLD_PROBLEMS], len(self.problems) - self.MAX_TOLD_PROBLEMS
-        super().__init__("the plan cannot be run: " + "; ".join([*told, *([f"and {rest} more"] if rest > 0 else [])]))
 
 
 _TRY_AGAIN = "; try again after "

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from sophon.clock import Clock, Timer
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics, ReservedSlot
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.memory import MemoryQueue
 
 

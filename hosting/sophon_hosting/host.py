@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
-from sophon.errors import ChangedMeanwhile, CompositionError, NotFound, QueueUnavailable
+from sophon.errors import ChangedMeanwhile, CompositionError, NotFound
 from sophon.failure_log import log_failure
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.operator_policy import OperatorPolicy
@@ -34,6 +34,7 @@ from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.memory_vectors import MemoryVectors
 from sophon_hosting.message_indexing import MessageIndexing
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_memory_queue
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.retention import RetentionSweep

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.configured_secrets import collect_secrets
-from sophon.errors import QueueUnavailable, SophonError, StoreError
+from sophon.errors import SophonError, StoreError
 from sophon.models.gateway.provider import Provider
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.services import Services
@@ -48,6 +48,7 @@ from sophon_hosting.observability.redaction import LogRedactor
 from sophon_hosting.off_the_record.host import OffTheRecordHost
 from sophon_hosting.post_turn.runner import PostTurnRunner
 from sophon_hosting.queue.contract import QueueStatistics, TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.schedules.factory import (
     build_scheduled_outbound,

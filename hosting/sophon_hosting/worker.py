@@ -8,15 +8,17 @@ from sophon.chain.pipeline import Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
 from sophon.context.usage_rows import usage_rows
-from sophon.errors import NotFound, QueueUnavailable, SophonError, StaleRun, StoreError, StoreUnavailable
+from sophon.errors import NotFound, SophonError, StoreError, StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
+from sophon.stores.run_fence import StaleRun
 from sophon.stores.runs.contract import Run
 from sophon.task_timeout import TaskTimeout
 from sophon.trace_context import PROPAGATED
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.observability.log_context import log_context
 from sophon_hosting.queue.contract import Delivery, TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunAborted, RunTerminator, interrupted_error
 from sophon_hosting.runs.accepted_runs import AcceptedRuns

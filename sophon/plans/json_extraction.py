@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, TypeGuard
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.errors import PlanError
+from sophon.plans.plan import PlanError
 
 MAX_ANSWER_CHARACTERS = 200_000
 """Maximum characters of an answer; twenty steps need a fraction of it."""

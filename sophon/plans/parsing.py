@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
-from sophon.errors import PlanError
 from sophon.plans.dependency_graph import find_cycles
 from sophon.plans.json_extraction import extract_plan_json
-from sophon.plans.plan import Plan, PlanStep
+from sophon.plans.plan import Plan, PlanError, PlanStep
 from sophon.tools.placeholder_arguments import find_placeholder_word
 from sophon.tools.tool import Risk
 

@@ -1,9 +1,10 @@
 """Plans and their steps: an acyclic graph of dependencies."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon.errors import SophonError
 from sophon.plans.dependency_graph import find_dependants
 from sophon.tools.tool import Risk
 
@@ -73,3 +74,16 @@ class Plan:
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Invert `to_json`."""
         return cls(data["id"], data["goal"], tuple(PlanStep.from_json(step) for step in data["steps"]))
+
+
+class PlanError(SophonError):
+    """An invalid plan; `problems` has one line per problem, the sentence the first `MAX_TOLD_PROBLEMS`."""
+
+    MAX_TOLD_PROBLEMS = 50
+
+    code = "plan"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = list(problems)
+        told, rest = self.problems[: self.MAX_TOLD_PROBLEMS], len(self.problems) - self.MAX_TOLD_PROBLEMS
+        super().__init__("the plan cannot be run: " + "; ".join([*told, *([f"and {rest} more"] if rest > 0 else [])]))

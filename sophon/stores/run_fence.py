@@ -1,7 +1,20 @@
 """Fences of runs: in the name of which start of a run something is written."""
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import StaleRun
+from sophon.errors import SophonError
+
+
+class StaleRun(SophonError):
+    """A start of a run wrote something after the run was continued elsewhere; nothing of it was stored.
+
+    `start` is the number of the start. Trying again is of no use: what the start does has no effect any more.
+    """
+
+    code = "stale_run"
+
+    def __init__(self, run_id: str, start: int) -> None:
+        self.run_id, self.start = run_id, start
+        super().__init__(f"start {start} of run {run_id} can write nothing: the run was continued elsewhere")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sophon.errors import CompositionError, UnknownTool
+from sophon.errors import CompositionError, NotFound
 from sophon.tools.relevance import RelevanceIndex
 from sophon.tools.tool import Tool, to_wire_name
 
@@ -46,10 +46,10 @@ class ToolRegistry:
         return self._by_name.get(name)
 
     def find(self, name: str) -> Tool:
-        """Return the tool of that name; raises UnknownTool with similar names."""
+        """Return the tool of that name; raises NotFound with similar names."""
         tool = self._by_name.get(name)
         if tool is None:
-            raise UnknownTool(name, self.suggest_names(name))
+            raise NotFound("tool", name, self.suggest_names(name))
         return tool
 
     def suggest_names(self, name: str, tools: Iterable[Tool] | None = None) -> list[str]:

@@ -7,10 +7,11 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from sophon.clock import Clock
-from sophon.errors import SophonError, TryLater
+from sophon.errors import SophonError
 from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
 from sophon_hosting.conversation_import.parsed_file import read_conversations
 from sophon_hosting.parsing.parser_process import ParserProcesses, ParsersBusy, build_program
+from sophon_hosting.queue.errors import TryLater
 
 TIMEOUT_SECONDS: Final = 120.0
 """How long a file is parsed."""

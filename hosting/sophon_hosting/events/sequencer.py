@@ -13,10 +13,10 @@ from typing import Protocol, TypeAlias, TypeVar
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.context.turn_log import no_events
-from sophon.errors import NotFound, StaleRun
+from sophon.errors import NotFound
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
 from sophon.stores.events.contract import EventLog, LoggedEvent
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.runs.contract import EventFactory, RunStore
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork
 from sophon_hosting.events.elsewhere import EventsElsewhere

@@ -6,8 +6,9 @@ from collections.abc import Callable, Set
 from typing import TypeAlias, TypeGuard
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import StaleRun, StoreUnavailable
+from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
+from sophon.stores.run_fence import StaleRun
 from sophon.stores.unit_of_work import Write, WriteKind
 
 log = logging.getLogger("sophon")

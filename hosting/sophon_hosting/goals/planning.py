@@ -9,7 +9,7 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.chain.pipeline import Next, Pipeline
 from sophon.chain.pipeline_registry import PipelineRegistry
 from sophon.context import Context
-from sophon.errors import BudgetExceeded, ModelError, PlanError
+from sophon.errors import BudgetExceeded, ModelError
 from sophon.extensions import Key
 from sophon.goals.autonomy import GOAL_AUTONOMY
 from sophon.goals.goal import Goal
@@ -23,6 +23,7 @@ from sophon.goals.planner_prompts import (
 from sophon.goals.task_node import TaskNode
 from sophon.messages import Message, Response
 from sophon.plans import reask_prompt
+from sophon.plans.plan import PlanError
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon.tools.tool import Tool

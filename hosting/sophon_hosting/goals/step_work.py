@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError, TryLater
+from sophon.errors import ChangedMeanwhile, NotFound, SophonError, StoreError
 from sophon.goals.goal import Goal
 from sophon.goals.progress import StepOutcome, apply_outcome
 from sophon.goals.task_graph import list_running, replace_node
@@ -19,6 +19,7 @@ from sophon_hosting.goals.goal_host import GoalHost
 from sophon_hosting.goals.goal_saving import GoalSaver
 from sophon_hosting.goals.governor import Resource, ResourceGovernor, find_agent_refusal
 from sophon_hosting.goals.step_runs import build_step_request, find_cut_off, read_outcome
+from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import audience_of_run
 
 log = logging.getLogger("sophon")

@@ -25,13 +25,16 @@ from sophon._version import __version__
 from sophon.errors import SophonError
 from sophon.messages import FinishReason, ToolCallOutcome
 from sophon.models.model import Purpose
+from sophon.plans.plan import PlanError as PlanError
 from sophon.settings.sections.permissions import LevelNeeded as LevelNeeded
 from sophon.stores.attachments.contract import TooManyBytes as TooManyBytes
 from sophon.stores.health import REASONS, StoreHealth
 from sophon.stores.maintenance.contract import StoreSpace
+from sophon.stores.run_fence import StaleRun as StaleRun
 from sophon.tools.http import ssrf_guard as ssrf_guard
 from sophon_channels import errors as errors
 from sophon_hosting.queue.contract import QueueStatistics
+from sophon_hosting.queue.errors import QueueFull as QueueFull
 
 TURN_BUCKETS_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 

@@ -8,7 +8,7 @@ from copy import copy
 from datetime import timedelta
 from typing import Final
 
-from sophon.errors import NotFound, SophonError, TryLater
+from sophon.errors import NotFound, SophonError
 from sophon.events import EventSink, NullEventSink
 from sophon.security.off_the_record import is_offered_off_the_record
 from sophon.services import Services
@@ -20,6 +20,7 @@ from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.host import Host
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.store import build_off_the_record_store
+from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
 from sophon_hosting.runs.session_deletion import Busy
 from sophon_hosting.shutdown import SHUTDOWN_GRACE_SECONDS

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from sophon.clock import Clock
-from sophon.errors import QueueUnavailable
+from sophon_hosting.queue.errors import QueueUnavailable
 
 log = logging.getLogger("sophon")
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from sophon.chain.pipeline import Pipeline
 from sophon.context import Context
 from sophon.context.turn_log import TurnEnd, TurnEvents
-from sophon.errors import QueueUnavailable, SophonError, StoreError
+from sophon.errors import SophonError, StoreError
 from sophon.events import Event, TaskCancelled, TaskCompleted, TaskFailed
 from sophon.messages import Response
 from sophon.services import Services
@@ -16,6 +16,7 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionRecord
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.outcomes import OutcomeWriter

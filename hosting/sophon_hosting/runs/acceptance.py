@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import InputError, QueueFull, QueueUnavailable, SophonError
+from sophon.errors import InputError, SophonError
 from sophon.events import Event
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
@@ -28,6 +28,7 @@ from sophon.turn_options import (
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.run_authorship import GOAL
 from sophon_hosting.runs.accepted_runs import AcceptedRuns

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.deadline import Deadline, next_check_seconds
-from sophon.errors import NotFound, QueueUnavailable, SophonError
+from sophon.errors import NotFound, SophonError
 from sophon.failure_log import log_failure
 from sophon.operator_policy import UNRESTRICTED, OperatorPolicy
 from sophon.settings import ApprovalSettings
@@ -17,6 +17,7 @@ from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.contract import Store
 from sophon.tools.registry import Toolbox
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.approval_gate import StoreApprovalGate
 from sophon_hosting.runs.decision_writer import DecisionWriter

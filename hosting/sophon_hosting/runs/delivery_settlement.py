@@ -7,12 +7,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from sophon.errors import QueueUnavailable, StoreUnavailable
+from sophon.errors import StoreUnavailable
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import RunStore
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import Delivery, TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns
 from sophon_hosting.runs.lease_renewal import LeaseRenewal

@@ -4,9 +4,9 @@ import asyncio
 import logging
 
 from sophon.clock import Clock
-from sophon.errors import QueueUnavailable
 from sophon.failure_log import log_failure
 from sophon_hosting.queue.contract import Delivery, TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.active_runs import ActiveRun
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
-from sophon.errors import TooManyMessages
 from sophon.security.sliding_windows import RateExceeded, RateLimit, Reservation, round_up_seconds
 from sophon.services import Services
 from sophon.settings.sections.rate_limits import RateLimitSettings
 from sophon.stores.rate_windows.contract import RateEvent
+from sophon_hosting.queue.errors import TooManyMessages
 
 CLIENT_CHANNELS = frozenset({"cli", "hub", "local"})
 """Channels of runs whose senders have a token or this machine; the others are chat platforms."""

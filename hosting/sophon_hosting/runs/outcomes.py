@@ -13,12 +13,12 @@ from sophon.context import TurnFacts
 from sophon.context.turn_claim import ClaimedTurn
 from sophon.context.turn_log import SessionLog, TurnEnd, TurnEvents
 from sophon.context.usage_counts import UsageCounts
-from sophon.errors import ChainError, NotFound, StaleRun, StoreUnavailable
+from sophon.errors import ChainError, NotFound, StoreUnavailable
 from sophon.events import Emit, Event
 from sophon.messages import Response
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.runs.contract import BeginResult, EventFactory, FinishResult, Run, RunError, RunOutcome, Withdrawal
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind

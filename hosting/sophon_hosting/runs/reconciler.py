@@ -6,11 +6,12 @@ from contextlib import suppress
 from itertools import islice
 from math import inf
 
-from sophon.errors import NotFound, QueueUnavailable
+from sophon.errors import NotFound
 from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.stores.runs.contract import PendingRun, Run
 from sophon_hosting.queue.contract import QueueEntry, TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.health import QueueHealth
 from sophon_hosting.runs.abnormal_termination import RunTerminator
 from sophon_hosting.runs.active_runs import ActiveRuns

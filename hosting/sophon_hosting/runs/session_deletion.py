@@ -7,13 +7,14 @@ from datetime import datetime
 from functools import partial
 
 from sophon.errors import Busy as Busy
-from sophon.errors import NotFound, QueueUnavailable
+from sophon.errors import NotFound
 from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.goal_writer import GoalWriter
 from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.queue.contract import TaskQueue
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.runs.active_runs import ActiveRuns
 from sophon_hosting.runs.session_gate import SessionGate
 

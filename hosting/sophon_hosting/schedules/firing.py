@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable, TryLater
+from sophon.errors import ChangedMeanwhile, SophonError, StoreUnavailable
 from sophon.events import ScheduleChanged, ScheduleFired
 from sophon.schedules.library import pause_schedule
 from sophon.schedules.misfires import choose_firings
@@ -18,6 +18,7 @@ from sophon.settings.sections.schedules import SchedulesSettings
 from sophon.stores.runs.contract import InboundKey, Precondition
 from sophon.stores.schedules.contract import FiringOutcome, QuietAction, Schedule
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_authorship import OWN_TEXT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.clock import Clock
-from sophon.errors import InputError, SessionTaken, StoreError, TryLater
+from sophon.errors import InputError, SessionTaken, StoreError
 from sophon.principals import LOCAL_USER, hub_user_principal
 from sophon.rate_limited_log import RateLimitedLog
 from sophon.settings.sections.webhooks import IncomingWebhookSettings
@@ -21,6 +21,7 @@ from sophon_channels.contract import Channel
 from sophon_channels.webhook_body import WebhookBodyReader, build_closing_response
 from sophon_hosting.client_api.session_scope import to_scoped_session_id
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT
 from sophon_hosting.schedules.owner_rights import find_client_problem, find_level_problem
 from sophon_hosting.webhooks.signatures import find_delivery_id, is_signed

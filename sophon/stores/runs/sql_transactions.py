@@ -9,13 +9,12 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import StaleRun
 from sophon.stores.attachments.contract import ids_in_options
 from sophon.stores.attachments.sql import use_attachments
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events, select_last_seq
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.run_fence import check_start
+from sophon.stores.run_fence import StaleRun, check_start
 from sophon.stores.runs import sql_statements as statements
 from sophon.stores.runs.contract import (
     AcceptResult,

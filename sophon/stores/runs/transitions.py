@@ -6,8 +6,8 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
-from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken, StaleRun
-from sophon.stores.run_fence import check_start
+from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
+from sophon.stores.run_fence import StaleRun, check_start
 from sophon.stores.runs.contract import BeginResult, Precondition, Run, RunStatus
 from sophon.stores.sessions.contract import SessionSummary
 

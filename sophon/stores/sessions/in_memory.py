@@ -7,9 +7,9 @@ from datetime import datetime
 
 from sophon._python.lazy_dataclass import dataclass, new_dict, new_list
 from sophon.clock import Clock
-from sophon.errors import InputError, StaleRun
+from sophon.errors import InputError
 from sophon.messages import Message
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.sessions.contract import (
     Compaction,
     History,

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, bindparam, select
 
-from sophon.errors import StaleRun
-from sophon.stores.run_fence import RunFence, check_start
+from sophon.stores.run_fence import RunFence, StaleRun, check_start
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import runs
 

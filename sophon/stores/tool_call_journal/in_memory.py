@@ -3,9 +3,8 @@
 from collections import defaultdict
 from datetime import datetime
 
-from sophon.errors import StaleRun
 from sophon.messages import ToolResult
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from sophon import ModelRequest, Services
-from sophon.errors import TooManyMessages
 from sophon.messages import Usage
 from sophon.risk import Risk
 from sophon.security.sliding_windows import RateExceeded, SlidingWindows
@@ -22,6 +21,7 @@ from sophon_hosting.client_api.login_throttle import FIRST_DELAY_SECONDS, FORGET
 from sophon_hosting.client_api.shared_failures import FLUSH_SECONDS, SharedFailures, address_scope
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.leadership.membership import GroupMembership
+from sophon_hosting.queue.errors import TooManyMessages
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.rate_limit import find_limits
 from tests import postgres

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueFull
 
 NEEDS = ("bound",)
 

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from sophon.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.contract import Delivery, QueueEntry, TaskQueue
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from tests.hosting.queue.backends.backend import PATIENCE_SECONDS
 
 TASKS, SESSIONS, WORKERS = 1000, 100, 8

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from sophon.errors import QueueFull
 from sophon.testing import VirtualClock
 from sophon_hosting.queue.contract import DeadLetter, QueueEntry
+from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.queue.memory import MemoryQueue
 
 

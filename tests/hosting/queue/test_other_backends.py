@@ -45,4 +45,6 @@ def test_a_queue_that_breaks_a_promise_does_not(written: Path) -> None:
     module.write_text(module.read_text().replace("put(entry, force=force)", "put(entry, force=True)"))
     result = run_suite(written, "counting")
     assert result.returncode == 1
-    assert "DID NOT RAISE QueueFull" in result.stdout.replace("<class 'sophon.errors.QueueFull'>", "QueueFull")
+    assert "DID NOT RAISE QueueFull" in result.stdout.replace(
+        "<class 'sophon_hosting.queue.errors.QueueFull'>", "QueueFull"
+    )

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueFull
 from tests.hosting.queue.needs import needs
 from tests.properties import examples
 

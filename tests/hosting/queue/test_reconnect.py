@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from tests.hosting.queue.backends.backend import SHORT_LEASE_SECONDS, Options, OwnServer
 
 NEEDS = ("instances",)

@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import Delivery, QueueEntry, ReservedSlot
+from sophon_hosting.queue.errors import QueueFull
 from tests.hosting.queue.backends.backend import Backend, Options
 from tests.properties import examples
 

@@ -6,10 +6,11 @@ import gc
 import pytest
 
 from sophon import Decision
-from sophon.errors import InputError, NotFound, QueueFull, SessionTaken
+from sophon.errors import InputError, NotFound, SessionTaken
 from sophon.events import TaskCompleted, TaskQueued
 from sophon.stores.contract import Store
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.runs.turn_factory import build_turn
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import QueueFull, TooManyMessages
 from sophon.settings import Settings
 from sophon_hosting.host import Host
+from sophon_hosting.queue.errors import QueueFull, TooManyMessages
 from sophon_hosting.runs.message_rate import find_message_limits
 
 SENDER = {"Guards": {"RateLimit": {"MessagesPerMinute": 2}}}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import StaleRun
 from sophon.stores import LoggedEvent, Run, RunOutcome
+from sophon.stores.run_fence import StaleRun
 from sophon.stores.runs.contract import Run as StoredRun
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.runs import outcomes, run_start

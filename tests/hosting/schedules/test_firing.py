@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import QueueFull
 from sophon.events import Message, ScheduleChanged, ScheduleFired
 from sophon.stores.runs.contract import AcceptResult
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
+from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.schedules import scheduler as scheduling
 from sophon_hosting.schedules.scheduler import Scheduler
 from tests.hosting.schedules.conftest import DAY, HOUR, MINUTE, T0, ScheduleWorld, allow

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from sophon.errors import QueueUnavailable
+from sophon_hosting.queue.errors import QueueUnavailable
 from tests.hosting.several_hosts.conftest import PATIENCE_SECONDS
 from tests.shared_memory_queue import SharedMemoryQueue
 

@@ -19,12 +19,13 @@ from typing import Any
 
 from sophon import Decision, ModelRequest, ModelResponse, Risk, Services, ToolCall, tool
 from sophon.clock import SystemClock
-from sophon.errors import QueueFull, QueueUnavailable, SophonError, StoreUnavailable
+from sophon.errors import SophonError, StoreUnavailable
 from sophon.events import Event
 from sophon.stores.factory import store_from_url
 from sophon.testing import FunctionModel
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.observability.log_context import LogContextFilter
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.runs.approvals import DecisionRefused
 from sophon_middlewares.chains import twelve

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from sophon.builtin_tools import builtin_tools
-from sophon.errors import PlanError
 from sophon.goals.goal import Goal
 from sophon.goals.plan_parsing import parse_goal_plan, parse_review
 from sophon.goals.planner_prompts import (
@@ -17,6 +16,7 @@ from sophon.goals.planner_prompts import (
 )
 from sophon.goals.step_text import build_call_text, build_report_text, build_step_text, fill_results
 from sophon.goals.task_node import TaskNode
+from sophon.plans.plan import PlanError
 from sophon.risk import Risk
 from sophon.tools.untrusted_text import fence_text
 

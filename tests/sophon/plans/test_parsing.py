@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sophon.errors import PlanError
 from sophon.plans import Plan, PlanStep, parse_plan
+from sophon.plans.plan import PlanError
 from sophon.tools import Risk
 from tests.properties import examples
 

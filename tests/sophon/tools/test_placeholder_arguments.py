@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import PlanError
 from sophon.plans import parse_plan
+from sophon.plans.plan import PlanError
 from sophon.tools.placeholder_arguments import find_placeholder_argument
 
 

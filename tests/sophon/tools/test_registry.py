@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from sophon import Tool, ToolRegistry, tool
-from sophon.errors import CompositionError, UnknownTool
+from sophon.errors import CompositionError, NotFound
 
 
 def named(name: str, group: str = "") -> Tool:
@@ -36,7 +36,7 @@ def test_a_tool_is_found_by_its_whole_name() -> None:
 
 
 def test_an_unknown_name_comes_with_the_near_ones() -> None:
-    with pytest.raises(UnknownTool, match=r"there is no tool 'file\.read'; near names: files\.read, files\.write"):
+    with pytest.raises(NotFound, match=r"there is no tool 'file\.read'; did you mean 'files\.read' or 'files\.write'"):
         ToolRegistry(TOOLS).find("file.read")
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from sophon.chat_overrides import ChatOverrides, build_chat_section
-from sophon.errors import InputError, QueueFull, SessionTaken, StoreError, TooManyMessages, TryLater
+from sophon.errors import InputError, SessionTaken, StoreError
 from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.trace_context import new_trace_id
@@ -21,6 +21,7 @@ from sophon_hosting.channels.inbound.message_lookup import MessageLookup
 from sophon_hosting.channels.inbound.turn_text import build_turn_text, find_foreign_sources
 from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.host import Host, RunRequest, TaskReceipt
+from sophon_hosting.queue.errors import QueueFull, TooManyMessages, TryLater
 from sophon_hosting.run_audience import overrides_to_origin
 from sophon_hosting.run_authorship import FOREIGN_SOURCES, OWN_TEXT, PIECES
 

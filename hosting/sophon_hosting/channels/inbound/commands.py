@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sophon.approvals import Decision
 from sophon.chat_overrides import OVERRIDE_NAMES, build_chat_section
-from sophon.errors import QueueUnavailable, SophonError
+from sophon.errors import SophonError
 from sophon.messages import Usage, images_from_json
 from sophon.preferences import PREFERENCE_NAMES, describe_preferences, parse_preference_command
 from sophon.stores.runs.contract import Run
@@ -25,6 +25,7 @@ from sophon_hosting.channels.outbound.entries import OutboundWriter
 from sophon_hosting.channels.outbound.undelivered import UndeliveredAnswers
 from sophon_hosting.channels.recipients import recipient_in_chat
 from sophon_hosting.host import Host, RunRequest
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.rendering.value_formatting import format_usage_cost
 from sophon_hosting.run_audience import OVERRIDES, overrides_to_origin
 from sophon_hosting.run_authorship import is_direct_call

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from sophon.approvals import Decision
 from sophon.chat_overrides import build_chat_section
-from sophon.errors import InputError, NotFound, SessionTaken, SophonError, TryLater
+from sophon.errors import InputError, NotFound, SessionTaken, SophonError
 from sophon.failure_log import log_failure
 from sophon.stores.channel_state.contract import ChannelStateEntry
 from sophon.stores.contract import Store
@@ -34,6 +34,7 @@ from sophon_hosting.events.wire_event import WireEvent
 from sophon_hosting.host import RunRequest
 from sophon_hosting.observability.log_context import OFF_THE_RECORD, log_context
 from sophon_hosting.off_the_record.host import OffTheRecordFull, OffTheRecordHost
+from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.run_audience import overrides_to_origin
 from sophon_hosting.runs.session_deletion import Busy
 

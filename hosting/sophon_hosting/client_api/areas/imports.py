@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from datetime import timedelta
 
-from sophon.errors import NotFound, SophonError, TryLater
+from sophon.errors import NotFound, SophonError
 from sophon_hosting.client_api.user_access import UserAccess
 from sophon_hosting.conversation_import.conversation import Conversation, Unreadable
 from sophon_hosting.conversation_import.importing import ConversationImport, ImportReport
+from sophon_hosting.queue.errors import TryLater
 
 
 class ImportRunning(TryLater):

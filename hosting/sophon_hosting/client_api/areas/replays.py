@@ -5,10 +5,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from sophon.errors import NotFound, SophonError, TryLater
+from sophon.errors import NotFound, SophonError
 from sophon.history_redaction import redact_text_for_reader
 from sophon_hosting.client_api.areas.history import HistoryOperations
 from sophon_hosting.client_api.rights import HUB_CHANNEL
+from sophon_hosting.queue.errors import TryLater
 from sophon_hosting.replay.comparison import compare
 from sophon_hosting.replay.recorded_turn import find_turn_owner, load_recorded_turn
 from sophon_hosting.replay.turn_replay import ReplayRequest, check_replay_request, replay_turn

@@ -10,12 +10,13 @@ from aiohttp import hdrs, web
 
 from sophon.attachment_inspection import MAX_PER_MESSAGE, FileTooLarge
 from sophon.attachments import DEFAULT_NAME, clean_name
-from sophon.errors import InputError, NotFound, SophonError, TryLater
+from sophon.errors import InputError, NotFound, SophonError
 from sophon_hosting.client_api.areas.attachments import UserAttachments, attachment_to_json
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.http.connections.request_limits import UPLOAD_PATH
 from sophon_hosting.http.json_io import RequestQuery, get_authorized_host, json_response, parse_query
 from sophon_hosting.http.uploads import CHUNK_BYTES, read_upload
+from sophon_hosting.queue.errors import TryLater
 
 MAX_CONCURRENT_UPLOADS = 4
 """Uploads of one user at the same time: each is in memory as a whole before it is stored."""

@@ -10,8 +10,8 @@ from typing import Any
 from psycopg import AsyncConnection, Error
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import Delivery, QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.connecting import connect, is_transient
 from sophon_hosting.queue.postgresql.operations import ANSWER_SECONDS, Backoff, Row, describe_error

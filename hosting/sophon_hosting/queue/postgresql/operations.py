@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from psycopg import AsyncConnection, Error
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import QueueUnavailable
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql.connecting import connect, is_broken, is_lost, is_transient
 from sophon_hosting.queue.postgresql.statements import Statement
 

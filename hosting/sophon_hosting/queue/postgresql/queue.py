@@ -9,10 +9,11 @@ from datetime import UTC
 from typing import Any, Unpack
 from uuid import uuid4
 
-from sophon.errors import QueueUnavailable, SettingsError
+from sophon.errors import SettingsError
 from sophon.security import hide_url_secrets
 from sophon.services import Services
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.postgresql.connecting import to_conninfo
 from sophon_hosting.queue.postgresql.dispatcher import Dispatcher, DispatcherOptions

@@ -6,7 +6,7 @@ from zlib import crc32
 from psycopg import AsyncConnection
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.errors import QueueUnavailable
+from sophon_hosting.queue.errors import QueueUnavailable
 
 VERSION = 1
 """Version of the tables and functions. Raise it with every change of the .sql files."""

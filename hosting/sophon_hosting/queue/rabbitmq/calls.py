@@ -5,8 +5,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import Delivery
+from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.wire import encode_error, encode_message

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from sophon.clock import Clock
-from sophon.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.rabbitmq.beats import Beat
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection, BrokerError, NoSuchQueue, PublishRefused
 from sophon_hosting.queue.rabbitmq.dead_letter_queue import DeadLetterQueue

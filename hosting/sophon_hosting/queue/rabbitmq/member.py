@@ -7,9 +7,9 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from sophon.errors import QueueUnavailable
 from sophon.failure_log import log_failure
 from sophon_hosting.queue.contract import Delivery
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.rabbitmq.beats import BEAT_SECONDS, SILENCE_BEATS, Beat
 from sophon_hosting.queue.rabbitmq.calls import CallServer, PendingCalls, perform
 from sophon_hosting.queue.rabbitmq.connection import OPERATION_SECONDS, BrokerConnection, BrokerError

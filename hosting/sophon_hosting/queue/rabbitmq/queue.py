@@ -8,7 +8,7 @@ from typing import Unpack, cast
 from urllib.parse import urlsplit
 
 from sophon.clock import Clock, SystemClock
-from sophon.errors import QueueFull, QueueUnavailable, SettingsError
+from sophon.errors import SettingsError
 from sophon.services import Services
 from sophon_hosting.queue.admission import may_enter
 from sophon_hosting.queue.contract import (
@@ -20,6 +20,7 @@ from sophon_hosting.queue.contract import (
     TaskQueue,
 )
 from sophon_hosting.queue.drain_rate import MAX_RETRY_AFTER_SECONDS
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.rabbitmq.beats import Beat
 from sophon_hosting.queue.rabbitmq.connection import BrokerConnection
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, cast
 
-from sophon.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.contract import DeadLetter, Delivery, QueueEntry, QueueStatistics
+from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 
 _TYPE, _VALUE = "$type", "$value"
 _CLASSES: Mapping[str, type[Any]] = {each.__name__: each for each in (QueueEntry, QueueStatistics)}

@@ -13,8 +13,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.errors import QueueUnavailable, SettingsError
+from sophon.errors import SettingsError
 from sophon.security import hide_url_secrets, redact
+from sophon_hosting.queue.errors import QueueUnavailable
 
 SERVER_TIMEOUT_SECONDS = 5.0
 """Time within which the server must answer; a blocking read ends earlier."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Unpack
 
 from sophon.clock import Clock, SystemClock
-from sophon.errors import QueueUnavailable, SettingsError
+from sophon.errors import SettingsError
 from sophon.services import Services
 from sophon_hosting.queue.contract import (
     DeadLetter,
@@ -18,6 +18,7 @@ from sophon_hosting.queue.contract import (
     QueueEntry,
     QueueStatistics,
 )
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.redis_streams.connection import RedisConnection
 from sophon_hosting.queue.redis_streams.taking import Taker
 from sophon_hosting.queue.shared_queue import SharedQueue, SharedQueueOptions, read_options

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from sophon.clock import Clock
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import Delivery, EntryKind, NackResult, QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
 from sophon_hosting.queue.redis_streams.connection import RedisConnection
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from sophon.context import Context
 from sophon.context.provenance import list_person_texts
-from sophon.errors import ModelError, PlanError
+from sophon.errors import ModelError
 from sophon.events import AgentStatus
 from sophon.messages import Message
 from sophon.plans import Plan, PlanStep, parse_plan, plan_prompt, reask_prompt
+from sophon.plans.plan import PlanError
 from sophon.tools.registry import ToolRegistry
 from sophon.tools.truncation import truncate
 from sophon.turn_permissions import filter_permitted

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sophon.errors import StaleRun
+from sophon.stores.run_fence import StaleRun
 from sophon.stores.runs.contract import InboundKey
 from sophon_channels.access_policy import AccessPolicy
 from sophon_channels.contract import ChatLocation, InboundMessage, MessageEdited, Person

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from psycopg import AsyncConnection
 
-from sophon.errors import QueueFull
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueFull
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from sophon_hosting.queue.postgresql.schema import with_prefix
 from tests.postgres import SERVER

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql import operations
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from tests.hosting.queue.postgresql.conftest import until

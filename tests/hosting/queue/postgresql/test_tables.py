@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from sophon.errors import QueueUnavailable
 from sophon.stores.sql_store import SqlStore
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.postgresql.queue import PostgresQueue
 from tests import postgres
 from tests.hosting.queue.postgresql.conftest import remove_queue

@@ -9,8 +9,8 @@ import aio_pika
 import pytest
 from aio_pika.abc import AbstractIncomingMessage
 
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import Delivery, QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
 from sophon_hosting.queue.rabbitmq.topology import Topology
 from tests.hosting.queue.rabbitmq.conftest import make_node

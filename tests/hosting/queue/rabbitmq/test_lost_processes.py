@@ -10,8 +10,8 @@ import aio_pika
 import pytest
 from aio_pika.exceptions import DeliveryError
 
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.rabbitmq.coordinator import Coordinator
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
 from sophon_hosting.queue.rabbitmq.records import Inquiry, encode_inquiry

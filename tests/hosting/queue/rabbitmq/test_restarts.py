@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import pytest
 
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import Delivery, QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
 from tests.hosting.queue.backends.rabbitmq import run_beside
 from tests.rabbitmq_server import RabbitMqServer

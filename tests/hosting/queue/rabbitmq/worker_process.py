@@ -3,8 +3,8 @@
 import asyncio
 import sys
 
-from sophon.errors import QueueUnavailable
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.rabbitmq.queue import RabbitMqQueue
 
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
-from sophon.errors import QueueUnavailable, SettingsError
+from sophon.errors import SettingsError
 from sophon.services import Services
 from sophon_hosting.queue.contract import QueueEntry
+from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.factory import build_queue
 from sophon_hosting.queue.redis_streams.connection import load_script
 from sophon_hosting.queue.redis_streams.queue import RedisStreamsQueue

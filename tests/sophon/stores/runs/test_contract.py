@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sophon.approvals import ApprovalRequest, Decision
-from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken, StaleRun
+from sophon.errors import ChangedMeanwhile, InputError, NotFound, SessionTaken
 from sophon.goals.goal import Goal
 from sophon.messages import Message, ToolCall, Usage
 from sophon.stores import InboundKey, LoggedEvent, OutboundEntry, Run, RunError, RunOutcome, SessionRecord, Store
+from sophon.stores.run_fence import StaleRun
 from sophon.stores.runs.contract import LogWrite, PendingRun, Precondition
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.schedules.contract import Schedule

@@ -7,10 +7,10 @@ from typing import TypeAlias
 import pytest
 
 from sophon.approvals import ApprovalRequest
-from sophon.errors import Busy, StaleRun
+from sophon.errors import Busy
 from sophon.messages import Message, ToolCall, ToolResult, Usage
 from sophon.stores import JournalEntry, LoggedEvent, OutboundEntry, Run, RunOutcome, SessionRecord, Store
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.runs.contract import PendingRun
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.unit_of_work import UnitOfWork

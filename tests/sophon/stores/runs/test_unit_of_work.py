@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from sophon.errors import SophonError, StaleRun
+from sophon.errors import SophonError
 from sophon.stores import Run, RunOutcome, Store
 from sophon.stores.audit.contract import AuditEvent
 from sophon.stores.data_labels.contract import LabelWrite, file_key
 from sophon.stores.rate_windows.contract import RateEvent
-from sophon.stores.run_fence import RunFence
+from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.runs.contract import InboundKey, LogWrite
 from sophon.stores.runs.sql_transactions import checkpoint_write
 from sophon.stores.traces.contract import TraceWrite
