@@ -6,13 +6,9 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from sophon_hosting.channels.factory import ConfiguredChannel
 from tests.channels.telegram.bot_api import TOKEN, BotApi
-from tests.hosting.channels.test_detached import Refused, until_detached
-from tests.hosting.channels.test_detached import quick as quick
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.web.driving import turn
-from tests.web.test_looks import findings
 
 
 @pytest.fixture
@@ -38,18 +34,3 @@ async def test_the_page_shows_the_same_conversation_and_the_same_decision(api: B
     assert any("Approved by local" in each["text"] for each in edits)
     await page.goto(f"{served.url}/#/host")
     await expect(page.locator("tr", has_text="telegram").locator(".light")).to_have_text("running")
-
-
-async def test_a_detached_channel_is_attached_again_with_a_button(quick: None, host: Any, look: Any) -> None:
-    channel = Refused()
-    served = await host(channels=[ConfiguredChannel(channel)])
-    await until_detached(channel)
-    page = await look(f"{served.url}/#/host")
-    row = page.locator("tr", has_text="synthetic")
-    await expect(row).to_contain_text("the token is wrong")
-    assert await findings(page) == []
-    channel.is_correct = True
-    await row.get_by_role("button", name="Attach again").click()
-    await channel.until_tried(6)
-    await expect(row.locator(".light")).to_have_text("running")
-    await expect(row.get_by_role("button")).to_have_count(0)

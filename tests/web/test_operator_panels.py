@@ -11,6 +11,7 @@ from sophon_hosting.channels import connected_channel
 from tests.channels.telegram.bot_api import TOKEN, Answer, BotApi
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.web.driving import turn, write
+from tests.web.test_looks import findings
 
 USERS = [
     {"Id": "olga", "Token": {"$env": "OLGA"}, "Operator": True},
@@ -106,6 +107,7 @@ async def test_a_detached_channel_is_attached_again_with_a_button(
         while not served.site.host.list_detached_channels():
             await asyncio.sleep(0)
     page = await look(f"{served.url}/#/host")
+    assert await findings(page) == []
     await page.get_by_role("button", name="Attach again").click()
     await api.called("getMe", 6)
     await api.deliver(update(1, "hello"))

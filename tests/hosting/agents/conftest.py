@@ -50,16 +50,14 @@ class HostedShop(Workshop):
         return await self.status(receipt, "completed", "failed", "cancelled")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def shop(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[HostedShop]:
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[HostedShop]:
     folder = tmp_path / "agents"
     folder.mkdir()
     workshop = HostedShop(folder)
     workshop.write("helper")
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-    url = "memory://" if request.param == "memory" else SQLITE
-    workshop.store = store_from_url(url, folder=tmp_path, clock=workshop.clock)
+    copy_database(tmp_path)
+    workshop.store = store_from_url(SQLITE, folder=tmp_path, clock=workshop.clock)
     workshop.options["store"] = workshop.store
     workshop.hosts = []
     await workshop.store.open()

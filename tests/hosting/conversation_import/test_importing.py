@@ -27,17 +27,16 @@ from tests.databases import SQLITE, copy_database
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
 
 NOW = datetime(2100, 1, 1, tzinfo=UTC)
-URLS = {"memory": "memory://", "sqlite": SQLITE, "postgres": postgres.MIGRATED}
 FILE = json.dumps([chatgpt_conversation(), claude_conversation()]).encode()
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        postgres.without_rows()
     if request.param == "sqlite":
         copy_database(tmp_path)
-    return URLS[request.param]
+        return SQLITE
+    postgres.without_rows()
+    return postgres.MIGRATED
 
 
 @pytest.fixture

@@ -26,15 +26,13 @@ from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.databases import SQLITE, copy_database
 
-URLS = {"memory": "memory://", "sqlite": SQLITE}
 PATIENCE_SECONDS = 20
 
 
-@pytest.fixture(params=URLS)
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-    return URLS[request.param]
+@pytest.fixture
+def store_url(tmp_path: Path) -> str:
+    copy_database(tmp_path)
+    return SQLITE
 
 
 @pytest.fixture

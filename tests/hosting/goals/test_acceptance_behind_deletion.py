@@ -14,16 +14,14 @@ from tests import postgres
 from tests.databases import SQLITE, copy_database
 from tests.hosting.goals.conftest import World, plan, step
 
-URLS = {"memory": "memory://", "sqlite": SQLITE, "postgres": postgres.MIGRATED}
 
-
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        postgres.without_rows()
     if request.param == "sqlite":
         copy_database(tmp_path)
-    return URLS[request.param]
+        return SQLITE
+    postgres.without_rows()
+    return postgres.MIGRATED
 
 
 class Held:

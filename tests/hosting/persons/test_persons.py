@@ -51,7 +51,6 @@ from tests.databases import SQLITE, copy_database
 EVA = "telegram:5"
 MARKER = "Xylophonist"
 OTHER = "Bassoonist"
-URLS = {"memory": "memory://", "sqlite": SQLITE, "postgres": postgres.MIGRATED}
 
 
 def said(text: str) -> SessionRecord:
@@ -91,13 +90,13 @@ class Place:
         return sorted(found)
 
 
-@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        postgres.without_rows()
     if request.param == "sqlite":
         copy_database(tmp_path)
-    return URLS[request.param]
+        return SQLITE
+    postgres.without_rows()
+    return postgres.MIGRATED
 
 
 @pytest.fixture

@@ -20,7 +20,6 @@ from sophon_hosting.retention import BATCH_SIZE, RetentionSweep, SessionDeleter,
 from sophon_middlewares.chains import twelve
 from tests.databases import SQLITE, copy_database
 
-URLS = {"memory": "memory://", "sqlite": SQLITE}
 DAY_SECONDS = 86_400
 
 
@@ -29,11 +28,10 @@ def clock() -> VirtualClock:
     return VirtualClock(auto=False)
 
 
-@pytest.fixture(params=URLS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+@pytest.fixture
+async def store(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[Store]:
+    copy_database(tmp_path)
+    store = store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
     yield store
     await store.close()

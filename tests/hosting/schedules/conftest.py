@@ -27,7 +27,6 @@ from tests.databases import SQLITE, copy_database
 
 T0 = datetime(2026, 11, 23, 12, tzinfo=UTC)
 DAY, HOUR, MINUTE = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1)
-URLS = {"memory": "memory://", "sqlite": SQLITE}
 
 
 async def allow(schedule: Schedule) -> str:
@@ -108,12 +107,11 @@ class ScheduleWorld:
         return [event.outcome for event in self.events.of(ScheduleFired)]
 
 
-@pytest.fixture(params=URLS)
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ScheduleWorld]:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[ScheduleWorld]:
+    copy_database(tmp_path)
     clock = VirtualClock(auto=False, start=T0)
-    store = store_from_url(URLS[request.param], folder=tmp_path, clock=clock)
+    store = store_from_url(SQLITE, folder=tmp_path, clock=clock)
     await store.open()
     world = ScheduleWorld(store, clock)
     yield world
