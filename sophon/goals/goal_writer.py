@@ -39,7 +39,7 @@ class EmittingCommitter:
 
 
 class GoalWrite(Protocol):
-    """Result of a write; see `sophon.stores.goals.contract.GoalWrite`."""
+    """Result of a write; see `sophon.stores.goals.GoalWrite`."""
 
     @property
     def goal(self) -> Goal | None: ...
@@ -48,7 +48,7 @@ class GoalWrite(Protocol):
 
 
 class GoalRepository(Protocol):
-    """The part of `sophon.stores.goals.contract.GoalStore` that writes and finds goals."""
+    """The part of `sophon.stores.goals.GoalStore` that writes and finds goals."""
 
     async def add_with_events(
         self, goal: Goal, events: Callable[[Goal], Sequence[Any]], *, most_live: int | None = None

@@ -1,9 +1,12 @@
 """Hashes of the tool definitions that an operator has accepted, kept in the store for each MCP server."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
+from sophon.stores.channel_state.contract import ChannelStateEntry
+
+if TYPE_CHECKING:
+    from sophon.stores.channel_state.sql import ChannelStateStore
 
 CHANNEL: Final = "mcp"
 KIND: Final = "mcp_tools"
@@ -13,7 +16,7 @@ KEY: Final = "accepted"
 class AcceptedTools:
     """Accepted definitions by the name of the tool; a server without any has not been connected yet."""
 
-    def __init__(self, states: ChannelStateStore) -> None:
+    def __init__(self, states: "ChannelStateStore") -> None:
         self._states = states
 
     async def load(self, server: str) -> Mapping[str, str] | None:

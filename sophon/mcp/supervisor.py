@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sophon.clock import Clock
 from sophon.errors import NotFound
@@ -13,8 +13,10 @@ from sophon.mcp.address_resolution import resolve_address
 from sophon.mcp.server_status import ServerStatus
 from sophon.mcp.supervised_server import SupervisedServer
 from sophon.settings import Settings
-from sophon.stores.channel_state.contract import ChannelStateStore
 from sophon.tools.registry import Toolbox
+
+if TYPE_CHECKING:
+    from sophon.stores.channel_state.sql import ChannelStateStore
 
 QUESTION_SECONDS: Final = 300.0
 """Time that one call may wait in all for answers to questions of its server; meanwhile the turn is held."""
@@ -32,7 +34,7 @@ class McpSupervisor:
         settings: Settings,
         *,
         toolbox: Toolbox,
-        states: ChannelStateStore,
+        states: "ChannelStateStore",
         clock: Clock,
         environment: Mapping[str, str],
         folder: Path,

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 from sophon._python.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from sophon.stores.api_tokens.contract import ApiToken, ApiTokenStore
-    from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
-    from sophon.stores.audit.contract import AuditEvent, AuditFilter, AuditStore, AuditVerification
+    from sophon.stores.api_tokens.contract import ApiToken
+    from sophon.stores.api_tokens.sql import ApiTokenStore
+    from sophon.stores.approvals.contract import ApprovalRecord
+    from sophon.stores.approvals.sql import ApprovalStore
+    from sophon.stores.audit.contract import AuditEvent, AuditFilter, AuditVerification
+    from sophon.stores.audit.sql import AuditStore
     from sophon.stores.contract import Store
-    from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
+    from sophon.stores.events.contract import LoggedEvent, LogPosition
+    from sophon.stores.events.sql import EventLog
     from sophon.stores.in_memory_store import InMemoryStore
-    from sophon.stores.leases.contract import Lease, LeaseStore
+    from sophon.stores.leases.contract import Lease
+    from sophon.stores.leases.sql import LeaseStore
     from sophon.stores.memories.contract import MemoryEntry, MemoryStore
     from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus
-    from sophon.stores.outbox.contract import Outbox
+    from sophon.stores.outbox.sql import Outbox
     from sophon.stores.runs.contract import (
         AcceptResult,
         BeginResult,
@@ -53,16 +58,16 @@ if TYPE_CHECKING:
 _HOMES = {
     "AcceptResult": "sophon.stores.runs.contract",
     "ApiToken": "sophon.stores.api_tokens.contract",
-    "ApiTokenStore": "sophon.stores.api_tokens.contract",
+    "ApiTokenStore": "sophon.stores.api_tokens.sql",
     "ApprovalRecord": "sophon.stores.approvals.contract",
-    "ApprovalStore": "sophon.stores.approvals.contract",
+    "ApprovalStore": "sophon.stores.approvals.sql",
     "AuditEvent": "sophon.stores.audit.contract",
     "AuditFilter": "sophon.stores.audit.contract",
-    "AuditStore": "sophon.stores.audit.contract",
+    "AuditStore": "sophon.stores.audit.sql",
     "AuditVerification": "sophon.stores.audit.contract",
     "BeginResult": "sophon.stores.runs.contract",
     "Compaction": "sophon.stores.sessions.contract",
-    "EventLog": "sophon.stores.events.contract",
+    "EventLog": "sophon.stores.events.sql",
     "FinishResult": "sophon.stores.runs.contract",
     "History": "sophon.stores.sessions.contract",
     "InMemoryStore": "sophon.stores.in_memory_store",
@@ -70,7 +75,7 @@ _HOMES = {
     "Journal": "sophon.stores.tool_call_journal.contract",
     "JournalEntry": "sophon.stores.tool_call_journal.contract",
     "Lease": "sophon.stores.leases.contract",
-    "LeaseStore": "sophon.stores.leases.contract",
+    "LeaseStore": "sophon.stores.leases.sql",
     "LogWrite": "sophon.stores.runs.contract",
     "LogPosition": "sophon.stores.events.contract",
     "LoggedEvent": "sophon.stores.events.contract",
@@ -78,7 +83,7 @@ _HOMES = {
     "MemoryStore": "sophon.stores.memories.contract",
     "OutboundEntry": "sophon.stores.outbound_entry",
     "OutboundStatus": "sophon.stores.outbound_entry",
-    "Outbox": "sophon.stores.outbox.contract",
+    "Outbox": "sophon.stores.outbox.sql",
     "Period": "sophon.stores.usage.contract",
     "ProviderLimits": "sophon.stores.usage.contract",
     "RecordKind": "sophon.stores.sessions.contract",

@@ -1,5 +1,6 @@
 """The store of a chain in one's own process: dictionaries for what most turns use, SQLite in memory for the rest."""
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,6 +14,7 @@ from sophon.stores.health import StoreHealth
 from sophon.stores.memories.in_memory import InMemoryMemoryStore
 from sophon.stores.preferences.in_memory import InMemoryPreferenceStore
 from sophon.stores.rate_windows.in_memory import InMemoryRateWindowStore
+from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.sessions.in_memory import InMemorySessionStore
 from sophon.stores.tool_call_journal.in_memory import InMemoryJournal
 from sophon.stores.usage.in_memory import InMemoryUsageStore
@@ -20,29 +22,11 @@ from sophon.stores.vectors.in_memory import InMemoryVectorStore
 
 if TYPE_CHECKING:
     from sophon.attachments import Attachment
-    from sophon.stores.api_tokens.contract import ApiTokenStore
-    from sophon.stores.approvals.contract import ApprovalStore
-    from sophon.stores.attachments.contract import AttachmentStore, StoredAttachment
-    from sophon.stores.audit.contract import AuditStore
-    from sophon.stores.channel_state.contract import ChannelStateStore
-    from sophon.stores.events.contract import EventLog
-    from sophon.stores.goals.contract import GoalStore
-    from sophon.stores.leases.contract import LeaseStore
-    from sophon.stores.maintenance.contract import StoreMaintenance
-    from sophon.stores.message_search.contract import MessageSearch
-    from sophon.stores.outbox.contract import Outbox
-    from sophon.stores.persons.contract import PersonStore
-    from sophon.stores.route_averages.contract import RouteAverageStore
-    from sophon.stores.runs.contract import RunStore
-    from sophon.stores.schedules.contract import ScheduleStore
-    from sophon.stores.snapshots.contract import SnapshotStore
-    from sophon.stores.sub_agents.contract import SubAgentStore
-    from sophon.stores.texts.contract import TextStore
-    from sophon.stores.traces.contract import TraceStore
-    from sophon.stores.trajectories.contract import TrajectoryStore
+    from sophon.stores.attachments.contract import StoredAttachment
+    from sophon.stores.attachments.sql import AttachmentStore
 
 
-class InMemoryStore:
+class InMemoryStore(Store):
     """Store of a program that runs turns and is no host. `clock` dates what is written; default: the system clock.
 
     What most turns use is in dictionaries: a turn then costs a third of what it costs over SQLite, and no SQLAlchemy is
@@ -54,27 +38,6 @@ class InMemoryStore:
     """
 
     in_memory = True
-
-    if TYPE_CHECKING:
-        api_tokens: ApiTokenStore
-        approvals: ApprovalStore
-        audit: AuditStore
-        channel_state: ChannelStateStore
-        events: EventLog
-        goals: GoalStore
-        leases: LeaseStore
-        maintenance: StoreMaintenance
-        message_search: MessageSearch
-        outbox: Outbox
-        persons: PersonStore
-        route_averages: RouteAverageStore
-        runs: RunStore
-        schedules: ScheduleStore
-        snapshots: SnapshotStore
-        sub_agents: SubAgentStore
-        texts: TextStore
-        traces: TraceStore
-        trajectories: TrajectoryStore
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         clock = self._clock = clock or SystemClock()
@@ -88,24 +51,20 @@ class InMemoryStore:
         self.vectors = InMemoryVectorStore()
         self.rate_windows = InMemoryRateWindowStore(clock)
         self.memories = InMemoryMemoryStore(clock, self.vectors)
+        self.attachments = cast("AttachmentStore", _SessionAttachments(self.sessions, lambda: self._others))
         for each in (self.usage, self.grants, self.data_labels, self.vectors, self.memories):
             self.sessions.on_delete(each.forget_session)
         self.sessions.on_fork(self.data_labels.copy_session)
         self.sessions.fork_elsewhere, self.sessions.delete_elsewhere = self._fork_session, self._delete_session
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(Store, name):
+        if name.startswith("_") or name not in Store.__annotations__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self._others, name)
 
     @cached_property
     def _others(self) -> Store:
         return store_from_url(MEMORY_SCHEME, folder=Path(), clock=self._clock)
-
-    @property
-    def attachments(self) -> "AttachmentStore":
-        """The files of the sessions."""
-        return cast("AttachmentStore", _SessionAttachments(self.sessions, self._others))
 
     async def _fork_session(self, session_id: str, new_id: str) -> None:
         if "_others" in self.__dict__ and await self._others.sessions.find(session_id) is not None:
@@ -126,15 +85,15 @@ class InMemoryStore:
 class _SessionAttachments:
     """Attachments in a store that has no other part of their sessions."""
 
-    def __init__(self, sessions: InMemorySessionStore, others: Store) -> None:
+    def __init__(self, sessions: SessionStore, others: Callable[[], Store]) -> None:
         self._sessions, self._others = sessions, others
 
     async def add(
         self, attachment: "Attachment", content: bytes, *, session_id: str | None = None, **named: Any
     ) -> "StoredAttachment":
         if session_id is not None:
-            await self._others.sessions.get_or_create(session_id, (await self._sessions.get(session_id)).owner)
-        return await self._others.attachments.add(attachment, content, session_id=session_id, **named)
+            await self._others().sessions.get_or_create(session_id, (await self._sessions.get(session_id)).owner)
+        return await self._others().attachments.add(attachment, content, session_id=session_id, **named)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._others.attachments, name)
+        return getattr(self._others().attachments, name)

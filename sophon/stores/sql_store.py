@@ -4,41 +4,42 @@ from functools import partial
 from pathlib import Path
 
 from sophon.clock import Clock, SystemClock
-from sophon.stores.api_tokens.sql import SqlApiTokenStore
-from sophon.stores.approvals.sql import SqlApprovalStore
-from sophon.stores.attachments.sql import SqlAttachmentStore
-from sophon.stores.audit.sql import SqlAuditStore
-from sophon.stores.channel_state.sql import SqlChannelStateStore
+from sophon.stores.api_tokens.sql import ApiTokenStore
+from sophon.stores.approvals.sql import ApprovalStore
+from sophon.stores.attachments.sql import AttachmentStore
+from sophon.stores.audit.sql import AuditStore
+from sophon.stores.channel_state.sql import ChannelStateStore
+from sophon.stores.contract import Store
 from sophon.stores.data_labels.sql import SqlDataLabelStore
-from sophon.stores.events.sql import SqlEventLog
-from sophon.stores.goals.sql import SqlGoalStore
+from sophon.stores.events.sql import EventLog
+from sophon.stores.goals import GoalStore
 from sophon.stores.grants.sql import SqlGrantStore
-from sophon.stores.leases.sql import SqlLeaseStore
+from sophon.stores.leases.sql import LeaseStore
 from sophon.stores.maintenance.contract import StoreMaintenance
 from sophon.stores.maintenance.memory import MemoryMaintenance
 from sophon.stores.maintenance.sql import SqlMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.memory_url import MEMORY_SCHEME
-from sophon.stores.message_search.sql import SqlMessageSearch
-from sophon.stores.outbox.sql import SqlOutbox
-from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.message_search.sql import MessageSearch
+from sophon.stores.outbox.sql import Outbox
+from sophon.stores.persons import PersonStore
 from sophon.stores.preferences.contract import PreferenceStore
 from sophon.stores.preferences.sql import SqlPreferenceStore
 from sophon.stores.rate_windows.sql import SqlRateWindowStore
-from sophon.stores.route_averages.sql import SqlRouteAverageStore
+from sophon.stores.route_averages.sql import RouteAverageStore
 from sophon.stores.runs.sql import SqlRunStore
-from sophon.stores.schedules.sql import SqlScheduleStore
+from sophon.stores.schedules.sql import ScheduleStore
 from sophon.stores.sessions.sql import SqlSessionStore
-from sophon.stores.snapshots.sql import SqlSnapshotStore
+from sophon.stores.snapshots.sql import SnapshotStore
 from sophon.stores.sql.database import Database, ThreadedDatabase
 from sophon.stores.sql.memory_database import MemoryDatabase
 from sophon.stores.sql.url import resolve_url
-from sophon.stores.sub_agents.sql import SqlSubAgentStore
-from sophon.stores.texts.sql import SqlTextStore
+from sophon.stores.sub_agents.sql import SubAgentStore
+from sophon.stores.texts.sql import TextStore
 from sophon.stores.tool_call_journal.sql import SqlJournal
-from sophon.stores.traces.sql import SqlTraceStore
-from sophon.stores.trajectories.sql import SqlTrajectoryStore
+from sophon.stores.traces.sql import TraceStore
+from sophon.stores.trajectories.sql import TrajectoryStore
 from sophon.stores.usage.contract import UsageStore
 from sophon.stores.usage.sql import SqlUsageStore
 from sophon.stores.usage.sql_reservations import release_stale_reservations
@@ -47,7 +48,7 @@ from sophon.stores.vectors.sql import SqlVectorStore
 LOCK_TIMEOUT_SECONDS = 10.0
 
 
-class SqlStore:
+class SqlStore(Store):
     """A store in an SQLite file (`sqlite:///data/sophon.db`), a PostgreSQL database (`postgresql://...`), or in memory
     (`memory://`).
 
@@ -91,34 +92,35 @@ class SqlStore:
         self.health = self._database.health
         self.file = self._database.file
         """The file of an SQLite database, otherwise None."""
-        self.sessions = SqlSessionStore(self._database, clock)
+        sessions = self.sessions = SqlSessionStore(self._database, clock)
+        self._history_cache = sessions.history_cache
         self.usage: UsageStore = usage or SqlUsageStore(self._database, clock)
-        self.approvals = SqlApprovalStore(self._database)
-        self.api_tokens = SqlApiTokenStore(self._database)
-        self.attachments = SqlAttachmentStore(self._database, clock)
-        self.audit = SqlAuditStore(self._database)
+        self.approvals = ApprovalStore(self._database)
+        self.api_tokens = ApiTokenStore(self._database)
+        self.attachments = AttachmentStore(self._database, clock)
+        self.audit = AuditStore(self._database)
         self.data_labels = SqlDataLabelStore(self._database)
-        self.goals = SqlGoalStore(self._database, clock)
+        self.goals = GoalStore(self._database, clock)
         self.grants = SqlGrantStore(self._database)
         self.journal = SqlJournal(self._database)
-        self.leases = SqlLeaseStore(self._database, clock)
+        self.leases = LeaseStore(self._database, clock)
         self.memories: MemoryStore = memories or SqlMemoryStore(self._database, clock)
-        self.message_search = SqlMessageSearch(self._database)
-        self.persons = SqlPersonStore(self._database)
+        self.message_search = MessageSearch(self._database)
+        self.persons = PersonStore(self._database)
         self.preferences: PreferenceStore = preferences or SqlPreferenceStore(self._database, clock)
         self.rate_windows = SqlRateWindowStore(self._database, clock)
-        self.schedules = SqlScheduleStore(self._database)
-        self.snapshots = SqlSnapshotStore(self._database)
-        self.sub_agents = SqlSubAgentStore(self._database)
-        self.traces = SqlTraceStore(self._database)
-        self.trajectories = SqlTrajectoryStore(self._database)
+        self.schedules = ScheduleStore(self._database)
+        self.snapshots = SnapshotStore(self._database)
+        self.sub_agents = SubAgentStore(self._database)
+        self.traces = TraceStore(self._database)
+        self.trajectories = TrajectoryStore(self._database)
         self.vectors = SqlVectorStore(self._database)
-        self.route_averages = SqlRouteAverageStore(self._database)
+        self.route_averages = RouteAverageStore(self._database)
         self.runs = SqlRunStore(self._database, clock, usage)
-        self.outbox = SqlOutbox(self._database, clock)
-        self.events = SqlEventLog(self._database, clock)
-        self.texts = SqlTextStore(self._database)
-        self.channel_state = SqlChannelStateStore(self._database, clock)
+        self.outbox = Outbox(self._database, clock)
+        self.events = EventLog(self._database, clock)
+        self.texts = TextStore(self._database)
+        self.channel_state = ChannelStateStore(self._database, clock)
 
     async def open(self) -> None:
         """Connect, migrate the schema, release reservations of dead processes. Opening twice is allowed."""
@@ -127,4 +129,4 @@ class SqlStore:
     async def close(self) -> None:
         """Complete pending writes, close the connections, end the threads. Closing twice is allowed."""
         await self._database.close()
-        self.sessions.history_cache.clear()
+        self._history_cache.clear()

@@ -20,11 +20,7 @@ CHECK_INTERVAL_SECONDS = 1.0
 """Interval at which a waiting operation asks whether it may still wait, besides being cancelled."""
 
 
-REPOSITORIES = frozenset(name for name, part in vars(Store).items() if isinstance(part, property)) - {
-    "health",
-    "maintenance",
-    "in_memory",
-}
+REPOSITORIES = Store.__annotations__.keys() - {"health", "maintenance", "in_memory"}
 """Names of the repositories of a store."""
 
 

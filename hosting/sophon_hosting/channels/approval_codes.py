@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.channel_state.sql import ChannelStateStore
 from sophon_channels.contract import Channel, ChatLocation
 from sophon_channels.short_codes import generate_code, normalize_code
 from sophon_hosting.channels.chat_state import ChatState

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sophon.events import Event, StreamChunk, StreamReset, event_from_wire
-from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
+from sophon.stores.events.contract import LoggedEvent, LogPosition
+from sophon.stores.events.sql import EventLog
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS
 from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON, StreamSnapshots
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log

@@ -11,7 +11,8 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import EventLog, LoggedEvent, LogPosition
+from sophon.stores.events.contract import LoggedEvent, LogPosition
+from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.sessions.contract import SessionStore

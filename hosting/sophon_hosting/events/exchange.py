@@ -13,7 +13,8 @@ from typing import TypeAlias
 from sophon.clock import Clock
 from sophon.events import Event, McpServerChanged, SessionDeleted, StreamChunk, StreamReset
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import EventLog, LogPosition
+from sophon.stores.events.contract import LogPosition
+from sophon.stores.events.sql import EventLog
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON
 from sophon_hosting.fanout.contract import (

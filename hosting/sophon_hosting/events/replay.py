@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.stores.events.contract import EventLog, LogPosition
+from sophon.stores.events.contract import LogPosition
+from sophon.stores.events.sql import EventLog
 from sophon_hosting.events.json_encoding import json_bytes
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
 

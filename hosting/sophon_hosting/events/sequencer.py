@@ -15,7 +15,8 @@ from sophon.clock import Clock
 from sophon.context.turn_log import no_events
 from sophon.errors import NotFound
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
-from sophon.stores.events.contract import EventLog, LoggedEvent
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.runs.contract import EventFactory, RunStore
 from sophon.stores.unit_of_work import NO_WRITES, UnitOfWork

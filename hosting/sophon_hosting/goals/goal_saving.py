@@ -7,7 +7,7 @@ from sophon.errors import ChangedMeanwhile
 from sophon.goals.goal import Goal
 from sophon.goals.goal_writer import GoalWriter
 from sophon.goals.task_node import TaskNode
-from sophon.stores.goals.contract import GoalStore
+from sophon.stores.goals import GoalStore
 from sophon_hosting.events.event_bus import EventBus
 
 

@@ -13,7 +13,8 @@ from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.failure_log import log_failure
-from sophon.stores.leases.contract import HOST_PREFIX, Lease, LeaseStore
+from sophon.stores.leases.contract import HOST_PREFIX, Lease
+from sophon.stores.leases.sql import LeaseStore
 from sophon_hosting.leadership.fingerprint import list_differences
 
 log = logging.getLogger("sophon")

@@ -16,7 +16,8 @@ from sophon.failure_log import log_failure
 from sophon.services import Services
 from sophon.settings.changeable import split_changeable
 from sophon.settings.saved_settings import remove_value, set_value
-from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.channel_state.sql import ChannelStateStore
 from sophon_hosting.fanout.contract import HintsLost, HostFanout, HostMessage, Wake
 from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.live_settings.live_settings import LiveSettings

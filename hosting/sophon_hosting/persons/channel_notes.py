@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from sophon.stores.channel_state.contract import ChannelStateEntry, ChannelStateStore
+from sophon.stores.channel_state.contract import ChannelStateEntry
+from sophon.stores.channel_state.sql import ChannelStateStore
 
 NOTE_KINDS: Final = (
     *("person", "alias", "link", "pairing", "session"),

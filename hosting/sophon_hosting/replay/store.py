@@ -8,7 +8,8 @@ from sophon.clock import Clock
 from sophon.preferences import Preferences
 from sophon.stores.contract import Store
 from sophon.stores.preferences.contract import PreferenceStore
-from sophon.stores.route_averages.contract import RouteAverage, RouteAverageStore, RouteObservation
+from sophon.stores.route_averages.contract import RouteAverage, RouteObservation
+from sophon.stores.route_averages.sql import RouteAverageStore
 from sophon.stores.sql_store import SqlStore
 from sophon.stores.vectors.contract import VectorRow, VectorStore
 from sophon_hosting.off_the_record.store import NamelessUsage, ReadOnlyMemories

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
 from sophon.events import ApprovalResolved, Event
-from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.approvals.sql import ApprovalStore
 from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.event_bus import EventBus
 

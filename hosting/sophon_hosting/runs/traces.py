@@ -9,8 +9,8 @@ from sophon.context import Context
 from sophon.context.turn_log import TurnEnd
 from sophon.events import ApprovalRequested, ApprovalResolved, Event, EventSink
 from sophon.stores.runs.contract import Run
-from sophon.stores.traces.contract import TraceStore, TraceWrite
-from sophon.stores.traces.sql import add_traces
+from sophon.stores.traces.contract import TraceWrite
+from sophon.stores.traces.sql import TraceStore, add_traces
 from sophon.stores.unit_of_work import Write, WriteKind
 from sophon.trace_context import TraceContext, derive_span_id, new_trace_id, parse_traceparent
 from sophon.traces.recorder import TraceEnd

@@ -8,8 +8,10 @@ from typing import Any
 
 from sophon.approvals import ApprovalRequest
 from sophon.messages import ToolResult
-from sophon.stores.approvals.contract import ApprovalRecord, ApprovalStore
-from sophon.stores.audit.contract import AuditEvent, AuditStore
+from sophon.stores.approvals.contract import ApprovalRecord
+from sophon.stores.approvals.sql import ApprovalStore
+from sophon.stores.audit.contract import AuditEvent
+from sophon.stores.audit.sql import AuditStore
 from sophon.stores.contract import Store
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sessions.contract import SessionRecord, SessionStore

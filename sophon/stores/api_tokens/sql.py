@@ -22,43 +22,46 @@ _FIELDS = (
 _FIND = PreparedStatement(lambda _: select(*_FIELDS).where(api_tokens.c.digest == bindparam("wanted")))
 
 
-class SqlApiTokenStore:
-    """The API tokens of an `SqlStore`; see `ApiTokenStore`."""
+class ApiTokenStore:
+    """Repository of the API tokens."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, token: ApiToken) -> None:
-        """See `ApiTokenStore.add`."""
+        """Add a token. Raises StoreError if its id or digest is taken."""
         values = {column.name: getattr(token, column.name) for column in _FIELDS}
         row = {**values, "scopes": list(token.scopes)}
         await self._database.write(lambda connection: connection.execute(insert(api_tokens).values(row)))
 
     async def find(self, digest: str) -> ApiToken | None:
-        """See `ApiTokenStore.find`."""
+        """Return the token with this digest, also a revoked or expired one."""
         return await self._database.read(partial(_find, digest=digest))
 
     async def get(self, token_id: str) -> ApiToken:
-        """See `ApiTokenStore.get`."""
+        """Return a token by its id. Raises NotFound."""
         return await self._database.read(partial(_get, token_id=token_id))
 
     async def list(self, principal: str | None = None) -> list[ApiToken]:
-        """See `ApiTokenStore.list`."""
+        """Return all tokens, or those of a principal, the oldest first."""
         where = None if principal is None else api_tokens.c.principal == principal
         return await self._database.read(partial(_list, where=where))
 
     async def record_use(self, token_id: str, at: datetime) -> None:
-        """See `ApiTokenStore.record_use`."""
+        """Set the time of the last use, unless a later one is known; nothing happens for an unknown token."""
         column = api_tokens.c.last_used_at
         statement = update(api_tokens).where(api_tokens.c.id == token_id, or_(column.is_(None), column < at))
         await self._database.write(lambda connection: connection.execute(statement.values(last_used_at=at)))
 
     async def revoke(self, token_id: str, at: datetime) -> ApiToken:
-        """See `ApiTokenStore.revoke`."""
+        """Revoke a token and return it; the first revocation stays. Raises NotFound."""
         return await self._database.write(partial(_revoke, token_id=token_id, at=at))
 
     async def expire(self, before: datetime) -> int:
-        """See `ApiTokenStore.expire`. Uses a transaction per batch."""
+        """Delete the tokens that were revoked or expired before a time; return how many.
+
+        Uses a transaction per batch.
+        """
         is_old = or_(api_tokens.c.revoked_at < before, api_tokens.c.expires_at < before)
         return await delete_in_batches(self._database, api_tokens.c.id, select(api_tokens.c.id).where(is_old))
 

@@ -23,34 +23,41 @@ from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.schema import approvals, runs
 
 
-class SqlApprovalStore:
-    """The approvals of an `SqlStore`; see `ApprovalStore`."""
+class ApprovalStore:
+    """Repository of approvals. The first decision wins, also among concurrent ones."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
-        """See `ApprovalStore.get_or_create`."""
+        """Store a request and return its record; a known id returns the existing record, decision included."""
         return await self._database.write(partial(_get_or_create, request=request, at=at))
 
     async def decide(
         self, approval_id: str, decision: Decision, at: datetime, events: DecisionEvents = no_decision_events
     ) -> ApprovalRecord:
-        """See `ApprovalStore.decide`."""
+        """Store the decision if there is none, and return the resulting record. Raises NotFound.
+
+        Its events are stored in the same transaction: whoever reads the decision finds them.
+        The same write signals the run of the request (see `RunStore.list_pending`).
+        """
         return await self._database.write(
             partial(_decide, approval_id=approval_id, decision=decision, at=at, events=events)
         )
 
     async def get(self, approval_id: str) -> ApprovalRecord:
-        """See `ApprovalStore.get`."""
+        """Return one record. Raises NotFound."""
         return await self._database.read(partial(_get, approval_id=approval_id))
 
     async def find(self, approval_id: str) -> ApprovalRecord | None:
-        """See `ApprovalStore.find`."""
+        """Return one record; None if it does not exist."""
         return await self._database.read(partial(_find, approval_id=approval_id))
 
     async def expire(self, before: datetime) -> int:
-        """See `ApprovalStore.expire`. Uses a transaction per batch."""
+        """Delete the records that were decided before a time, in sessions without an unfinished run.
+
+        Returns how many. A suspended run still needs the decisions of its calls. Uses a transaction per batch.
+        """
         is_needed = exists().where(runs.c.session_id == approvals.c.session_id, runs.c.status.in_(UNFINISHED_STATUSES))
         decided = (
             select(approvals.c.number).where(approvals.c.decided_at < before, ~is_needed).order_by(approvals.c.number)
@@ -58,7 +65,7 @@ class SqlApprovalStore:
         return await delete_in_batches(self._database, approvals.c.number, decided)
 
     async def list(self, *, open_only: bool = True, session_id: str | None = None) -> list[ApprovalRecord]:
-        """See `ApprovalStore.list`."""
+        """Return the records, oldest first."""
         query = select(approvals).order_by(approvals.c.asked_at, approvals.c.number)
         if open_only:
             query = query.where(approvals.c.decision.is_(None))

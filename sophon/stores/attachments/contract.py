@@ -6,7 +6,7 @@ expires; afterwards it lives as long as one of its sessions.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.attachments import Attachment
@@ -37,50 +37,6 @@ class TooManyBytes(InputError):
             f"no room for a file of {size:,} bytes: your files have {stored:,} of {limit:,} bytes "
             "(Attachments.MaxTotalBytes); delete conversations with files that you no longer need"
         )
-
-
-class AttachmentStore(Protocol):
-    """Repository of attachments."""
-
-    async def add(
-        self,
-        attachment: Attachment,
-        content: bytes,
-        *,
-        owner: str,
-        max_total_bytes: int | None = None,
-        session_id: str | None = None,
-    ) -> StoredAttachment:
-        """Store a file, for a session if one is named. A file that is stored already is returned unchanged.
-
-        Raises TooManyBytes if the files of the owner would have more than `max_total_bytes` together, NotFound if there
-        is no such session, or if the id belongs to another owner.
-        """
-        ...
-
-    async def find(self, attachment_id: str) -> StoredAttachment | None:
-        """Return a file without its bytes; None if there is none."""
-        ...
-
-    async def read(self, attachment_id: str, *, session_id: str | None = None) -> bytes | None:
-        """Return the bytes of a file, with `session_id` only if that session uses it; None otherwise."""
-        ...
-
-    async def list(self, owner: str) -> Sequence[StoredAttachment]:
-        """Return the files of an owner, oldest first."""
-        ...
-
-    async def count_bytes(self, owner: str) -> int:
-        """Return the size of all files of an owner together."""
-        ...
-
-    async def remove_unsent(self, attachment_id: str, *, owner: str) -> bool:
-        """Delete a file of an owner that no session uses; return whether it was deleted."""
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """Delete the files that were stored before a time and that no session uses; return how many."""
-        ...
 
 
 def ids_in_options(options: Mapping[str, Any]) -> list[str]:

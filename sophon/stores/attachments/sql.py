@@ -27,8 +27,8 @@ _FACTS = (
 _IS_UNSENT = ~exists().where(attachment_uses.c.attachment == attachments.c.number)
 
 
-class SqlAttachmentStore:
-    """The attachments of an `SqlStore`; see `AttachmentStore`."""
+class AttachmentStore:
+    """Repository of attachments."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -42,7 +42,12 @@ class SqlAttachmentStore:
         max_total_bytes: int | None = None,
         session_id: str | None = None,
     ) -> StoredAttachment:
-        """See `AttachmentStore.add`. Writes run one after the other, so that the limit holds for them together."""
+        """Store a file, for a session if one is named. A file that is stored already is returned unchanged.
+
+        Raises TooManyBytes if the files of the owner would have more than `max_total_bytes` together, NotFound if there
+        is no such session, or if the id belongs to another owner. Writes run one after the other, so that the limit
+        holds for them together.
+        """
         return await self._database.write(
             partial(
                 _add,
@@ -54,11 +59,11 @@ class SqlAttachmentStore:
         )
 
     async def find(self, attachment_id: str) -> StoredAttachment | None:
-        """See `AttachmentStore.find`."""
+        """Return a file without its bytes; None if there is none."""
         return await self._database.read(partial(_find, attachment_id=attachment_id))
 
     async def read(self, attachment_id: str, *, session_id: str | None = None) -> bytes | None:
-        """See `AttachmentStore.read`."""
+        """Return the bytes of a file, with `session_id` only if that session uses it; None otherwise."""
         query = select(attachments.c.content).where(attachments.c.id == attachment_id)
         if session_id is not None:
             used = select(attachment_uses.c.attachment).join(sessions, sessions.c.number == attachment_uses.c.session)
@@ -67,20 +72,23 @@ class SqlAttachmentStore:
         return None if content is None else bytes(content)
 
     async def list(self, owner: str) -> Sequence[StoredAttachment]:
-        """See `AttachmentStore.list`."""
+        """Return the files of an owner, oldest first."""
         return await self._database.read(partial(_list, owner=owner))
 
     async def count_bytes(self, owner: str) -> int:
-        """See `AttachmentStore.count_bytes`."""
+        """Return the size of all files of an owner together."""
         return await self._database.read(partial(_count_bytes, owner=owner))
 
     async def remove_unsent(self, attachment_id: str, *, owner: str) -> bool:
-        """See `AttachmentStore.remove_unsent`."""
+        """Delete a file of an owner that no session uses; return whether it was deleted."""
         own = delete(attachments).where(attachments.c.id == attachment_id, attachments.c.owner == owner, _IS_UNSENT)
         return bool(await self._database.write(lambda connection: connection.execute(own).rowcount))
 
     async def expire(self, before: datetime) -> int:
-        """See `AttachmentStore.expire`. Uses a transaction per batch."""
+        """Delete the files that were stored before a time and that no session uses; return how many.
+
+        Uses a transaction per batch.
+        """
         old = select(attachments.c.number).where(attachments.c.created_at < before, _IS_UNSENT)
         return await recheck_and_delete_in_batches(self._database, old)
 

@@ -1,15 +1,13 @@
 """The contract of the audit log: append-only entries in one hash chain per store (`sophon.security.audit_chain`)."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from sophon._python.lazy_dataclass import dataclass, new_dict, slotted_dataclass
-from sophon.security.audit_chain import AuditEntry
-from sophon.security.audit_head import AuditHead
 
 AuditKind: TypeAlias = Literal["proposed", "evaluated", "executed", "failed", "blocked", "changed"]
 """What became of a tool call. `failed` calls ran, or could not; `blocked` ones were refused by a guard or a person.
@@ -111,42 +109,3 @@ class AuditVerification:
     count: int
     broken: int | None = None
     problem: str = ""
-
-
-class AuditStore(Protocol):
-    """Repository of the audit log. No operation changes an entry, except that its texts are blanked."""
-
-    async def append(self, events: Sequence[AuditEvent]) -> None:
-        """Append entries to the chain, all or none; ValueError for a time without a zone."""
-        ...
-
-    async def list_entries(
-        self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
-    ) -> list[AuditEntry]:
-        """Return entries, the newest first; `before` is the number of the last entry of the previous page."""
-        ...
-
-    async def list_after(self, number: int, limit: int = 1000) -> list[AuditEntry]:
-        """Return the entries after a number, the oldest first: the pages of an export."""
-        ...
-
-    async def verify(self, head: AuditHead | None = None) -> AuditVerification:
-        """Check every hash, every text, and that no entry is missing between the two ends of the chain.
-
-        With a head that was signed, the chain must contain its entry, too.
-        """
-        ...
-
-    async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
-        """Blank the texts of the entries of a session, or of a person, or of both; return how many had any.
-
-        The chain stays valid. Raises ValueError if neither is given.
-        """
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """Delete the oldest entries up to the first one that is not older; return how many.
-
-        The hash of the last deleted one stays: the chain is verified from there.
-        """
-        ...

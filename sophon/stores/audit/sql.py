@@ -59,20 +59,20 @@ _ADVANCE = PreparedStatement(
 )
 
 
-class SqlAuditStore(TurnRepository):
-    """The audit log of an `SqlStore`; see `AuditStore`."""
+class AuditStore(TurnRepository):
+    """Repository of the audit log. No operation changes an entry, except that its texts are blanked."""
 
     kind = WriteKind.AUDIT
 
     async def append(self, events: Sequence[AuditEvent]) -> None:
-        """See `AuditStore.append`."""
+        """Append entries to the chain, all or none; ValueError for a time without a zone."""
         if events:
             await self._add(partial(append_audit_events, events=tuple(events)))
 
     async def list_entries(
         self, wanted: AuditFilter = ALL_ENTRIES, *, before: int | None = None, limit: int = 100
     ) -> list[AuditEntry]:
-        """See `AuditStore.list_entries`."""
+        """Return entries, the newest first; `before` is the number of the last entry of the previous page."""
         query = select(audit).where(_condition(wanted)).order_by(audit.c.number.desc()).limit(max(limit, 0))
         if before is not None:
             query = query.where(audit.c.number < before)
@@ -81,18 +81,25 @@ class SqlAuditStore(TurnRepository):
         )
 
     async def list_after(self, number: int, limit: int = 1000) -> list[AuditEntry]:
-        """See `AuditStore.list_after`."""
+        """Return the entries after a number, the oldest first: the pages of an export."""
         query = select(audit).where(audit.c.number > number).order_by(audit.c.number).limit(max(limit, 0))
         return await self._database.read(
             lambda connection: [_entry(row) for row in connection.execute(query).mappings()]
         )
 
     async def verify(self, head: AuditHead | None = None) -> AuditVerification:
-        """See `AuditStore.verify`. Reads one snapshot, so that a host may append meanwhile."""
+        """Check every hash, every text, and that no entry is missing between the two ends of the chain.
+
+        With a head that was signed, the chain must contain its entry, too. Reads one snapshot, so that a host may
+        append meanwhile.
+        """
         return await self._database.read(partial(_verify, head=head))
 
     async def blank_texts(self, *, session_id: str | None = None, principal: str | None = None) -> int:
-        """See `AuditStore.blank_texts`. Uses a transaction per batch."""
+        """Blank the texts of the entries of a session, or of a person, or of both; return how many had any.
+
+        The chain stays valid. Raises ValueError if neither is given. Uses a transaction per batch.
+        """
         condition = and_(_condition(_filter_of_texts(session_id, principal)), audit.c.texts.is_not(None))
         blanked = 0
         while more := await self._database.write(partial(_blank_batch, condition=condition)):
@@ -100,7 +107,10 @@ class SqlAuditStore(TurnRepository):
         return blanked
 
     async def expire(self, before: datetime) -> int:
-        """See `AuditStore.expire`. Uses a transaction per batch."""
+        """Delete the oldest entries up to the first one that is not older; return how many.
+
+        The hash of the last deleted one stays: the chain is verified from there. Uses a transaction per batch.
+        """
         deleted = 0
         while more := await self._database.write(partial(_expire, before=before)):
             deleted += more

@@ -31,31 +31,31 @@ _UPDATE_ONE = PreparedStatement(
 _INSERT_ONE = PreparedStatement(lambda _: insert(channel_state), [column.name for column in _COLUMNS])
 
 
-class SqlChannelStateStore:
-    """The notes of an `SqlStore`; see `ChannelStateStore`."""
+class ChannelStateStore:
+    """Repository of channel state, keyed by channel, account, kind and key."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
     async def put(self, entry: ChannelStateEntry) -> None:
-        """See `ChannelStateStore.put`."""
+        """Store an entry; replaces one with the same key."""
         await self._database.write(partial(_put, note=entry, at=self._clock.now()))
 
     async def put_many(self, entries: Sequence[ChannelStateEntry]) -> None:
-        """See `ChannelStateStore.put_many`."""
+        """Store entries, all or none, in one write; like `put` for each. No key may occur twice."""
         if entries:
             await self._database.write(partial(_put_many, notes=entries, at=self._clock.now()))
 
     async def add(self, entry: ChannelStateEntry) -> bool:
-        """See `ChannelStateStore.add`."""
+        """Store an entry unless its key exists; return whether it was stored. Of two concurrent calls one stores."""
         return await self._database.write(partial(_add, note=entry, at=self._clock.now()))
 
     async def get(self, channel: str, account: str, kind: str, key: str) -> ChannelStateEntry | None:
-        """See `ChannelStateStore.get`."""
+        """Return one entry, or None."""
         return await self._database.read(partial(_get, key=_to_key(channel, account, kind, key)))
 
     async def find_keys(self, channel: str, account: str, kind: str, keys: Collection[str]) -> frozenset[str]:
-        """See `ChannelStateStore.find_keys`."""
+        """Return those of the keys that have an entry."""
         if not keys:
             return frozenset()
         return await self._database.read(
@@ -63,7 +63,7 @@ class SqlChannelStateStore:
         )
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
-        """See `ChannelStateStore.list`."""
+        """Return the entries of a kind in the order in which their keys were first written."""
         where = channel_state.c.kind == kind
         if channel is not None:
             where &= channel_state.c.channel == channel
@@ -72,11 +72,14 @@ class SqlChannelStateStore:
         return await self._database.read(partial(_select, where=where))
 
     async def remove(self, channel: str, account: str, kind: str, key: str) -> bool:
-        """See `ChannelStateStore.remove`."""
+        """Delete an entry; return whether it existed."""
         return await self._database.write(partial(_remove, where=_has_key(channel, account, kind, key))) > 0
 
     async def expire(self, kind: str, before: datetime) -> int:
-        """See `ChannelStateStore.expire`. Uses a transaction per batch; an entry that is written again stays."""
+        """Delete the entries of a kind that were last written before a time; return how many.
+
+        Uses a transaction per batch; an entry that is written again stays.
+        """
         is_old = and_(channel_state.c.kind == kind, channel_state.c.at < before)
         oldest = select(channel_state.c.number).where(is_old).order_by(channel_state.c.at)
         return await recheck_and_delete_in_batches(self._database, oldest)

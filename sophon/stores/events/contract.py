@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.outbound_entry import OutboundEntry
@@ -50,48 +50,3 @@ def merge_traces(events: Sequence[LoggedEvent], traces: Sequence[LoggedEvent]) -
             merged.append(remaining.pop())
         merged.append(event)
     return [*merged, *reversed(remaining)]
-
-
-class EventLog(Protocol):
-    """A numbered log per session without gaps; only its oldest part is ever dropped. It is deleted with its session.
-
-    Beside it are the traces of the session's tasks, which are dropped together with events of the same age.
-    """
-
-    async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
-        """Append events in order, all or none, with their outbound entries; return the last seq; traces get none.
-
-        Raises NotFound for an unknown session.
-        """
-        ...
-
-    async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
-        """Return at most `limit` events that follow a seq, in order; none for an unknown session.
-
-        If the first is not `seq + 1`, or if there is none and `last_seq` is greater, the events in between were
-        dropped.
-        """
-        ...
-
-    async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
-        """Return the traces of a task, in the order in which they were stored."""
-        ...
-
-    async def last_seq(self, session_id: str) -> int:
-        """Return the last seq that was assigned, even if that event was dropped; 0 if there was none."""
-        ...
-
-    async def find_positions(self, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
-        """Return where the logs of sessions are, by session id; unknown sessions are left out. One query for all."""
-        ...
-
-    async def trim(self, session_id: str, keep: int) -> int:
-        """Drop all but the newest `keep` events of a session, and of its traces; return how many were dropped."""
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """In every session, drop all events up to the last one that is older than `before`; return how many.
-
-        Its traces that are as old are dropped with them.
-        """
-        ...

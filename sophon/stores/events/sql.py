@@ -63,41 +63,54 @@ _OLDEST_AT = (
 )
 
 
-class SqlEventLog:
-    """The event log of an `SqlStore`; see `EventLog`."""
+class EventLog:
+    """A numbered log per session without gaps; only its oldest part is ever dropped. It is deleted with its session.
+
+    Beside it are the traces of the session's tasks, which are dropped together with events of the same age.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
-        """See `EventLog.append`."""
+        """Append events in order, all or none, with their outbound entries; return the last seq; traces get none.
+
+        Raises NotFound for an unknown session.
+        """
         return await self._database.write(
             partial(add_events, session_id=session_id, new=tuple(events), at=self._clock.now())
         )
 
     async def list_after(self, session_id: str, seq: int, limit: int = 1000) -> list[LoggedEvent]:
-        """See `EventLog.list_after`."""
+        """Return at most `limit` events that follow a seq, in order; none for an unknown session.
+
+        If the first is not `seq + 1`, or if there is none and `last_seq` is greater, the events in between were
+        dropped.
+        """
         return await self._database.read(partial(_list_after, session_id=session_id, seq=seq, limit=max(limit, 0)))
 
     async def list_traces(self, session_id: str, task_id: str) -> list[LoggedEvent]:
-        """See `EventLog.list_traces`."""
+        """Return the traces of a task, in the order in which they were stored."""
         return await self._database.read(partial(_list_traces, session_id=session_id, task_id=task_id))
 
     async def last_seq(self, session_id: str) -> int:
-        """See `EventLog.last_seq`."""
+        """Return the last seq that was assigned, even if that event was dropped; 0 if there was none."""
         return await self._database.read(partial(select_last_seq, session_id=session_id))
 
     async def find_positions(self, session_ids: Sequence[str]) -> Mapping[str, LogPosition]:
-        """See `EventLog.find_positions`."""
+        """Return where the logs of sessions are, by session id; unknown sessions are left out. One query for all."""
         return await self._database.read(partial(_find_positions, session_ids=tuple(session_ids)))
 
     async def trim(self, session_id: str, keep: int) -> int:
-        """See `EventLog.trim`."""
+        """Drop all but the newest `keep` events of a session, and of its traces; return how many were dropped."""
         return await self._database.write(partial(_trim, session_id=session_id, keep=max(keep, 0)))
 
     async def expire(self, before: datetime) -> int:
-        """See `EventLog.expire`. Uses several transactions if there is much to delete."""
+        """In every session, drop all events up to the last one that is older than `before`; return how many.
+
+        Its traces that are as old are dropped with them. Uses several transactions if there is much to delete.
+        """
         dropped = 0
         while logs := await self._database.read(partial(_find_old_logs, before=before)):
             dropped += await self._database.write(partial(_expire, logs=logs, before=before))

@@ -7,7 +7,7 @@ process holds `host:<id>` as long as it lives, so that others can count the host
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.stores.lease_names import HOST_PREFIX as HOST_PREFIX
@@ -28,32 +28,6 @@ class Lease:
     token: int
     schema: str = ""
     details: Mapping[str, Any] = field(default_factory=lambda: {})
-
-
-class LeaseStore(Protocol):
-    """Repository of leases.
-
-    They end by one clock for all processes: that of the database server on PostgreSQL, otherwise that of this machine.
-    A holder cannot compare `until` with its own clock; it counts the seconds from before its call of `acquire`.
-    """
-
-    async def acquire(
-        self, name: str, holder: str, seconds: float, details: Mapping[str, Any] | None = None
-    ) -> Lease | None:
-        """Acquire the lease for so many seconds from now, or renew it; None, changing nothing, if another has it.
-
-        A holder whose lease has ended gets it again unless another took it meanwhile. `holder` must tell processes
-        apart, also over restarts; `details` replace those of before. Raises ValueError if `seconds` is negative.
-        """
-        ...
-
-    async def release(self, name: str, holder: str) -> bool:
-        """End the lease, so that another can acquire it at once; return False if this holder does not have it."""
-        ...
-
-    async def list(self, prefix: str = "") -> list[Lease]:
-        """Return the leases that have not ended and whose names begin with a prefix, by name."""
-        ...
 
 
 def check_duration(seconds: float) -> None:

@@ -18,8 +18,12 @@ from sophon.stores.sql.server_time import read_server_time
 _COLUMNS = (leases.c.name, leases.c.holder, leases.c.until, leases.c.number, leases.c.schema_version, leases.c.details)
 
 
-class SqlLeaseStore:
-    """The leases of an `SqlStore`; see `LeaseStore`."""
+class LeaseStore:
+    """Repository of leases.
+
+    They end by one clock for all processes: that of the database server on PostgreSQL, otherwise that of this machine.
+    A holder cannot compare `until` with its own clock; it counts the seconds from before its call of `acquire`.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
@@ -27,7 +31,11 @@ class SqlLeaseStore:
     async def acquire(
         self, name: str, holder: str, seconds: float, details: Mapping[str, Any] | None = None
     ) -> Lease | None:
-        """See `LeaseStore.acquire`."""
+        """Acquire the lease for so many seconds from now, or renew it; None, changing nothing, if another has it.
+
+        A holder whose lease has ended gets it again unless another took it meanwhile. `holder` must tell processes
+        apart, also over restarts; `details` replace those of before. Raises ValueError if `seconds` is negative.
+        """
         check_duration(seconds)
         wanted = {"name": name, "holder": holder, "details": details}
         try:
@@ -38,11 +46,11 @@ class SqlLeaseStore:
             raise self._database.refuse_writes(describe_replacement(*error.args)) from error
 
     async def release(self, name: str, holder: str) -> bool:
-        """See `LeaseStore.release`."""
+        """End the lease, so that another can acquire it at once; return False if this holder does not have it."""
         return await self._database.write(partial(_release, name=name, holder=holder, clock=self._clock))
 
     async def list(self, prefix: str = "") -> list[Lease]:
-        """See `LeaseStore.list`."""
+        """Return the leases that have not ended and whose names begin with a prefix, by name."""
         return await self._database.read(partial(list_leases, prefix=prefix, clock=self._clock))
 
 

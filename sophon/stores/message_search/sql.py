@@ -50,8 +50,11 @@ MAX_LOADED: Final = 200
 """Messages that are looked at for one page."""
 
 
-class SqlMessageSearch:
-    """The search of an `SqlStore`; see `MessageSearch`."""
+class MessageSearch:
+    """Index of the messages that a person reads as text: those of user and assistant, no tool results.
+
+    It changes in the transaction that stores, copies or deletes messages.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -65,7 +68,12 @@ class SqlMessageSearch:
         cursor: str | None = None,
         to_shown: Callable[[str], str] | None = None,
     ) -> MessageHits:
-        """See `MessageSearch.search`. A damaged index is made anew; until it is complete, less is found."""
+        """Return the messages in the owner's sessions in which every term of the query matches; see `terms`.
+
+        `to_shown` returns a text as its reader sees it (a pure function, which may run in another thread): what it
+        hides is not found. Raises InputError for an invalid cursor. A damaged index is made anew; until it is complete,
+        less is found.
+        """
         terms, after = parse_query(query), None if cursor is None else decode_position(cursor)
         found = await self._database.read(
             partial(_search, owner=owner, terms=terms, limit=max(limit, 0), after=after, to_shown=to_shown)
@@ -77,13 +85,17 @@ class SqlMessageSearch:
         return MessageHits([], is_complete=False)
 
     async def index_missing(self, limit: int = 200) -> int:
-        """See `MessageSearch.index_missing`. Nothing is written if nothing is missing, which is so almost always."""
+        """Index at most `limit` messages that are not in the index yet; return how many were looked at, 0 at the end.
+
+        A short transaction each, so that the messages of an old store are indexed while it is used. Nothing is written
+        if nothing is missing, which is so almost always.
+        """
         if not await self._database.read(has_missing):
             return 0
         return await self._database.write(partial(index_missing, limit=limit))
 
     async def purge(self) -> None:
-        """See `MessageSearch.purge`."""
+        """Remove the words of deleted messages from the pages of the index, in short transactions."""
         await purge_index(self._database)
 
 

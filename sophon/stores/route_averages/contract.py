@@ -1,8 +1,6 @@
 """The contract of the moving averages of routing: how a model did, per tier and task type."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from sophon._python.lazy_dataclass import dataclass
 
@@ -81,22 +79,6 @@ class RouteAverage:
             self.rated + (observation.said is not None),
             _move(self.said, observation.said),
         )
-
-
-class RouteAverageStore(Protocol):
-    """Repository of the moving averages of routing."""
-
-    async def add(self, observations: Sequence[RouteObservation]) -> None:
-        """Apply observations in their order, all or none."""
-        ...
-
-    async def list_all(self) -> list[RouteAverage]:
-        """Return all averages, ordered by model, tier and task type."""
-        ...
-
-    async def reset(self) -> int:
-        """Delete all averages; return how many there were."""
-        ...
 
 
 def _move(average: float | None, value: float | None) -> float | None:

@@ -21,22 +21,22 @@ _COLUMNS = [route_averages.c[name] for name in (*_KEY, *_VALUES)]
 _SELECT = select(*_COLUMNS).where(*(route_averages.c[name] == bindparam(name) for name in _KEY))
 
 
-class SqlRouteAverageStore(TurnRepository):
-    """The moving averages of an `SqlStore`; see `RouteAverageStore`."""
+class RouteAverageStore(TurnRepository):
+    """Repository of the moving averages of routing."""
 
     kind = WriteKind.ROUTE
 
     async def add(self, observations: Sequence[RouteObservation]) -> None:
-        """See `RouteAverageStore.add`."""
+        """Apply observations in their order, all or none."""
         if observations:
             await self._add(partial(write_observations, observations=tuple(observations)))
 
     async def list_all(self) -> list[RouteAverage]:
-        """See `RouteAverageStore.list_all`."""
+        """Return all averages, ordered by model, tier and task type."""
         return await self._database.read(_list_all)
 
     async def reset(self) -> int:
-        """See `RouteAverageStore.reset`."""
+        """Delete all averages; return how many there were."""
         return await self._database.write(lambda connection: connection.execute(delete(route_averages)).rowcount)
 
 

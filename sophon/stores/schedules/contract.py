@@ -7,10 +7,10 @@
 firing is postponed, by quiet hours or a full queue. Neither is set unless the schedule is active.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 
@@ -58,46 +58,3 @@ class Schedule:
     last_reason: str = ""
     last_task_id: str = ""
     version: int = 0
-
-
-class ScheduleStore(Protocol):
-    """Repository of schedules. They are deleted with their session, and with the person who owns them."""
-
-    async def add(self, schedule: Schedule, *, limit: int | None = None) -> bool:
-        """Store a schedule; return False, storing nothing, if its owner has `limit` that are not finished.
-
-        One whose id is known is not stored again.
-        """
-        ...
-
-    async def find(self, schedule_id: str) -> Schedule | None:
-        """Return a schedule; None if it does not exist."""
-        ...
-
-    async def update(self, schedule: Schedule) -> bool:
-        """Store a changed schedule with the next version; return False if another version is stored, or none."""
-        ...
-
-    async def remove(self, schedule_id: str) -> bool:
-        """Delete a schedule; return whether it existed."""
-        ...
-
-    async def list_due(self, now: datetime, limit: int = 100) -> list[Schedule]:
-        """Return the schedules whose `wake_at` has come, the earliest first."""
-        ...
-
-    async def find_next_wake(self) -> datetime | None:
-        """Return the earliest `wake_at`; None if nothing is scheduled."""
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """Delete the finished schedules whose last firing was for a time before `before`; return how many."""
-        ...
-
-    def watch(self, callback: Callable[[], None]) -> None:
-        """Call `callback` after each change that this object makes; it must not block."""
-        ...
-
-    async def list(self, *, owner: str | None = None, session_id: str | None = None) -> list[Schedule]:
-        """Return the schedules of an owner, of a session, or all, oldest first."""
-        ...

@@ -16,27 +16,30 @@ from sophon.stores.sql.schema import schedules
 _COLUMNS = [column for column in schedules.c if column is not schedules.c.number]
 
 
-class SqlScheduleStore:
-    """The schedules of an `SqlStore`; see `ScheduleStore`."""
+class ScheduleStore:
+    """Repository of schedules. They are deleted with their session, and with the person who owns them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._callbacks: list[Callable[[], None]] = []
 
     async def add(self, schedule: Schedule, *, limit: int | None = None) -> bool:
-        """See `ScheduleStore.add`."""
+        """Store a schedule; return False, storing nothing, if its owner has `limit` that are not finished.
+
+        One whose id is known is not stored again.
+        """
         added = await self._database.write(partial(_add, schedule=schedule, limit=limit))
         self._announce()
         return added
 
     async def find(self, schedule_id: str) -> Schedule | None:
-        """See `ScheduleStore.find`."""
+        """Return a schedule; None if it does not exist."""
         query = select(*_COLUMNS).where(schedules.c.id == schedule_id)
         found = await self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if found is None else _schedule(found)
 
     async def update(self, schedule: Schedule) -> bool:
-        """See `ScheduleStore.update`."""
+        """Store a changed schedule with the next version; return False if another version is stored, or none."""
         wanted = (schedules.c.id == schedule.id) & (schedules.c.version == schedule.version)
         statement = update(schedules).where(wanted).values(_values(schedule) | {"version": schedule.version + 1})
         changed = await self._database.write(lambda connection: connection.execute(statement).rowcount > 0)
@@ -44,31 +47,34 @@ class SqlScheduleStore:
         return changed
 
     async def remove(self, schedule_id: str) -> bool:
-        """See `ScheduleStore.remove`."""
+        """Delete a schedule; return whether it existed."""
         statement = delete(schedules).where(schedules.c.id == schedule_id)
         removed = await self._database.write(lambda connection: connection.execute(statement).rowcount > 0)
         self._announce()
         return removed
 
     async def list_due(self, now: datetime, limit: int = 100) -> list[Schedule]:
-        """See `ScheduleStore.list_due`."""
+        """Return the schedules whose `wake_at` has come, the earliest first."""
         query = select(*_COLUMNS).where(schedules.c.wake_at <= now)
         query = query.order_by(schedules.c.wake_at, schedules.c.number).limit(limit)
         return await self._database.read(lambda connection: [_schedule(row) for row in connection.execute(query)])
 
     async def find_next_wake(self) -> datetime | None:
-        """See `ScheduleStore.find_next_wake`."""
+        """Return the earliest `wake_at`; None if nothing is scheduled."""
         query = select(schedules.c.wake_at).where(schedules.c.wake_at.is_not(None)).order_by(schedules.c.wake_at)
         return await self._database.read(lambda connection: connection.execute(query.limit(1)).scalar_one_or_none())
 
     async def expire(self, before: datetime) -> int:
-        """See `ScheduleStore.expire`. Uses a transaction per batch."""
+        """Delete the finished schedules whose last firing was for a time before `before`; return how many.
+
+        Uses a transaction per batch.
+        """
         is_old = (schedules.c.state == "finished") & (schedules.c.last_due_at < before)
         old = select(schedules.c.number).where(is_old).order_by(schedules.c.number)
         return await delete_in_batches(self._database, schedules.c.number, old)
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """See `ScheduleStore.watch`."""
+        """Call `callback` after each change that this object makes; it must not block."""
         self._callbacks.append(callback)
 
     def _announce(self) -> None:
@@ -76,7 +82,7 @@ class SqlScheduleStore:
             callback()
 
     async def list(self, *, owner: str | None = None, session_id: str | None = None) -> list[Schedule]:
-        """See `ScheduleStore.list`."""
+        """Return the schedules of an owner, of a session, or all, oldest first."""
         query = select(*_COLUMNS).order_by(schedules.c.number)
         query = query if owner is None else query.where(schedules.c.owner == owner)
         query = query if session_id is None else query.where(schedules.c.session_id == session_id)

@@ -1,12 +1,11 @@
 """The contract of the snapshots' metadata: append-only entries in one hash chain per owner of the files."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.security.audit_chain import AuditEntry
-from sophon.stores.audit.contract import AuditVerification
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,38 +69,3 @@ class StoredSnapshot:
     def to_entry(self) -> AuditEntry:
         """Return the entry of the hash chain."""
         return AuditEntry(self.number, self.event.build_fields(), self.previous_hash, self.hash)
-
-
-class SnapshotStore(Protocol):
-    """Repository of the snapshots' metadata. No operation changes an entry."""
-
-    async def add(self, events: Sequence[SnapshotEvent]) -> None:
-        """Append entries to the chains of their owners, all or none."""
-        ...
-
-    async def list(self, owner: str, *, before: int | None = None, limit: int = 100) -> list[StoredSnapshot]:
-        """Return an owner's snapshots, the newest first; `before` is the last number of the previous page."""
-        ...
-
-    async def find(self, owner: str, number: int) -> StoredSnapshot | None:
-        """Return one snapshot; None if the owner has none of that number."""
-        ...
-
-    async def list_owners(self) -> Sequence[str]:
-        """Return the owners who have snapshots, sorted."""
-        ...
-
-    async def verify(self, owner: str) -> AuditVerification:
-        """Check every hash, and that no entry is missing between the two ends of the owner's chain."""
-        ...
-
-    async def find_ids(self, ids: Collection[str]) -> frozenset[str]:
-        """Return those of the ids that an entry has."""
-        ...
-
-    async def expire(self, before: datetime | None, keep: int) -> int:
-        """Delete the oldest entries of each owner: all but the newest `keep`, and those older than a time.
-
-        Return how many. The chains stay valid.
-        """
-        ...

@@ -28,18 +28,18 @@ _STATE = select(
 )
 
 
-class SqlSnapshotStore(TurnRepository):
-    """The snapshots of an `SqlStore`; see `SnapshotStore`."""
+class SnapshotStore(TurnRepository):
+    """Repository of the snapshots' metadata. No operation changes an entry."""
 
     kind = WriteKind.SNAPSHOT
 
     async def add(self, events: Sequence[SnapshotEvent]) -> None:
-        """See `SnapshotStore.add`."""
+        """Append entries to the chains of their owners, all or none."""
         if events:
             await self._add(partial(add_snapshots, events=tuple(events)))
 
     async def list(self, owner: str, *, before: int | None = None, limit: int = 100) -> list[StoredSnapshot]:
-        """See `SnapshotStore.list`."""
+        """Return an owner's snapshots, the newest first; `before` is the last number of the previous page."""
         query = select(snapshots).where(snapshots.c.owner == owner)
         if before is not None:
             query = query.where(snapshots.c.number < before)
@@ -49,21 +49,24 @@ class SqlSnapshotStore(TurnRepository):
         )
 
     async def find(self, owner: str, number: int) -> StoredSnapshot | None:
-        """See `SnapshotStore.find`."""
+        """Return one snapshot; None if the owner has none of that number."""
         found = await self.list(owner, before=number + 1, limit=1)
         return found[0] if found and found[0].number == number else None
 
     async def list_owners(self) -> Sequence[str]:
-        """See `SnapshotStore.list_owners`."""
+        """Return the owners who have snapshots, sorted."""
         query = select(snapshots.c.owner).distinct()
         return sorted(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
     async def verify(self, owner: str) -> AuditVerification:
-        """See `SnapshotStore.verify`. Reads one snapshot of the database, so that a host may add meanwhile."""
+        """Check every hash, and that no entry is missing between the two ends of the owner's chain.
+
+        Reads one snapshot of the database, so that a host may add meanwhile.
+        """
         return await self._database.read(partial(_verify, owner=owner))
 
     async def find_ids(self, ids: Collection[str]) -> frozenset[str]:
-        """See `SnapshotStore.find_ids`."""
+        """Return those of the ids that an entry has."""
         wanted = list(ids)
         found: set[str] = set()
         for start in range(0, len(wanted), IDS_PER_QUERY):
@@ -72,7 +75,10 @@ class SqlSnapshotStore(TurnRepository):
         return frozenset(found)
 
     async def expire(self, before: datetime | None, keep: int) -> int:
-        """See `SnapshotStore.expire`. Uses a transaction per owner and batch."""
+        """Delete the oldest entries of each owner: all but the newest `keep`, and those older than a time.
+
+        Return how many. The chains stay valid. Uses a transaction per owner and batch.
+        """
         deleted = 0
         for owner in await self.list_owners():
             while more := await self._database.write(partial(_expire, owner=owner, before=before, keep=keep)):

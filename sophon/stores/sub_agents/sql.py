@@ -19,30 +19,30 @@ _COLUMNS = (
 )
 
 
-class SqlSubAgentStore(TurnRepository):
-    """The ledger of an `SqlStore`; see `SubAgentStore`."""
+class SubAgentStore(TurnRepository):
+    """Repository of the sub-agents of turns. Rows are deleted with their session."""
 
     kind = WriteKind.SUB_AGENT
 
     async def put(self, rows: Sequence[SubAgentRun]) -> None:
-        """See `SubAgentStore.put`."""
+        """Store sub-agents; of a known one state, end and detail change, and nothing else."""
         if rows:
             await self._add(partial(put_sub_agents, rows=tuple(rows)))
 
     async def find(self, sub_agent_id: str) -> SubAgentRun | None:
-        """See `SubAgentStore.find`."""
+        """Return a sub-agent by its run id."""
         query = select(sub_agents).where(sub_agents.c.id == sub_agent_id)
         row = await self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if row is None else _to_run(row)
 
     async def list_for_task(self, task_id: str) -> Sequence[SubAgentRun]:
-        """See `SubAgentStore.list_for_task`."""
+        """Return the sub-agents of a turn, oldest first."""
         query = select(sub_agents).where(sub_agents.c.task_id == task_id).order_by(sub_agents.c.number)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [_to_run(row) for row in rows]
 
     async def list_unfinished(self, principal: str | None = None) -> Sequence[SubAgentRun]:
-        """See `SubAgentStore.list_unfinished`."""
+        """Return those without a final state, of one person or all, oldest first."""
         query = select(sub_agents).where(sub_agents.c.state.not_in(FINAL_STATES)).order_by(sub_agents.c.number)
         if principal is not None:
             query = query.where(sub_agents.c.principal == principal)
@@ -50,7 +50,7 @@ class SqlSubAgentStore(TurnRepository):
         return [_to_run(row) for row in rows]
 
     async def request_cancel(self, sub_agent_id: str) -> bool:
-        """See `SubAgentStore.request_cancel`."""
+        """Note that a sub-agent is to be cancelled; return False for one that has ended or is unknown."""
         change = (
             update(sub_agents)
             .where(sub_agents.c.id == sub_agent_id, sub_agents.c.state.not_in(FINAL_STATES))
@@ -59,7 +59,7 @@ class SqlSubAgentStore(TurnRepository):
         return await self._database.write(lambda connection: connection.execute(change).rowcount) > 0
 
     async def expire(self, before: datetime) -> int:
-        """See `SubAgentStore.expire`. Uses a transaction per batch."""
+        """Delete sub-agents that began before a time; return how many. Uses a transaction per batch."""
         old = select(sub_agents.c.number).where(sub_agents.c.created_at < before).order_by(sub_agents.c.number)
         return await delete_in_batches(self._database, sub_agents.c.number, old)
 

@@ -67,18 +67,21 @@ _SELECT_SESSION_OF_LOG = (
 _REFERENCED_ID = re.compile(r"\b[0-9a-f]{64}\b")
 
 
-class SqlTextStore:
-    """The large texts of an `SqlStore`; see `TextStore`."""
+class TextStore:
+    """Repository of large texts, by session and text id. Texts are deleted with their session."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def get(self, session_id: str, text_id: str) -> str | None:
-        """See `TextStore.get`."""
+        """Return a text; None if the session has no such text, or does not exist."""
         return await self._database.read(partial(_get, session_id=session_id, text_id=text_id))
 
     async def add(self, session_id: str, texts: Mapping[str, str]) -> None:
-        """See `TextStore.add`."""
+        """Add texts by id; known ones stay. Raises NotFound for an unknown session.
+
+        A text that nothing else of the session refers to is dropped when the session's events are trimmed.
+        """
         await self._database.write(partial(_add, session_id=session_id, new=dict(texts)))
 
 

@@ -1,9 +1,5 @@
 """The contract of the traces of turns."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Protocol
-
 from sophon._python.lazy_dataclass import dataclass
 from sophon.traces.trace import Trace
 
@@ -46,32 +42,3 @@ _TOTAL_FIELDS = (
     *("day", "principal", "turns", "failed", "cancelled", "working_ms", "max_working_ms", "tokens", "cost_micros"),
     *("p50_working_ms", "p95_working_ms"),
 )
-
-
-class TraceStore(Protocol):
-    """Repository of traces by run. They are deleted with their session."""
-
-    async def add(self, writes: Sequence[TraceWrite]) -> None:
-        """Store traces, all or none; one of a known run replaces it."""
-        ...
-
-    async def find(self, run_id: str) -> Trace | None:
-        """Return the trace of a run."""
-        ...
-
-    async def list(
-        self, *, limit: int = 100, principal: str | None = None, session_id: str | None = None
-    ) -> Sequence[Trace]:
-        """Return traces, those that ended or were suspended last first."""
-        ...
-
-    async def list_daily(self, *, since: datetime, principal: str | None = None) -> Sequence[TurnTotal]:
-        """Return the turns that ended since a time by their day in UTC and person, oldest first.
-
-        A turn that waits for a person has not ended.
-        """
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """Delete traces of turns that ended before a time, in batches; return how many."""
-        ...

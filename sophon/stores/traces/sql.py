@@ -21,18 +21,18 @@ from sophon.traces.trace import Trace
 _COLUMNS = ("run_id", "session_id", "principal", "ended_at", "day", "status", "working_ms", "tokens", "cost_micros")
 
 
-class SqlTraceStore(TurnRepository):
-    """The traces of an `SqlStore`; see `TraceStore`."""
+class TraceStore(TurnRepository):
+    """Repository of traces by run. They are deleted with their session."""
 
     kind = WriteKind.TRACE
 
     async def add(self, writes: Sequence[TraceWrite]) -> None:
-        """See `TraceStore.add`."""
+        """Store traces, all or none; one of a known run replaces it."""
         if writes:
             await self._add(partial(add_traces, writes=tuple(writes)))
 
     async def find(self, run_id: str) -> Trace | None:
-        """See `TraceStore.find`."""
+        """Return the trace of a run."""
         query = select(turn_traces.c.data).where(turn_traces.c.run_id == run_id)
         data = await self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
         return None if data is None else trace_from_json(data)
@@ -40,7 +40,7 @@ class SqlTraceStore(TurnRepository):
     async def list(
         self, *, limit: int = 100, principal: str | None = None, session_id: str | None = None
     ) -> Sequence[Trace]:
-        """See `TraceStore.list`."""
+        """Return traces, those that ended or were suspended last first."""
         query = (
             select(turn_traces.c.data)
             .order_by(turn_traces.c.ended_at.desc(), turn_traces.c.number.desc())
@@ -54,13 +54,16 @@ class SqlTraceStore(TurnRepository):
         return [trace_from_json(data) for data in found]
 
     async def list_daily(self, *, since: datetime, principal: str | None = None) -> Sequence[TurnTotal]:
-        """See `TraceStore.list_daily`."""
+        """Return the turns that ended since a time by their day in UTC and person, oldest first.
+
+        A turn that waits for a person has not ended.
+        """
         query = _select_daily(since, principal)
         rows: Sequence[Any] = await self._database.read(lambda connection: connection.execute(query).all())
         return [TurnTotal(row[0], row[1], *map(int, row[2:])) for row in rows]
 
     async def expire(self, before: datetime) -> int:
-        """See `TraceStore.expire`. Uses a transaction per batch."""
+        """Delete traces of turns that ended before a time, a transaction per batch; return how many."""
         old = select(turn_traces.c.number).where(turn_traces.c.ended_at < before)
         return await recheck_and_delete_in_batches(self._database, old)
 

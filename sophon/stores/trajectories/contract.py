@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.feedback import Feedback
@@ -28,60 +27,6 @@ class FeedbackResult:
     before: Trajectory | None
     after: Trajectory | None
     is_changed: bool
-
-
-class TrajectoryStore(Protocol):
-    """Repository of trajectories by run, and of feedback by run and person. Both are deleted with their session."""
-
-    async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
-        """Store trajectories, all or none; one of a known run replaces it."""
-        ...
-
-    async def find(self, run_id: str) -> Trajectory | None:
-        """Return the trajectory of a run."""
-        ...
-
-    async def list(
-        self,
-        *,
-        order: TrajectoryOrder = "newest",
-        limit: int = 100,
-        principal: str | None = None,
-        session_id: str | None = None,
-        at_least: float | None = None,
-        below: float | None = None,
-    ) -> list[Trajectory]:
-        """Return trajectories with a quality of `at_least` and `below`; the newest first among equals.
-
-        By quality, those that nobody has judged come last.
-        """
-        ...
-
-    async def count(self) -> int:
-        """Return the number of trajectories."""
-        ...
-
-    async def rate(self, feedback: Feedback) -> FeedbackResult:
-        """Store what a person says about the answer of a run, instead of what they said before; a value of 0 without
-        a text takes it back. The trajectory of the run, if there is one, gets its new quality.
-        """
-        ...
-
-    async def score(self, run_id: str, scores: Mapping[str, float], judge: str) -> Trajectory | None:
-        """Give the trajectory of a run the scores of a judge; return it, None if there is none any more."""
-        ...
-
-    async def list_feedback(self, run_id: str) -> Sequence[Feedback]:
-        """Return the feedback on a run, oldest first."""
-        ...
-
-    async def clear(self) -> int:
-        """Delete all trajectories; return how many. Feedback stays."""
-        ...
-
-    async def expire(self, before: datetime) -> int:
-        """Delete trajectories, and feedback that is older; return how many trajectories."""
-        ...
 
 
 def apply_feedback(trajectory: Trajectory, values: Sequence[float]) -> Trajectory:

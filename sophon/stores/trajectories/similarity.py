@@ -7,7 +7,7 @@ from sophon.learning.contract import Embedder, Vector
 from sophon.learning.trajectories import Trajectory
 from sophon.learning.vector_index import ExactIndex
 from sophon.learning.vectors import from_blob, to_blob
-from sophon.stores.trajectories.contract import TrajectoryStore
+from sophon.stores.trajectories.sql import TrajectoryStore
 from sophon.stores.vectors.contract import TRAJECTORIES, VectorRow, VectorStore
 
 

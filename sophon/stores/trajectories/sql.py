@@ -32,18 +32,18 @@ _DATA_FIELDS = (
 )
 
 
-class SqlTrajectoryStore(TurnRepository):
-    """The trajectories of an `SqlStore`; see `TrajectoryStore`."""
+class TrajectoryStore(TurnRepository):
+    """Repository of trajectories by run, and of feedback by run and person. Both are deleted with their session."""
 
     kind = WriteKind.TRAJECTORY
 
     async def add(self, writes: Sequence[TrajectoryWrite]) -> None:
-        """See `TrajectoryStore.add`."""
+        """Store trajectories, all or none; one of a known run replaces it."""
         if writes:
             await self._add(partial(add_trajectories, writes=tuple(writes)))
 
     async def find(self, run_id: str) -> Trajectory | None:
-        """See `TrajectoryStore.find`."""
+        """Return the trajectory of a run."""
         return await self._database.read(partial(_find, run_id=run_id))
 
     async def list(
@@ -56,7 +56,10 @@ class SqlTrajectoryStore(TurnRepository):
         at_least: float | None = None,
         below: float | None = None,
     ) -> list[Trajectory]:
-        """See `TrajectoryStore.list`."""
+        """Return trajectories with a quality of `at_least` and `below`; the newest first among equals.
+
+        By quality, those that nobody has judged come last.
+        """
         query = select(trajectories).limit(max(limit, 0))
         if order != "newest":
             quality = trajectories.c.quality
@@ -74,28 +77,33 @@ class SqlTrajectoryStore(TurnRepository):
         return [_to_trajectory(row) for row in rows]
 
     async def count(self) -> int:
-        """See `TrajectoryStore.count`."""
+        """Return the number of trajectories."""
         query = select(func.count()).select_from(trajectories)
         return await self._database.read(lambda connection: connection.execute(query).scalar_one())
 
     async def rate(self, feedback: Feedback) -> FeedbackResult:
-        """See `TrajectoryStore.rate`."""
+        """Store what a person says about the answer of a run, instead of what they said before; a value of 0 without
+        a text takes it back. The trajectory of the run, if there is one, gets its new quality.
+        """
         return await self._database.write(partial(_rate, feedback=feedback))
 
     async def score(self, run_id: str, scores: Mapping[str, float], judge: str) -> Trajectory | None:
-        """See `TrajectoryStore.score`."""
+        """Give the trajectory of a run the scores of a judge; return it, None if there is none any more."""
         return await self._database.write(partial(_score, run_id=run_id, scores=scores, judge=judge))
 
     async def list_feedback(self, run_id: str) -> Sequence[Feedback]:
-        """See `TrajectoryStore.list_feedback`."""
+        """Return the feedback on a run, oldest first."""
         return await self._database.read(partial(_list_feedback, run_id=run_id))
 
     async def clear(self) -> int:
-        """See `TrajectoryStore.clear`."""
+        """Delete all trajectories; return how many. Feedback stays."""
         return await self._database.write(lambda connection: connection.execute(delete(trajectories)).rowcount)
 
     async def expire(self, before: datetime) -> int:
-        """See `TrajectoryStore.expire`. Uses a transaction per batch."""
+        """Delete trajectories, and feedback that is older; return how many trajectories.
+
+        Uses a transaction per batch.
+        """
         said = select(feedback_table.c.run_id, feedback_table.c.principal).where(feedback_table.c.at < before)
         await recheck_and_delete_in_batches(self._database, said.order_by(feedback_table.c.at))
         old = select(trajectories.c.number).where(trajectories.c.at < before).order_by(trajectories.c.number)

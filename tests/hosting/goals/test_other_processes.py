@@ -11,7 +11,7 @@ import pytest
 from sophon.errors import ChangedMeanwhile
 from sophon.goals.commands import GoalCommands
 from sophon.goals.goal import Goal
-from sophon.stores.goals.contract import GoalEvents, GoalWrite
+from sophon.stores.goals import GoalEvents, GoalWrite
 from sophon_hosting.events.stored_events import StoredEvents
 from sophon_hosting.goals.engine import GoalWork
 from sophon_hosting.goals.planning import GoalPlanner

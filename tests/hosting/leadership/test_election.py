@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
 from sophon.errors import StoreUnavailable
-from sophon.stores.leases.contract import Lease, LeaseStore
+from sophon.stores.leases.contract import Lease
+from sophon.stores.leases.sql import LeaseStore
 from sophon.stores.sql_store import SqlStore
 from sophon.testing import VirtualClock
 from sophon_hosting.leadership.contract import SoleLeadership
@@ -57,7 +59,7 @@ class Process:
     spans: list[list[float]] = field(default_factory=lambda: [])
 
     def __post_init__(self) -> None:
-        self.election = self.election_class(self.leases, self.clock, self.name, lease_seconds=LEASE)
+        self.election = self.election_class(cast(LeaseStore, self.leases), self.clock, self.name, lease_seconds=LEASE)
         self.task: asyncio.Task[None] | None = None
 
     @property

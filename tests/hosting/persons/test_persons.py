@@ -30,7 +30,7 @@ from sophon.stores.grants.contract import StandingGrant
 from sophon.stores.memories.contract import MemoryEntry
 from sophon.stores.memories.library import LongTermMemory
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.persons.sql import SqlPersonStore
+from sophon.stores.persons import PersonStore
 from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.sql.schema import metadata
@@ -241,10 +241,10 @@ async def test_a_store_that_forgets_less_is_found_out(tmp_path: Path, monkeypatc
     await place.store.open()
     await fill(place, EVA, MARKER)
 
-    async def forget_nothing(self: SqlPersonStore, person: str, current: Period) -> dict[str, int]:
+    async def forget_nothing(self: PersonStore, person: str, current: Period) -> dict[str, int]:
         return {}
 
-    monkeypatch.setattr(SqlPersonStore, "forget", forget_nothing)
+    monkeypatch.setattr(PersonStore, "forget", forget_nothing)
     await place.forget()
     await place.store.close()
     assert place.traces(MARKER) == ["data/sophon.db"]

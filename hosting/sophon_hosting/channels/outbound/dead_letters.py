@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from sophon.events import AnswerUndelivered, Event
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.outbox.contract import Outbox
+from sophon.stores.outbox.sql import Outbox
 from sophon.stores.runs.contract import Run
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason, ends_whole_message
 from sophon_hosting.events.event_bus import EventBus

@@ -10,7 +10,7 @@ from sophon.clock import Clock
 from sophon.errors import IllegalTransition, NotFound, StoreError
 from sophon.failure_log import log_failure
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.outbox.contract import Outbox
+from sophon.stores.outbox.sql import Outbox
 from sophon_channels.backoff import backoff_delay
 from sophon_channels.contract import (
     EntrySender,

@@ -13,7 +13,7 @@ from functools import partial
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
 from sophon.stores.outbound_entry import OutboundEntry
-from sophon.stores.outbox.contract import Outbox
+from sophon.stores.outbox.sql import Outbox
 from sophon_channels.contract import EntrySender
 from sophon_hosting.channels.outbound.entry_delivery import (
     RETRY_SECONDS,

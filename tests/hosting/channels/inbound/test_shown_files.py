@@ -7,7 +7,7 @@ import pytest
 
 from sophon.context.provenance import SOURCES_FIELD
 from sophon.errors import StoreUnavailable
-from sophon.stores.attachments.sql import SqlAttachmentStore
+from sophon.stores.attachments.sql import AttachmentStore
 from sophon.tools.untrusted_text import unfence_text
 from sophon_channels.contract import ChannelAttachment
 from sophon_channels.testing import SyntheticChannel
@@ -73,6 +73,6 @@ async def test_a_store_that_does_not_take_the_file_costs_the_picture_and_not_the
     async def refuse(*arguments: object, **named: object) -> None:
         raise StoreUnavailable("store", "disk", "it is full")
 
-    monkeypatch.setattr(SqlAttachmentStore, "add", refuse)
+    monkeypatch.setattr(AttachmentStore, "add", refuse)
     _, said, _ = await send(start, PNG, "image", "cat.png")
     assert "; not shown: it could not be stored]" in said

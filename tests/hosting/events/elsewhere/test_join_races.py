@@ -9,7 +9,7 @@ import pytest
 
 from sophon.clock import SystemClock
 from sophon.stores.contract import Store
-from sophon.stores.events.contract import EventLog
+from sophon.stores.events.sql import EventLog
 from sophon.stores.factory import store_from_url
 from sophon.testing import EventRecorder
 from sophon_hosting.events.event_bus import EventBus

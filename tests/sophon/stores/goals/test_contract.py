@@ -13,7 +13,7 @@ from sophon.goals.task_node import TaskNode
 from sophon.risk import Risk
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
-from sophon.stores.goals.contract import GoalWrite
+from sophon.stores.goals import GoalWrite
 from sophon.stores.usage.contract import Period
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -1,11 +1,10 @@
-"""Forgetting a person in an SQL store."""
+"""Forgetting a person: what the store keeps under a name outside of sessions and memory."""
 
 from collections.abc import Mapping
 from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
 
-from sophon.stores.persons.contract import PersonStore
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import (
     api_tokens,
@@ -29,14 +28,23 @@ from sophon.stores.usage.contract import Period, payer_account
 from sophon.stores.vectors.contract import TRAJECTORIES
 
 
-class SqlPersonStore(PersonStore):
-    """See `PersonStore`. SQLite's write-ahead log is emptied afterwards."""
+class PersonStore:
+    """Deletes the rows of a person that are not deleted with their sessions and their memory.
+
+    SQLite's write-ahead log is emptied afterwards.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def forget(self, person: str, current: Period) -> Mapping[str, int]:
-        """See `PersonStore.forget`."""
+        """Delete a person's attachments, preferences, grants, goals, schedules, API tokens, trajectories, traces,
+        feedback, sub-agents, snapshots, accounts and unsent messages.
+
+        Return the number of rows by kind; kinds without any are left out. The accounts of the `current` day and month
+        stay: otherwise whoever is forgotten could spend their limits again. All or nothing; a second call finds
+        nothing. Raises StoreError.
+        """
         counts = await self._database.write(partial(_forget, person=person, current=current))
         await self._database.clear_log()
         return counts

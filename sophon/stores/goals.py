@@ -1,50 +1,77 @@
-"""SQL goals: a row per goal, with columns for what is asked for and the whole goal in `data`."""
+"""Goals: a row per goal, with columns for what is asked for and the whole goal in `data`.
 
-from collections.abc import Collection, Sequence
+Each has a version, so that of two changes of the same state only one is stored.
+"""
+
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import LIVE_STATES, GoalState
+from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events
-from sophon.stores.goals.contract import GoalEvents, GoalWrite
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.schema import goals
 
 _OWN_COLUMNS = ("id", "owner", "session_id", "work_session_id", "state", "priority", "finished_at", "version")
 
+GoalEvents: TypeAlias = Callable[[Goal], Sequence[LoggedEvent]]
+"""Builds the rows of the events of a change, from the goal as it is stored."""
 
-class SqlGoalStore:
-    """The goals of an `SqlStore`; see `GoalStore`."""
+
+@dataclass(frozen=True, slots=True)
+class GoalWrite:
+    """Result of a write with events: the goal as it is stored, None if nothing was.
+
+    `seq` is that of the last event; None if the goal's chat does not exist, so that there is no log of events.
+    """
+
+    goal: Goal | None
+    seq: int | None = 0
+
+
+class GoalStore:
+    """Repository of goals. Each is deleted with the chat that it reports to, and with the session that it works in."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database, self._clock = database, clock
 
     async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
-        """See `GoalStore.add`."""
+        """Store a new goal and return it; one with a known id returns what is stored.
+
+        None, and nothing is stored, if its owner has `most_live` goals already that are planning, active or paused.
+        """
         return (await self.add_with_events(goal, lambda _: (), most_live=most_live)).goal
 
     async def change(self, goal: Goal) -> Goal | None:
-        """See `GoalStore.change`."""
+        """Store a changed goal and return it with its next version.
+
+        None, and nothing is stored, if what is stored has another version than `goal`, or was deleted.
+        """
         return (await self.change_with_events(goal, lambda _: ())).goal
 
     async def add_with_events(self, goal: Goal, events: GoalEvents, *, most_live: int | None = None) -> GoalWrite:
-        """See `GoalStore.add_with_events`."""
+        """Do as `add`, and store the events of a new goal in the same transaction, in the log of its chat.
+
+        A goal with a known id is returned without events.
+        """
         at = self._clock.now()
         return await self._database.write(partial(_add, goal=goal, most_live=most_live, events=events, at=at))
 
     async def change_with_events(self, goal: Goal, events: GoalEvents) -> GoalWrite:
-        """See `GoalStore.change_with_events`."""
+        """Do as `change`, and store the events in the same transaction, in the log of the goal's chat."""
         return await self._database.write(partial(_change, goal=goal, events=events, at=self._clock.now()))
 
     async def find(self, goal_id: str) -> Goal | None:
-        """See `GoalStore.find`."""
+        """Return one goal; None if it does not exist."""
         return await self._database.read(partial(_find, goal_id=goal_id))
 
     async def list(
@@ -55,7 +82,7 @@ class SqlGoalStore:
         states: Collection[GoalState] | None = None,
         limit: int = 100,
     ) -> list[Goal]:
-        """See `GoalStore.list`."""
+        """Return goals of one owner, chat or of some states, or all, newest first."""
         query = select(goals.c.data).order_by(goals.c.number.desc()).limit(max(limit, 0))
         if owner is not None:
             query = query.where(goals.c.owner == owner)
@@ -66,17 +93,17 @@ class SqlGoalStore:
         return [*await self._read(query)]
 
     async def list_live(self) -> Sequence[Goal]:
-        """See `GoalStore.list_live`."""
+        """Return all goals that are planning, active or paused: the highest priority first, then the oldest."""
         order = (goals.c.priority.desc(), goals.c.number)
         return await self._read(select(goals.c.data).where(goals.c.state.in_(LIVE_STATES)).order_by(*order))
 
     async def list_expired(self, before: datetime, limit: int = 100) -> Sequence[Goal]:
-        """See `GoalStore.list_expired`."""
+        """Return goals that ended before a time, the oldest first."""
         old = select(goals.c.data).where(goals.c.finished_at < before).order_by(goals.c.number)
         return await self._read(old.limit(max(limit, 0)))
 
     async def remove(self, goal_id: str) -> bool:
-        """See `GoalStore.remove`."""
+        """Delete a goal that has ended, and not the sessions that it worked in; return whether there was one."""
         ended = delete(goals).where(goals.c.id == goal_id, goals.c.finished_at.is_not(None))
         return await self._database.write(lambda connection: connection.execute(ended).rowcount) > 0
 

@@ -1,1 +1,0 @@
-"""Goals: contract, in-memory and SQL store."""
