@@ -1,10 +1,12 @@
 """Goal writer: stores a new or changed goal together with the event that reports it, so that a kill loses neither."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from sophon.events import Emit, Event, GoalChanged
 from sophon.goals.goal import Goal
+
+T = TypeVar("T")
 
 BuildRows: TypeAlias = Callable[[Sequence[Event]], Sequence[Any]]
 """Builds the rows of events, as the event log stores them."""
@@ -14,8 +16,11 @@ BuildRows: TypeAlias = Callable[[Sequence[Event]], Sequence[Any]]
 class EventCommitter(Protocol):
     """Publishes events that are stored together with what they report; the event bus of a host is one."""
 
-    async def commit_events(self, session_id: str, write: Callable[[BuildRows], Awaitable[int]]) -> None:
-        """Let `write` store the rows that it has built, then publish their events. Raises its errors."""
+    async def commit_events(self, session_id: str, write: Callable[[BuildRows], Awaitable[tuple[T, int | None]]]) -> T:
+        """Let `write` store the rows that it has built, then publish their events. Raises its errors.
+
+        `write` returns its result and the session's last event seq, None if it has stored no events.
+        """
         ...
 
 
@@ -25,7 +30,7 @@ class EmittingCommitter:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
 
-    async def commit_events(self, session_id: str, write: Callable[[BuildRows], Awaitable[int]]) -> None:
+    async def commit_events(self, session_id: str, write: Callable[[BuildRows], Awaitable[tuple[T, int | None]]]) -> T:
         """See `EventCommitter.commit_events`."""
         reported: list[Event] = []
 
@@ -33,9 +38,10 @@ class EmittingCommitter:
             reported[:] = events
             return ()
 
-        await write(keep)
-        for event in reported:
+        result, seq = await write(keep)
+        for event in reported if seq is not None else ():
             self._emit(event)
+        return result
 
 
 class GoalWrite(Protocol):
@@ -81,18 +87,11 @@ class GoalWriter:
         step: str = "",
         step_status: str = "",
     ) -> Goal | None:
-        stored: Goal | None = None
-
-        async def write(build_rows: BuildRows) -> int:
-            nonlocal stored
+        async def write(build_rows: BuildRows) -> tuple[Goal | None, int | None]:
             result = await store(lambda new: build_rows([build_event(new, step=step, step_status=step_status)]))
-            stored = result.goal
-            if result.seq is None:
-                build_rows(())  # nothing was logged, so nothing is published
-            return result.seq or 0
+            return result.goal, result.seq
 
-        await self._events.commit_events(goal.report_session_id, write)
-        return stored
+        return await self._events.commit_events(goal.report_session_id, write)
 
 
 def build_event(goal: Goal, *, step: str = "", step_status: str = "") -> GoalChanged:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TypeVar
@@ -11,7 +11,7 @@ from sophon.clock import Clock
 from sophon.errors import NotFound, SessionTaken
 from sophon.events import Event, EventSink, NullEventSink, SessionDeleted
 from sophon.failure_log import log_failure
-from sophon.stores.events.contract import LoggedEvent, LogPosition
+from sophon.stores.events.contract import LogPosition
 from sophon.stores.events.sql import EventLog
 from sophon.stores.run_fence import RunFence
 from sophon.stores.runs.contract import Run, RunStore
@@ -22,7 +22,8 @@ from sophon_hosting.events.elsewhere import EventsElsewhere
 from sophon_hosting.events.exchange import EventExchange, FindStart
 from sophon_hosting.events.replay import SessionReplay, bound_replay, read_missed_events
 from sophon_hosting.events.reporter import SessionReporter
-from sophon_hosting.events.sequencer import BuildEvents, R, Reporter, SessionSequencer, Transaction
+from sophon_hosting.events.sequencer import Reporter, SessionSequencer
+from sophon_hosting.events.session_transactions import EventTransaction, Transaction
 from sophon_hosting.events.staging import OnSettled, StagedPart
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
 from sophon_hosting.fanout.contract import HostFanout
@@ -38,9 +39,6 @@ MAX_BACKOFF_SECONDS = 8.0
 SNAPSHOT_SECONDS = 3.0
 """How long another process may take to send the text so far of a reply that it streams."""
 
-WriteEvents = Callable[[Callable[[Sequence[Event]], Sequence[LoggedEvent]]], Awaitable[int | None]]
-"""Stores events, whose rows the given function builds, and returns the seq of the last one; None if it stores none."""
-
 DeletionCallback = Callable[[str], Awaitable[None]]
 """Called with a session id before that session is deleted; ends what still works for the session."""
 
@@ -50,8 +48,8 @@ class EventBus:
 
     All listeners of a session receive the same events in the same order: by `seq`, with transient events (chunks)
     between them in order of emission. If the store refuses an event, storing is retried with back-off and later events
-    of the session wait. `runs` stores the events, with what turns
-    stage; `events` reads them. `global_sink` receives the events of all sessions.
+    of the session wait. `runs` stores the events, with what turns stage; `events` reads them. `global_sink` receives
+    the events of all sessions.
 
     A subscription is to the session of one owner: it ends with the session, and a session that gets the same id later
     is another one. With `sessions`, a listener is added only while the session belongs to that owner.
@@ -243,7 +241,7 @@ class EventBus:
         `on_stale` is called when the store finds that the run was continued elsewhere; what the start has emitted and
         staged is dropped then.
         """
-        self._get_or_create_sequencer(session_id).fences.add(fence, on_stale)
+        self._get_or_create_sequencer(session_id).fence(fence, on_stale)
 
     def release_fence(self, session_id: str, fence: RunFence) -> None:
         """End the fence of a turn that has ended; what it has left pending still carries it."""
@@ -257,7 +255,7 @@ class EventBus:
     ) -> StagedPart:
         """Store a part of a run's turn with the session's next transaction, which follows soon."""
         part = StagedPart(write, on_settled=on_settled, run_id=run_id)
-        self._get_or_create_sequencer(session_id).stage(part)
+        self._get_or_create_sequencer(session_id).transactions.stage(part)
         return part
 
     async def store(self, session_id: str, write: Write, *, run_id: str = "") -> None:
@@ -268,58 +266,35 @@ class EventBus:
         """
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         sequencer = self._get_or_create_sequencer(session_id)
-        sequencer.stage(StagedPart(write, waiter, run_id=run_id))
+        sequencer.transactions.stage(StagedPart(write, waiter, run_id=run_id))
         if sequencer.store_task is None:
             sequencer.store_task = asyncio.create_task(self._store_staged(session_id, sequencer))
         await waiter
 
-    async def commit(
-        self,
-        session_id: str,
-        build_events: BuildEvents,
-        write: Transaction[R],
-        *,
-        is_stored: Callable[[R], bool],
-        is_unique: bool = False,
-    ) -> R:
+    async def commit(self, session_id: str, write: Transaction[T]) -> T:
         """Store what a turn reports in the transaction of `write`, with all that is staged and pending in its session;
-        then publish the events. See `SessionSequencer.commit`.
+        then publish the events. See `SessionTransactions.commit`.
 
         Completes even if the caller is cancelled. Raises the errors of the store.
         """
+        return await self._work_alone(session_id, lambda sequencer: sequencer.transactions.commit(write))
 
-        async def commit() -> R:
-            async with self._acquire_sequencer(session_id) as sequencer:
-                return await sequencer.commit(write, build_events, is_stored=is_stored, is_unique=is_unique)
-
-        return await complete(commit())
-
-    async def commit_events(self, session_id: str, write: WriteEvents) -> None:
+    async def commit_events(self, session_id: str, write: EventTransaction[T]) -> T:
         """Store pending events, let `write` store further ones together with what they report, then publish these.
 
         What is pending in a session that was deleted is dropped: `write` may begin a new one of that id. Nothing is
-        published if `write` raises, or returns None. Completes even if the caller is cancelled. Raises its errors, and
-        those of the store.
+        published if `write` raises, or stores no events. Completes even if the caller is cancelled. Raises its errors,
+        and those of the store.
         """
-        new_events: list[Event] = []
-        rows: list[LoggedEvent] = []
 
-        def build_rows(events: Sequence[Event]) -> Sequence[LoggedEvent]:
-            new_events[:] = events
-            rows[:] = [self._build_row(event) for event in events]
-            return rows
+        async def commit(sequencer: SessionSequencer) -> T:
+            try:
+                await sequencer.flush()
+            except NotFound:
+                sequencer.clear()
+            return await sequencer.transactions.commit_events(write)
 
-        async def commit() -> None:
-            async with self._acquire_sequencer(session_id) as sequencer:
-                try:
-                    await sequencer.flush()
-                except NotFound:
-                    sequencer.clear()
-                last_seq = await write(build_rows)
-                if last_seq is not None:
-                    await sequencer.publish_stored(new_events, rows, last_seq)
-
-        await complete(commit())
+        return await self._work_alone(session_id, commit)
 
     async def load_run_events(self, run: Run) -> None:
         """Load the stored events of a run of a previous process for de-duplication. Raises StoreError."""
@@ -352,12 +327,7 @@ class EventBus:
 
         Completes even if the caller is cancelled. Raises StoreError, NotFound.
         """
-
-        async def flush() -> None:
-            async with self._acquire_sequencer(session_id) as sequencer:
-                await sequencer.flush()
-
-        await complete(flush())
+        await self._work_alone(session_id, lambda sequencer: sequencer.flush())
 
     async def aclose(self) -> None:
         """Flush all sessions once; events that the store refuses are logged and dropped."""
@@ -458,6 +428,15 @@ class EventBus:
             sequencer.lock_user_count -= 1
             self._discard(session_id, sequencer)
 
+    async def _work_alone(self, session_id: str, work: Callable[[SessionSequencer], Awaitable[T]]) -> T:
+        """Do work that holds the lock of a session, and completes even if the caller is cancelled."""
+
+        async def hold() -> T:
+            async with self._acquire_sequencer(session_id) as sequencer:
+                return await work(sequencer)
+
+        return await complete(hold())
+
     async def _store_staged(self, session_id: str, sequencer: SessionSequencer) -> None:
         async with self._acquire_sequencer(session_id):
             sequencer.store_task = None  # what is staged from now on is not part of this transaction
@@ -466,10 +445,10 @@ class EventBus:
 
     async def _store_while_due(self, session_id: str, sequencer: SessionSequencer) -> None:
         backoff_seconds = INITIAL_BACKOFF_SECONDS
-        while sequencer.is_due:
+        while sequencer.transactions.is_due:
             try:
                 async with self._acquire_sequencer(session_id):
-                    if sequencer.is_due:
+                    if sequencer.transactions.is_due:
                         await sequencer.store_pending()
                 backoff_seconds = INITIAL_BACKOFF_SECONDS
             except NotFound:
@@ -479,7 +458,7 @@ class EventBus:
                     log, error, "storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds
                 )
                 await self._clock.sleep(backoff_seconds)
-                sequencer.is_due = True
+                sequencer.transactions.is_due = True
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
         sequencer.flush_task = None
         self._discard(session_id, sequencer)
@@ -487,7 +466,7 @@ class EventBus:
     def _discard(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Delete the sequencer of an idle session."""
         if not (sequencer.has_pending or sequencer.lock_user_count):
-            sequencer.fences.forget_released()  # also if whoever held the lock has stored nothing
+            sequencer.transactions.fences.forget_released()  # also if whoever held the lock has stored nothing
         if sequencer.is_idle and sequencer.flush_task is None and self._sequencers.get(session_id) is sequencer:
             del self._sequencers[session_id]
             if self._exchange is not None and sequencer.elsewhere is not None:

@@ -1,20 +1,60 @@
 """FIFO queue of the events of one session that wait to be stored or published; chunks of one text are merged."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 
 from sophon.events import Event, ReasoningChunk, StreamChunk
 from sophon.joined_text import add_piece
+from sophon.stores.events.contract import LoggedEvent
+from sophon_hosting.events.wire_event import RowBuilder
+
+MAX_PENDING_TRACES = 1000
+"""Number of newest traces that are kept while the store is unavailable."""
+
+
+class EventBatch:
+    """Events that one transaction stores: traces and events that were pending, then those that it reports itself."""
+
+    def __init__(
+        self,
+        pending: Sequence[Event],
+        traces: Sequence[LoggedEvent],
+        build_row: RowBuilder,
+        is_new: Callable[[Event], bool],
+    ) -> None:
+        self._build_row, self._is_new, self.traces = build_row, is_new, traces
+        self.pending = [(event, build_row(event) if event.durable else None) for event in pending]
+        """The events that were pending, each with its row; a transient one has none."""
+        self.reported: Sequence[tuple[Event, LoggedEvent]] = ()
+        """The events of the transaction itself with their rows."""
+
+    def build_rows(self, reported: Sequence[Event]) -> Sequence[LoggedEvent]:
+        """Return the rows of all events, given those that the transaction reports; again if that is repeated.
+
+        What its task has emitted before is not reported again.
+        """
+        self.reported = [(event, self._build_row(event)) for event in reported if self._is_new(event)]
+        return [*self.traces, *(row for _, row in [*self.pending, *self.reported] if row is not None)]
+
+    def number(self, last: int) -> int:
+        """Number the events, the last of which has this seq; return how many have a number."""
+        events = [event for event, row in [*self.pending, *self.reported] if row is not None]
+        for seq, event in enumerate(events, start=last - len(events) + 1):
+            event.seq = seq
+        return len(events)
 
 
 class PendingEvents:
     """FIFO queue of events. A chunk that continues the newest one is merged with it.
 
     The text of a merged chunk is joined once, when the next event comes or the chunk leaves: joining it at every chunk
-    would copy a long text again for each of its words.
+    would copy a long text again for each of its words. Traces, which were published already, wait to be stored.
+    `is_new` says whether the task of an event has not emitted it before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, build_row: RowBuilder, is_new: Callable[[Event], bool]) -> None:
+        self._build_row, self._is_new = build_row, is_new
+        self._traces: list[LoggedEvent] = []
         self._events: deque[Event] = deque()
         self._pieces: list[str] = []
         """Text of the newest event, if chunks were merged with it; its `text` is complete after `_join_newest`."""
@@ -50,19 +90,46 @@ class PendingEvents:
             self._join_newest()
         return self._events.popleft()
 
+    def add_trace(self, trace: LoggedEvent) -> None:
+        """Add a trace; of too many, the oldest are dropped."""
+        self._traces.append(trace)
+        del self._traces[:-MAX_PENDING_TRACES]
+
+    @property
+    def has_durable(self) -> bool:
+        """Whether an event waits to be stored."""
+        return any(event.durable for event in self._events)
+
+    @property
+    def has_traces(self) -> bool:
+        """Whether a trace waits to be stored."""
+        return bool(self._traces)
+
+    def begin_batch(self) -> EventBatch:
+        """Return what a transaction must store; its events stay in the queue until they leave it by `popleft`."""
+        self._join_newest()
+        traces, self._traces = self._traces, []
+        return EventBatch(list(self._events), traces, self._build_row, self._is_new)
+
+    def begin_empty_batch(self) -> EventBatch:
+        """Return a batch of a transaction that stores its own events only."""
+        return EventBatch((), (), self._build_row, self._is_new)
+
+    def keep(self, batch: EventBatch) -> None:
+        """Keep what was not stored for the next transaction."""
+        self._traces[:0] = batch.traces
+
     def remove_run(self, run_id: str) -> None:
-        """Remove the events of a run."""
+        """Remove the events and traces of a run."""
         self._join_newest()
         self._events = deque(event for event in self._events if event.task_id != run_id)
+        self._traces = [trace for trace in self._traces if trace.task_id != run_id]
 
     def clear(self) -> None:
-        """Remove all events."""
+        """Remove all events and traces."""
         self._events.clear()
+        self._traces.clear()
         self._pieces = []
-
-    def __iter__(self) -> Iterator[Event]:
-        self._join_newest()
-        return iter(self._events)
 
     def __len__(self) -> int:
         return len(self._events)

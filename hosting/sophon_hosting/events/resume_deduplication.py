@@ -87,6 +87,10 @@ class EventDeduplicator:
         """Forget the events of a task that has its outcome."""
         self._published.pop(task_id, None)
 
+    def clear(self) -> None:
+        """Forget the events of all tasks."""
+        self._published.clear()
+
     def __len__(self) -> int:
         return len(self._published)
 

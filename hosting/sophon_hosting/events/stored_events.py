@@ -1,12 +1,17 @@
 """Stored events: what a process without an event bus reports is stored with what it reports, for later replays."""
 
-from sophon_hosting.events.event_bus import WriteEvents
+from typing import TypeVar
+
+from sophon_hosting.events.session_transactions import EventTransaction
 from sophon_hosting.events.wire_event import to_logged_event
+
+T = TypeVar("T")
 
 
 class StoredEvents:
     """Lets a write store its events; nobody listens in this process."""
 
-    async def commit_events(self, session_id: str, write: WriteEvents) -> None:
+    async def commit_events(self, session_id: str, write: EventTransaction[T]) -> T:
         """See `EventBus.commit_events`."""
-        await write(lambda events: [to_logged_event(event) for event in events])
+        result, _ = await write(lambda events: [to_logged_event(event) for event in events])
+        return result

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError, SophonError
-from sophon.events import Event
 from sophon.security.sliding_windows import Reservation
 from sophon.services import Services
-from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.rate_windows.sql import add_rate_events
 from sophon.stores.runs.contract import AcceptResult, InboundKey, Precondition, Run
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
@@ -26,6 +24,7 @@ from sophon.turn_options import (
     parse_planning_mode,
 )
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.key_locks import KeyLocks
 from sophon_hosting.queue.contract import QueueEntry, ReservedSlot, TaskQueue
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
@@ -211,10 +210,7 @@ class MessageAcceptance:
         queued = build_task_queued_event(run, position)
         rates = self._rate.build_events(counted) if counted is not None else []
 
-        accepted: AcceptResult | None = None
-
-        async def accept(build_rows: Callable[[Sequence[Event]], Sequence[LoggedEvent]]) -> int | None:
-            nonlocal accepted
+        async def accept(build_rows: BuildRows) -> Stored[AcceptResult]:
             accepted = await self._services.store.runs.accept(
                 run,
                 key,
@@ -226,12 +222,10 @@ class MessageAcceptance:
             )
             if accepted.created and session_owner is not None:
                 self._event_bus.drop_listeners_of_others(run.session_id, session_owner)
-            return accepted.seq if accepted.created else None
+            return accepted, accepted.seq if accepted.created else None
 
         with self._storing(run.owner):
-            await self._event_bus.commit_events(run.session_id, accept)
-        assert accepted is not None
-        return accepted
+            return await self._event_bus.commit_events(run.session_id, accept)
 
     async def _estimate_position(self, run: Run) -> int:
         """Return how many tasks are ahead of a run that is about to be stored, as far as this process knows."""

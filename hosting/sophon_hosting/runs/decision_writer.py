@@ -1,14 +1,12 @@
 """Decision writer: stores a decision about an approval together with the event that reports it."""
 
-from collections.abc import Callable, Sequence
-
 from sophon.approvals import ApprovalRequest, Decision, turn_id_from_request
 from sophon.clock import Clock
-from sophon.events import ApprovalResolved, Event
+from sophon.events import ApprovalResolved
 from sophon.stores.approvals.contract import ApprovalRecord
 from sophon.stores.approvals.sql import ApprovalStore
-from sophon.stores.events.contract import LoggedEvent
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.session_transactions import BuildRows, Stored
 
 
 class DecisionWriter:
@@ -21,21 +19,17 @@ class DecisionWriter:
 
     async def decide(self, request: ApprovalRequest, decision: Decision) -> ApprovalRecord:
         """Store the decision unless there is one, and publish its event. Raises NotFound, StoreError."""
-        record: ApprovalRecord | None = None
 
-        async def write(build_rows: Callable[[Sequence[Event]], Sequence[LoggedEvent]]) -> int:
-            nonlocal record
+        async def write(build_rows: BuildRows) -> Stored[ApprovalRecord]:
             record = await self._approvals.decide(
                 request.id,
                 decision,
                 self._clock.now(),
                 lambda: build_rows([build_resolution_event(request, decision)]),
             )
-            return record.event_seq
+            return record, record.event_seq
 
-        await self._event_bus.commit_events(request.session_id, write)
-        assert record is not None
-        return record
+        return await self._event_bus.commit_events(request.session_id, write)
 
 
 def build_resolution_event(request: ApprovalRequest, decision: Decision) -> ApprovalResolved:

@@ -19,12 +19,13 @@ from sophon.messages import Response
 from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.run_fence import RunFence, StaleRun
-from sophon.stores.runs.contract import BeginResult, EventFactory, FinishResult, Run, RunError, RunOutcome, Withdrawal
+from sophon.stores.runs.contract import BeginResult, FinishResult, Run, RunError, RunOutcome, Withdrawal
 from sophon.stores.sessions.contract import SessionRecord
 from sophon.stores.unit_of_work import UnitOfWork, Write, WriteKind
 from sophon.stores.usage.contract import UsageRow
 from sophon.traces.trace import Trace
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.session_transactions import BuildRows, Stored
 from sophon_hosting.runs.active_runs import ActiveRun, ActiveRuns, HeldOutcome
 from sophon_hosting.runs.decision_writer import build_resolution_event
 from sophon_hosting.runs.outbound import OutboundBuilder, build_answer_entries
@@ -83,24 +84,23 @@ class OutcomeWriter:
             resolutions = [build_resolution_event(request, WITHDRAWN) for request in withdrawn]
             return [*resolutions, *address_events(run, turn_end.events(last_record_seq))]
 
-        def finish(rows: EventFactory, unit: UnitOfWork) -> Awaitable[FinishResult]:
-            return self._store.runs.finish(
+        async def finish(build_rows: BuildRows, unit: UnitOfWork) -> Stored[FinishResult]:
+            finished = await self._store.runs.finish(
                 run.id,
                 outcome,
                 records=records,
                 outbound=outbound,
                 usage=active_run.usage,
-                events=rows,
+                events=lambda last_record_seq: build_rows(build_events(last_record_seq)),
                 unit=replace(unit, writes=[*without_checkpoints(unit.writes, run.id), *to_writes(trace)]),
                 start=active_run.start,
                 unless_running=active_run.unless_running,
                 withdrawal=withdrawal,
             )
+            return finished, finished.seq if finished.is_first else None
 
         try:
-            finished = await self._event_bus.commit(
-                run.session_id, build_events, finish, is_stored=lambda finished: finished.is_first
-            )
+            finished = await self._event_bus.commit(run.session_id, finish)
         except StoreUnavailable:
             active_run.held_outcome = HeldOutcome(records, turn_end)
             raise
@@ -183,23 +183,23 @@ class RunTurnLog:
         seen = run.starts - 1  # the worker has counted this start already
 
         # Within the transaction, which completes also if the turn is cancelled meanwhile.
-        async def begin_run(rows: EventFactory, unit: UnitOfWork) -> BeginResult:
+        async def begin_run(build_rows: BuildRows, unit: UnitOfWork) -> Stored[BeginResult]:
             begun = await self._store.runs.begin(
-                run.id, now, records=records, events=rows, unit=unit, seen_starts=seen, seen_text=run.text
+                run.id,
+                now,
+                records=records,
+                events=lambda last_record_seq: build_rows(address_events(run, events(last_record_seq))),
+                unit=unit,
+                seen_starts=seen,
+                seen_text=run.text,
             )
             if begun.verdict == "begun":
                 active_run.run = begun.run
                 begin_fence(active_run, self._event_bus)
-            return begun
+            return begun, begun.seq if begun.verdict not in ("over", "waits") else None
 
         try:
-            result = await self._event_bus.commit(
-                run.session_id,
-                lambda last_record_seq: address_events(run, events(last_record_seq)),
-                begin_run,
-                is_stored=lambda begun: begun.verdict not in ("over", "waits"),
-                is_unique=True,
-            )
+            result = await self._event_bus.commit(run.session_id, begin_run)
         except StaleRun:
             active_run.is_stale = True
             raise

@@ -1,6 +1,6 @@
 import asyncio
 import gc
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,10 +11,11 @@ from sophon.messages import Usage
 from sophon.stores.contract import Store
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.run_fence import RunFence
-from sophon.stores.runs.contract import EventFactory, FinishResult, Run, RunOutcome
+from sophon.stores.runs.contract import FinishResult, Run, RunOutcome
 from sophon.stores.unit_of_work import UnitOfWork
 from sophon.testing import EventRecorder, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.session_transactions import BuildRows, Stored, Transaction
 
 
 def of(event: Event, task: str = "t", session: str = "s") -> Event:
@@ -213,17 +214,21 @@ async def test_another_process_repeats_no_text_and_replaces_a_changed_one(
     assert [frame.data["content"] for frame in ear.frames] == ["Other.", "Third."]
 
 
+def finishing(store: Store, outcome: RunOutcome) -> Transaction[FinishResult]:
+    """The transaction that ends the run `t`, as a host's."""
+
+    async def finish(build_rows: BuildRows, unit: UnitOfWork) -> Stored[FinishResult]:
+        done = await store.runs.finish("t", outcome, events=lambda _: build_rows([of(completed())]), unit=unit)
+        return done, done.seq if done.is_first else None
+
+    return finish
+
+
 async def test_the_end_of_a_run_comes_after_what_came_before_it(feed: EventBus, store: Store, ear) -> None:
     await store.runs.accept(Run("t", "s", "ada"))
     await feed.join_session("s", 0, ear)
     feed.emit(of(TaskQueued()))
-    outcome = RunOutcome("completed", {"text": "done"})
-    ending = feed.commit(
-        "s",
-        lambda recorded: [of(completed())],
-        lambda rows, unit: store.runs.finish("t", outcome, events=rows, unit=unit),
-        is_stored=lambda finished: finished.is_first,
-    )
+    ending = feed.commit("s", finishing(store, RunOutcome("completed", {"text": "done"})))
     finished, _ = await asyncio.gather(ending, emit_later(feed, progress(9, task="u")))
     await feed.flush("s")
 
@@ -239,15 +244,8 @@ async def test_an_end_that_is_not_the_first_is_told_nobody(feed: EventBus, store
     await store.runs.accept(Run("t", "s", "ada"))
     await feed.join_session("s", 0, ear)
 
-    async def end() -> FinishResult:
-        return await feed.commit(
-            "s",
-            lambda recorded: [of(completed())],
-            lambda rows, unit: store.runs.finish("t", RunOutcome("cancelled"), events=rows, unit=unit),
-            is_stored=lambda finished: finished.is_first,
-        )
-
-    assert [(await end()).is_first for _ in range(2)] == [True, False]
+    end = finishing(store, RunOutcome("cancelled"))
+    assert [(await feed.commit("s", end)).is_first for _ in range(2)] == [True, False]
     assert ear.seqs == [1]
 
 
@@ -298,8 +296,8 @@ async def test_a_caller_that_is_cancelled_stores_nothing_twice(
     await feed.join_session("s", 0, ear)
     feed.emit(progress(1))
 
-    async def write(build_rows) -> int:
-        return await slow.record("s", UnitOfWork(), build_rows([of(completed())]))
+    async def write(build_rows: BuildRows) -> Stored[None]:
+        return None, await slow.record("s", UnitOfWork(), build_rows([of(completed())]))
 
     call = asyncio.create_task(feed.flush("s") if method == "flush" else feed.commit_events("s", write))
     await slow.stored.wait()
@@ -322,21 +320,18 @@ async def test_an_end_takes_along_what_came_before_it_or_neither_is_written(
     feed.emit(progress(1))
     refused = [True]
 
-    async def finish(rows: EventFactory, unit: UnitOfWork) -> FinishResult:
+    finish = finishing(store, RunOutcome("cancelled"))
+
+    async def end(build_rows: BuildRows, unit: UnitOfWork) -> Stored[FinishResult]:
         if refused.pop():
             raise StoreError("memory://", "it is full")
-        return await store.runs.finish("t", RunOutcome("cancelled"), events=rows, unit=unit)
-
-    def end() -> Awaitable[FinishResult]:
-        return feed.commit(
-            "s", lambda recorded: [of(completed())], finish, is_stored=lambda finished: finished.is_first
-        )
+        return await finish(build_rows, unit)
 
     with pytest.raises(StoreError):
-        await end()
+        await feed.commit("s", end)
     assert (await store.events.last_seq("s"), ear.names, (await store.runs.get("t")).is_finished) == (0, [], False)
     refused.append(False)
-    await end()
+    await feed.commit("s", end)
     stored = [(each.seq, each.name) for each in await store.events.list_after("s", 0)]
     assert stored == [(1, "progress"), (2, "task_completed")]
     assert (ear.names, ear.seqs) == (["progress", "task_completed"], [1, 2])
@@ -377,18 +372,12 @@ async def test_a_caller_that_is_cancelled_leaves_no_failure_of_the_store_unheard
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context["message"]))
     began, is_away = asyncio.Event(), asyncio.Event()
 
-    async def fail(*_: object) -> FinishResult:
+    async def fail(*_: object) -> Stored[None]:
         began.set()
         await is_away.wait()
         raise StoreUnavailable("SQLite", "locked", "the store is locked")
 
-    def nothing(_: int) -> Sequence[Event]:
-        return []
-
-    def is_stored(_: FinishResult) -> bool:
-        return True
-
-    caller = asyncio.create_task(feed.commit("s", nothing, fail, is_stored=is_stored))
+    caller = asyncio.create_task(feed.commit("s", fail))
     await began.wait()
     caller.cancel()
     await asyncio.gather(caller, return_exceptions=True)

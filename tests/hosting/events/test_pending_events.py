@@ -4,6 +4,7 @@ import pytest
 
 from sophon.events import Event, ReasoningChunk, StreamChunk, StreamReset
 from sophon_hosting.events.pending_events import PendingEvents
+from sophon_hosting.events.wire_event import to_logged_event
 
 
 def chunk(text: str, *, task: str = "t", epoch: int = 0) -> StreamChunk:
@@ -16,6 +17,10 @@ def reasoning(text: str, offset: int, reasoning_id: str = "r") -> ReasoningChunk
     event = ReasoningChunk(reasoning_id=reasoning_id, text=text, offset=offset)
     event.session_id, event.task_id, event.run_id = "s", "t", "t"
     return event
+
+
+def queue() -> PendingEvents:
+    return PendingEvents(to_logged_event, lambda event: True)
 
 
 def push(pending: PendingEvents, *events: Event) -> None:
@@ -40,22 +45,22 @@ def drain(pending: PendingEvents) -> list[str]:
     ],
 )
 def test_chunks_of_one_text_become_one_and_no_others(events: list[Event], texts: list[str]) -> None:
-    pending = PendingEvents()
+    pending = queue()
     push(pending, *events)
-    assert [str(getattr(event, "text", "-")) for event in pending] == texts
+    assert [str(getattr(event, "text", "-")) for event, _ in pending.begin_batch().pending] == texts
     assert drain(pending) == texts
 
 
 def test_a_chunk_that_comes_after_the_text_was_read_is_merged_too() -> None:
-    pending = PendingEvents()
+    pending = queue()
     push(pending, StreamReset(epoch=0, reason="retried"), chunk("a"), chunk("b"))
-    assert [event.durable for event in pending] == [False, False]
+    assert [row for _, row in pending.begin_batch().pending] == [None, None]
     push(pending, chunk("c"))
     assert drain(pending) == ["-", "abc"]
 
 
 def test_a_cleared_queue_forgets_what_was_merged() -> None:
-    pending = PendingEvents()
+    pending = queue()
     push(pending, chunk("a"), chunk("b"))
     pending.clear()
     push(pending, chunk("c"))
@@ -73,7 +78,7 @@ class Text(str):
 
 
 def test_merging_copies_no_text_at_each_chunk() -> None:
-    pending = PendingEvents()
+    pending = queue()
     Text.copied = 0
     for _ in range(10_000):
         push(pending, chunk(Text("four")))

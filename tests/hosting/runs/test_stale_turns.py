@@ -200,11 +200,11 @@ async def test_a_stale_fence_of_a_session_refuses_nothing_of_others(world: Any, 
     stored: list[str] = []
 
     async def write(rows: Any, staged: Any) -> Any:
-        seq = await world.store.runs.record("s", staged, [*rows(0), LoggedEvent("session_renamed", {}, "")])
+        seq = await world.store.runs.record("s", staged, [*rows(()), LoggedEvent("session_renamed", {}, "")])
         stored.append("session_renamed")
-        return outcomes.FinishResult(is_first=False, seq=seq)
+        return None, seq
 
-    await bus.commit("s", lambda _: [], write, is_stored=lambda _: True)
+    await bus.commit("s", write)
     assert stored == ["session_renamed"]
     await left(world, host, receipt)
     assert (await world.run(receipt)).status == "running"

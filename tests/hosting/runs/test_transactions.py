@@ -34,7 +34,7 @@ from sophon.stores.unit_of_work import UnitOfWork, WriteKind
 from sophon.stores.vectors.contract import POLICIES
 from sophon.stores.vectors.policies import create_policy_cache
 from sophon.testing import EventRecorder, FunctionModel, VirtualClock
-from sophon_hosting.events import sequencer
+from sophon_hosting.events import session_transactions
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.host import Host, RunRequest
 from sophon_hosting.runs.active_runs import ActiveRun
@@ -87,8 +87,8 @@ def commits() -> Iterator[Commits]:
 @pytest.fixture(autouse=True)
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written behind while a turn runs, however slow the machine is."""
-    monkeypatch.setattr(sequencer, "WRITE_BEHIND_SECONDS", 60.0)
-    monkeypatch.setattr(sequencer, "TRACE_SECONDS", 60.0)
+    monkeypatch.setattr(session_transactions, "WRITE_BEHIND_SECONDS", 60.0)
+    monkeypatch.setattr(session_transactions, "TRACE_SECONDS", 60.0)
 
 
 async def see_nothing(what: str) -> None:
@@ -468,8 +468,8 @@ async def test_the_outcome_is_stored_although_a_staged_checkpoint_is_refused(
 async def test_an_event_that_no_transaction_takes_is_stored_behind(
     store: Store, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sequencer, "WRITE_BEHIND_SECONDS", 0.0)
-    monkeypatch.setattr(sequencer, "TRACE_SECONDS", 0.0)
+    monkeypatch.setattr(session_transactions, "WRITE_BEHIND_SECONDS", 0.0)
+    monkeypatch.setattr(session_transactions, "TRACE_SECONDS", 0.0)
     await store.sessions.get_or_create("s", "ada")
     heard: asyncio.Queue[int | None] = asyncio.Queue()
     bus = EventBus(store.events, store.runs, clock)

@@ -1,14 +1,14 @@
 """Dead letters of the outbox: which entries end together, and the event of the session, stored with them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from sophon.events import AnswerUndelivered, Event
-from sophon.stores.events.contract import LoggedEvent
+from sophon.events import AnswerUndelivered
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.outbox.sql import Outbox
 from sophon.stores.runs.contract import Run
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason, ends_whole_message
 from sophon_hosting.events.event_bus import EventBus
+from sophon_hosting.events.session_transactions import BuildRows, Stored
 
 
 async def mark_dead(
@@ -29,11 +29,9 @@ async def report_dead(
     outbox: Outbox, event_bus: EventBus, entry: OutboundEntry, run: Run, reason: UndeliveredReason, error: str
 ) -> Sequence[OutboundEntry]:
     """Do as `mark_dead`, and store the event of the run's session in the same transaction: a kill loses neither."""
-    dead: Sequence[OutboundEntry] = ()
 
-    async def write(build_rows: Callable[[Sequence[Event]], Sequence[LoggedEvent]]) -> int:
-        nonlocal dead
-        dead, last_seq = await outbox.give_up(
+    async def write(build_rows: BuildRows) -> Stored[Sequence[OutboundEntry]]:
+        return await outbox.give_up(
             entry.id,
             error,
             run.session_id,
@@ -41,10 +39,8 @@ async def report_dead(
             whole_message=entry.status != "sent" and ends_whole_message(reason),
             reason=reason,
         )
-        return last_seq
 
-    await event_bus.commit_events(run.session_id, write)
-    return dead
+    return await event_bus.commit_events(run.session_id, write)
 
 
 def build_event(dead: Sequence[OutboundEntry], run: Run, reason: UndeliveredReason) -> AnswerUndelivered:

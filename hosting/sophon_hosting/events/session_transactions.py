@@ -1,0 +1,173 @@
+"""Transactions of one session: fences, writes and events of its turns are stored together, all or none.
+
+Turns stage writes, and emit events, which wait in a queue. Whatever is stored next in the session takes all of them
+with it: the beginning of a turn, its outcome, a call, or a transaction of their own that soon follows. So a turn
+commits as often as it must, and an event is stored with what it tells of. See
+docs/decisions/0032-transactions-of-a-turn.md.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias, TypeVar
+
+from sophon.errors import NotFound
+from sophon.events import Event
+from sophon.stores.events.contract import LoggedEvent
+from sophon.stores.run_fence import RunFence, StaleRun
+from sophon.stores.runs.contract import RunStore
+from sophon.stores.unit_of_work import UnitOfWork
+from sophon_hosting.events.pending_events import EventBatch, PendingEvents
+from sophon_hosting.events.run_fences import SessionFences
+from sophon_hosting.events.staging import StagedPart, StagingArea
+
+WRITE_BEHIND_SECONDS = 0.02
+"""Time that a durable event waits for a transaction of its turn that stores it as well."""
+
+TRACE_SECONDS = 1.0
+"""Time that traces wait for a transaction."""
+
+T = TypeVar("T")
+
+BuildRows: TypeAlias = Callable[[Sequence[Event]], Sequence[LoggedEvent]]
+"""Returns the rows that a transaction must append to the event log, given the events that it reports."""
+
+Stored: TypeAlias = tuple[T, int | None]
+"""Result of a transaction, and the session's last event seq after it; None if it has stored no events."""
+
+Transaction: TypeAlias = Callable[[BuildRows, UnitOfWork], Awaitable[Stored[T]]]
+"""Stores the unit of work and the rows in one transaction, with whatever it is for."""
+
+EventTransaction: TypeAlias = Callable[[BuildRows], Awaitable[Stored[T]]]
+"""Stores the rows in one transaction with what they report."""
+
+
+class SessionTransactions:
+    """Transactions of one session, one after the other: the caller of an async method holds the session's lock.
+
+    Each has the `fences` of the turns that run here, all that is staged, all that is `pending`, and what its caller
+    adds. `publish` publishes what was stored, whose last event has the given seq. `wake` is called when a transaction
+    is due (`is_due`) because none has come within `WRITE_BEHIND_SECONDS` (traces: `TRACE_SECONDS`).
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        runs: RunStore,
+        pending: PendingEvents,
+        publish: Callable[[EventBatch, int], Awaitable[None]],
+        wake: Callable[[], None],
+    ) -> None:
+        self._session_id, self._runs, self._pending = session_id, runs, pending
+        self._publish, self._wake = publish, wake
+        self._staging = StagingArea()
+        self._timer: asyncio.TimerHandle | None = None
+        self.fences = SessionFences()
+        self.is_due = False
+        """Whether what is pending must be stored now."""
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether events are pending, or anything is staged."""
+        return bool(self._pending or self._pending.has_traces or self._staging)
+
+    def stage(self, part: StagedPart) -> None:
+        """Store a part with the next transaction; one that nobody waits for waits for it as a durable event does."""
+        if part.run_id and self.fences.is_stale(part.run_id):
+            part.settle(StaleRun(part.run_id, 0))
+            return
+        self._staging.add(part)
+        if part.waiter is None:
+            self.store_soon()
+
+    def store_soon(self, *, is_trace: bool = False) -> None:
+        """Require a transaction soon, unless one takes what is pending before; for a trace, within a second."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + (TRACE_SECONDS if is_trace else WRITE_BEHIND_SECONDS)
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(at, self._require_transaction)
+
+    async def store_pending(self) -> None:
+        """Store what is pending and staged now in one transaction. Raises as `commit`."""
+        self.is_due = False
+        if self.has_pending:
+            await self.commit(self._record)
+
+    async def commit(self, write: Transaction[T]) -> T:
+        """Let `write` store fences, staged writes, pending events and its own in one transaction, then publish these.
+
+        If it raises, or stores no events, they stay pending. Raises StaleRun for a fence of the write itself; for those
+        of turns that run here, what is theirs is dropped, and the rest is stored.
+        """
+        while True:
+            try:
+                return await self._commit(write)
+            except StaleRun as error:
+                if not self._drop_run(error):
+                    raise
+
+    async def commit_events(self, write: EventTransaction[T]) -> T:
+        """Let `write` store nothing but its own events and what they report, then publish these."""
+        batch = self._pending.begin_empty_batch()
+        result, seq = await write(batch.build_rows)
+        if seq is not None:
+            await self._publish(batch, seq)
+        return result
+
+    async def _commit(self, write: Transaction[T]) -> T:
+        self._cancel_timer()
+        self.is_due = False
+        batch, parts = self._pending.begin_batch(), self._staging.take()
+        unit = UnitOfWork([part.write for part in parts if part.write is not None], self.fences.list())
+        try:
+            result, seq = await write(batch.build_rows, unit)
+        except BaseException as error:
+            self._staging.give_back(parts, error)
+            self._keep(batch)
+            raise
+        for part in parts:
+            part.settle()
+        if seq is None:
+            self._keep(batch)
+        else:
+            await self._publish(batch, seq)
+        if not self.has_pending:
+            self.fences.forget_released()
+        return result
+
+    async def _record(self, build_rows: BuildRows, unit: UnitOfWork) -> Stored[None]:
+        return None, await self._runs.record(self._session_id, unit, build_rows(()))
+
+    def _drop_run(self, error: StaleRun) -> bool:
+        """Drop what a stale start of a run has emitted and staged; return False if none of it is pending here."""
+        if not self.fences.refuse(RunFence(error.run_id, error.start)):
+            return False
+        self._pending.remove_run(error.run_id)
+        self._staging.refuse_run(error.run_id, error)
+        return True
+
+    def _keep(self, batch: EventBatch) -> None:
+        self._pending.keep(batch)
+        if self._pending.has_durable or self._staging:
+            self.store_soon()
+        elif self._pending.has_traces:
+            self.store_soon(is_trace=True)
+
+    def clear(self) -> None:
+        """Drop all that is pending and staged after the session was deleted."""
+        self._cancel_timer()
+        self._pending.clear()
+        self._staging.clear(NotFound("session", self._session_id))
+        self.fences.clear()
+
+    def _require_transaction(self) -> None:
+        self._timer = None
+        self.is_due = True
+        self._wake()
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
