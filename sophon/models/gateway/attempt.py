@@ -12,6 +12,7 @@ from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS, ApiKeyPool
 from sophon.models.gateway.budget_accounting import Attempt
 from sophon.models.gateway.error_classification import classify_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
+from sophon.models.gateway.options import KEY_COOLDOWN_SECONDS
 from sophon.models.gateway.provider import NEVER, Candidate
 from sophon.models.gateway.response_check import check_reply_size, check_response
 from sophon.models.gateway.streaming import OutputLatch, StreamTap
@@ -191,7 +192,7 @@ class AttemptRunner:
         provider.failures += 1
         provider.last_error = code
         if key is not None and provider.keys is not None:
-            penalise_key(provider.keys, key, self._candidate.info, failure, self._context.options.key_cooldown_seconds)
+            penalise_key(provider.keys, key, self._candidate.info, failure, KEY_COOLDOWN_SECONDS)
         self._record(attempt, code, await attempt.end_failed(failure), str(failure))
 
     def _record(self, attempt: Attempt, outcome: str, usage: Usage, detail: str = "") -> None:

@@ -16,7 +16,7 @@ from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
 from sophon.models.gateway.fallback_machine import select_final_error
 from sophon.models.gateway.fallback_run import FallbackRun
-from sophon.models.gateway.gateway_dependencies import Backoff, GatewayDependencies
+from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayOptions
 from sophon.models.gateway.provider import Candidate, Provider, ProviderStatistics
@@ -68,8 +68,7 @@ class ModelGateway:
         self._retired: list[Provider] = []
         self._set_providers(providers)
         self.tokens = TokenCounter()
-        chosen = options or GatewayOptions()
-        self._context = GatewayDependencies(clock, self.tokens, chosen, Backoff(clock, chosen))
+        self._context = GatewayDependencies(clock, self.tokens, options or GatewayOptions())
 
     def replace_providers(self, providers: Sequence[Provider]) -> None:
         """Call these providers from now on. Calls that run, and turns that chose their candidates, keep the others,

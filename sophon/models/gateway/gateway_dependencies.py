@@ -1,63 +1,27 @@
 """Gateway context: the collaborators that all calls of one gateway share."""
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.models.gateway.attempt_limits import AttemptLimits
-from sophon.models.gateway.options import GatewayOptions
+from sophon.models.gateway.options import (
+    BACKOFF_BASE_SECONDS,
+    BACKOFF_CAP_SECONDS,
+    BACKOFF_JITTER,
+    GatewayOptions,
+)
 from sophon.models.gateway.provider import NEVER, Provider
 from sophon.models.token_counter import TokenCounter
-
-if TYPE_CHECKING:
-    from tenacity import AsyncRetrying
-
-
-class Backoff:
-    """Exponential back-off: by default 250 ms, doubling, at most 8 s, each ±20 %; deterministic under a virtual clock.
-
-    The state machine (retry_machine.py) decides whether to retry; tenacity only computes the wait.
-    """
-
-    __slots__ = ("_clock", "_options", "_retrying")
-
-    def __init__(self, clock: Clock, options: GatewayOptions) -> None:
-        self._clock = clock
-        self._options = options
-        self._retrying: AsyncRetrying | None = None
-
-    def wait_seconds(self, retry_number: int) -> float:
-        """Return the wait in seconds before the given retry, counted from 1."""
-        from tenacity import RetryCallState  # lazy: 40 ms, needed only when a provider fails
-
-        state = RetryCallState(self._retrying_policy(), None, (), {})
-        state.attempt_number = retry_number
-        return apply_jitter(self._retrying_policy().wait(state), self._options, self._clock.random())
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep on the injected clock."""
-        await self._clock.sleep(seconds)
-
-    def _retrying_policy(self) -> "AsyncRetrying":
-        if self._retrying is None:
-            from tenacity import AsyncRetrying, wait_exponential  # lazy, as above
-
-            wait = wait_exponential(
-                multiplier=self._options.backoff_base_seconds, max=self._options.backoff_cap_seconds
-            )
-            self._retrying = AsyncRetrying(wait=wait, sleep=self._clock.sleep)
-        return self._retrying
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayDependencies:
-    """Clock, token counter, options and back-off of one gateway; the same objects for all its calls."""
+    """Clock, token counter and options of one gateway; the same objects for all its calls."""
 
     clock: Clock
     tokens: TokenCounter
     options: GatewayOptions
-    backoff: Backoff
 
     def limits_of(self, provider: Provider, *, seconds_to_alternative: float = NEVER) -> AttemptLimits:
         """Return the limits of an attempt with a provider: its own timeouts, else those of the options.
@@ -87,8 +51,10 @@ def _make_limits(
     )
 
 
-def apply_jitter(seconds: float, options: GatewayOptions, random_value: float) -> float:
-    """Return the wait changed by up to ± the jitter share, at most the cap; `random_value` is a random value in
-    [0, 1).
+def backoff_seconds(retry: int, random_value: float) -> float:
+    """Return the wait before a retry, counted from 1: it doubles, up to the cap, and is changed by the share of jitter.
+
+    `random_value` is a random value in [0, 1).
     """
-    return min(options.backoff_cap_seconds, seconds * (1 + options.backoff_jitter * (2 * random_value - 1)))
+    seconds = min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** (retry - 1))
+    return min(BACKOFF_CAP_SECONDS, seconds * (1 + BACKOFF_JITTER * (2 * random_value - 1)))

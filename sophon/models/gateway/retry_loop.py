@@ -10,6 +10,8 @@ from sophon.errors import AuthenticationFailed, BudgetExceeded, ModelError, Mode
 from sophon.events import AgentStatus
 from sophon.models.gateway.api_keys import MAX_COOLDOWN_SECONDS
 from sophon.models.gateway.attempt import AttemptRunner
+from sophon.models.gateway.gateway_dependencies import backoff_seconds
+from sophon.models.gateway.options import LAST_CANDIDATE_MAX_WAIT_SECONDS, MAX_WAIT_SECONDS
 from sophon.models.gateway.retry_machine import (
     FINAL_STATES,
     TRANSIENT_ERRORS,
@@ -139,22 +141,22 @@ class RetryLoop(AttemptRunner):
             self._emit(AgentStatus(status="retrying", detail=detail))
         progress.rate_limit_waits += isinstance(progress.failure, RateLimited)
         with self.pauses():
-            await self._candidate.provider.wait_unless_reset(self._context.backoff.sleep(seconds))
+            await self._candidate.provider.wait_unless_reset(self._context.clock.sleep(seconds))
         self._select_key_after_wait(progress)
 
     def _has_alternative(self, own_seconds: float) -> bool:
         """Return whether a candidate that follows can be called soon, or before this one can be in `own_seconds`."""
-        soon = max(own_seconds, self._context.options.max_wait_seconds)
+        soon = max(own_seconds, MAX_WAIT_SECONDS)
         return bool(self._following) and self._seconds_to_alternative() <= soon
 
     def _longest_wait(self, progress: _RetryProgress, seconds: float) -> float:
         """Return the longest wait before the next attempt; below zero if there must be no wait at all."""
-        options, waits = self._context.options, self.rate_limit_waits
+        waits = self.rate_limit_waits
         if not self._has_alternative(seconds):
-            return options.last_candidate_max_wait_seconds
+            return LAST_CANDIDATE_MAX_WAIT_SECONDS
         if waits is None or not isinstance(progress.failure, RateLimited):
-            return options.max_wait_seconds
-        return options.last_candidate_max_wait_seconds if progress.rate_limit_waits < waits else -1.0
+            return MAX_WAIT_SECONDS
+        return LAST_CANDIDATE_MAX_WAIT_SECONDS if progress.rate_limit_waits < waits else -1.0
 
     def _has_timed_out_for_good(self, progress: _RetryProgress) -> bool:
         """Return whether the last attempt timed out and the candidate's attempts have used up the time of a whole one.
@@ -169,7 +171,7 @@ class RetryLoop(AttemptRunner):
         """Say until when, also if it is no wait but the number of attempts that ends the retries."""
         if isinstance(progress.failure, ModelError) and progress.failure.unavailable_until is None:
             seconds = self._delay(progress)
-            if seconds > self._context.options.last_candidate_max_wait_seconds:
+            if seconds > LAST_CANDIDATE_MAX_WAIT_SECONDS:
                 self._announce_pause(progress, seconds)
 
     def _announce_pause(self, progress: _RetryProgress, seconds: float) -> None:
@@ -195,7 +197,7 @@ class RetryLoop(AttemptRunner):
             retry_after = failure.retry_after if isinstance(failure, ModelError) else None
         if retry_after is not None:
             return retry_after
-        return self._context.backoff.wait_seconds(progress.position.retries)
+        return backoff_seconds(progress.position.retries, self._context.clock.random())
 
     def _select_key_after_wait(self, progress: _RetryProgress) -> None:
         """Select an available key, else one that cools down: a single key gets all its retries."""
