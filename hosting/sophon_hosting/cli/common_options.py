@@ -1,6 +1,6 @@
-"""Arguments and options that several commands share."""
+"""Arguments, options and the group that several commands share."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,3 +12,12 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 LogFormatOption = Annotated[
     str | None, typer.Option("--log", metavar="FORMAT", help="Log as json or text; Logging.Format by default.")
 ]
+
+
+def command_group(summary: str, **options: Any) -> typer.Typer:
+    """Return a group of commands that has no options of its own; it is a group even with a single command."""
+    return typer.Typer(help=summary, callback=_ignore_group, rich_markup_mode=None, add_completion=False, **options)
+
+
+def _ignore_group() -> None:
+    """Do nothing before the command: typer takes a lone command for the group itself if there is no callback."""

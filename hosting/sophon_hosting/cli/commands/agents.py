@@ -12,20 +12,22 @@ from sophon.configured_parts import find_agent_folder
 from sophon.errors import InputError, NotFound
 from sophon_hosting.cli.agent_names import find_name_problems
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import (
+    write_json,
+    write_lines,
+    write_notice,
+    write_result,
+    write_rows,
+    write_table,
+)
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.client_api.serialization import agent_to_json
 
 NO_AGENTS = "there are no agents: set Agents.Directory to a folder with a file NAME.md for each"
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def agents() -> None:
-    """List, show and check the agents in files; list and cancel the sub-agents that work."""
+app = command_group("List, show and check the agents in files; list and cancel the sub-agents that work.")
 
 
 @app.command("list")
@@ -103,14 +105,8 @@ def check(
 def running(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the sub-agents that work or wait for a person."""
     found = open_host_client(ctx.obj, url).list_sub_agents()
-    if as_json:
-        write_json(list(found))
-        return
-    if not found:
-        write_lines(["No sub-agent works."])
-        return
     rows = [(each["agent_id"], each["state"], each["agent"], each["task"]) for each in found]
-    write_table(("id", "state", "agent", "task"), rows)
+    write_rows(found, ("id", "state", "agent", "task"), rows, "No sub-agent works.", as_json=as_json)
 
 
 @app.command()

@@ -9,12 +9,12 @@ import typer
 from sophon.approvals import Decision, GrantScope, format_argument_lines
 from sophon.builtin_tools.questions import choose_answer
 from sophon.errors import InputError, NotFound
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_result
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List pending approvals and decide them.")
 
 ApprovalArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of an approval, or a unique prefix.")]
 SessionOption = Annotated[
@@ -28,11 +28,6 @@ DECISION_TEXTS = {
 }
 
 
-@app.callback()
-def approvals() -> None:
-    """List pending approvals and decide them."""
-
-
 @app.command("list")
 def list_approvals(
     ctx: typer.Context,
@@ -42,13 +37,8 @@ def list_approvals(
 ) -> None:
     """List the pending approvals, oldest first."""
     found = open_host_client(ctx.obj, url).list_approvals(open_only=not everything)
-    if as_json:
-        write_json(list(found))
-        return
-    if not found:
-        write_lines(["There are no pending approvals."])
-    for row in found:
-        write_lines(_approval_lines(row))
+    lines = [line for row in found for line in _approval_lines(row)]
+    write_result(list(found), lines or ["There are no pending approvals."], as_json=as_json)
 
 
 @app.command("show")

@@ -23,8 +23,8 @@ from sophon.stores.audit.contract import AUDIT_KINDS, AuditFilter
 from sophon.stores.contract import Store
 from sophon_hosting.audit_heads import find_signing_key, load_head, verify_store
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.settings_warnings import find_settings_warnings
 from sophon_hosting.client_api.serialization import audit_entry_to_json
@@ -39,12 +39,7 @@ MAX_NUMBER = 2**53
 
 RISKS = tuple(risk.label for risk in Risk)
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def audit() -> None:
-    """List, verify and export the audit log of tool calls; find dangerous settings."""
+app = command_group("List, verify and export the audit log of tool calls; find dangerous settings.")
 
 
 @app.command("list")
@@ -107,12 +102,8 @@ def verify(
 ) -> None:
     """Check the hash chain, and its signed head; name the first broken entry and exit 1 if there is one."""
     count, broken, problem = _verify_file(ctx, file) if file is not None else _verify_store(ctx)
-    if as_json:
-        write_json({"entries": count, "broken": broken, "problem": problem})
-    elif not problem:
-        write_lines([f"The chain is intact: {count} entries."])
-    else:
-        write_lines([f"The chain is broken: {problem}."])
+    line = f"The chain is broken: {problem}." if problem else f"The chain is intact: {count} entries."
+    write_result({"entries": count, "broken": broken, "problem": problem}, [line], as_json=as_json)
     raise typer.Exit(1 if problem else 0)
 
 
@@ -147,12 +138,8 @@ def audit_settings(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List the settings that permit more than most people want; exit 1 if one is of high severity."""
     options: GlobalOptions = ctx.obj
     found = find_settings_warnings(load_cli_settings(options), options, os.environ)
-    if as_json:
-        write_json([each.to_json() for each in found])
-    elif not found:
-        write_lines(["No dangerous settings."])
-    else:
-        write_lines(line for each in found for line in _danger_lines(each))
+    lines = [line for each in found for line in _danger_lines(each)]
+    write_result([each.to_json() for each in found], lines or ["No dangerous settings."], as_json=as_json)
     raise typer.Exit(1 if any(each.severity == "high" for each in found) else 0)
 
 

@@ -23,7 +23,7 @@ from sophon_hosting.cli.channel_dialogue import (
     resolve_reference,
     save_channel,
 )
-from sophon_hosting.cli.common_options import HostUrlOption
+from sophon_hosting.cli.common_options import HostUrlOption, command_group
 from sophon_hosting.cli.console.output import write_lines
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.remote.host_selection import open_host_client
@@ -49,14 +49,9 @@ NEXT: Final = (
 )
 PAIRING: Final = "  sophon pairing approve CODE    let people in who write and get a code"
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("Add Telegram or WhatsApp, or start a detached channel again.")
 add = typer.Typer(rich_markup_mode=None, add_completion=False)
 app.add_typer(add, name="add", help="Add a channel: telegram or whatsapp.")
-
-
-@app.callback()
-def channels() -> None:
-    """Add Telegram or WhatsApp, or start a detached channel again."""
 
 
 @app.command()

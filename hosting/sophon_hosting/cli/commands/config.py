@@ -12,6 +12,7 @@ from sophon.settings.loader import load_valid_part
 from sophon.settings.secret_search import find_unresolved_secrets
 from sophon_hosting.chain_factory import build_pipelines
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings
+from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_json, write_lines
 from sophon_hosting.cli.error_reporting import configure_cli_logging
 from sophon_hosting.cli.global_options import GlobalOptions
@@ -25,12 +26,7 @@ from sophon_hosting.queue.factory import check_backend
 
 IgnoredJsonOption = Annotated[bool, typer.Option("--json", help="Accepted and ignored: the output is always JSON.")]
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def config() -> None:
-    """Show, validate and describe the settings."""
+app = command_group("Show, validate and describe the settings.")
 
 
 @app.command()

@@ -5,24 +5,19 @@ from typing import Annotated
 
 import typer
 
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_table
+from sophon_hosting.cli.console.output import write_lines, write_result, write_rows
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List, show, create and delete goals; pause, resume and cancel them.")
 
 GoalArgument = Annotated[str, typer.Argument(metavar="GOAL", help="The id of a goal; `sophon goals list` shows them.")]
 
 SHOWN_CHARACTERS = 200
 NOTHING = "nothing was deleted"
-
-
-@app.callback()
-def goals() -> None:
-    """List, show, create and delete goals; pause, resume and cancel them."""
 
 
 @app.command("list")
@@ -35,12 +30,8 @@ def list_goals(
 ) -> None:
     """List goals, the newest first."""
     found = open_host_client(ctx.obj, url).list_goals(archived=archived, limit=limit)
-    if as_json:
-        write_json(list(found))
-    elif found:
-        write_table(("goal", "state", "done#", "user", "title", "reason"), [_table_row(row) for row in found])
-    else:
-        write_lines(["There are no goals."])
+    header = ("goal", "state", "done#", "user", "title", "reason")
+    write_rows(found, header, map(_table_row, found), "There are no goals.", as_json=as_json)
 
 
 @app.command()

@@ -5,30 +5,20 @@ from typing import Annotated
 import typer
 
 from sophon.errors import NotFound
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def grants() -> None:
-    """List approvals in advance and revoke them."""
+app = command_group("List approvals in advance and revoke them.")
 
 
 @app.command("list")
 def list_grants(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the approvals in advance that are neither revoked nor expired, oldest first."""
     found = open_host_client(ctx.obj, url).list_grants()
-    if as_json:
-        write_json(list(found))
-        return
-    if not found:
-        write_lines(["Nothing is approved in advance."])
-    for row in found:
-        write_lines(_grant_lines(row))
+    lines = [line for row in found for line in _grant_lines(row)]
+    write_result(list(found), lines or ["Nothing is approved in advance."], as_json=as_json)
 
 
 @app.command()

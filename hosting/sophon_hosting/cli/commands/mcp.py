@@ -1,20 +1,14 @@
 """`sophon mcp`: MCP servers and clients."""
 
-import typer
-
 from sophon_hosting.cli.commands.mcp_add import add, remove
 from sophon_hosting.cli.commands.mcp_serve import serve
 from sophon_hosting.cli.commands.mcp_servers import accept, list_servers, restart
+from sophon_hosting.cli.common_options import command_group
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("Offer the host to MCP clients; add, list, restart and remove the MCP servers whose tools it uses.")
 app.command("serve")(serve)
 app.command("list")(list_servers)
 app.command("add")(add)
 app.command("remove")(remove)
 app.command("accept")(accept)
 app.command("restart")(restart)
-
-
-@app.callback()
-def mcp() -> None:
-    """Offer the host to MCP clients; add, list, restart and remove the MCP servers whose tools it uses."""

@@ -19,7 +19,7 @@ from sophon.stores.memories.exported_entry import entry_to_json
 from sophon.stores.memories.library import FoundMemory, LongTermMemory, choose_embedder
 from sophon.stores.memories.workspace_search import WorkspaceSearch
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines, write_json_lines
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
@@ -40,12 +40,7 @@ LimitOption = Annotated[int, typer.Option(min=1, max=MAX_LIMIT, metavar="N", hel
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of an entry; `sophon memory list` shows them.")]
 NOTHING = "nothing was forgotten"
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def memory() -> None:
-    """List, search, show, correct, forget, export and import what is remembered of a person."""
+app = command_group("List, search, show, correct, forget, export and import what is remembered of a person.")
 
 
 @app.command("list")

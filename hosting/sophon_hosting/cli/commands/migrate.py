@@ -10,7 +10,7 @@ from sophon.settings import Settings
 from sophon.stores.maintenance.contract import SchemaVersions
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.console.output import write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
@@ -47,12 +47,10 @@ def migrate(
     if check and schema:
         raise InputError("--check changes nothing and --schema migrates; give one of them")
     versions = asyncio.run(_migrate_schema(options, settings, check=not schema, force=force))
-    if as_json:
-        write_json({"stored": versions.stored, "known": versions.known, "is_current": versions.is_current})
-    else:
-        state = "is up to date" if versions.is_current else "is to be migrated: sophon migrate --schema"
-        stored = versions.stored or "none"
-        write_lines([f"schema of the store: {stored}, of this Sophon: {versions.known or 'none'}; it {state}"])
+    facts = {"stored": versions.stored, "known": versions.known, "is_current": versions.is_current}
+    state = "is up to date" if versions.is_current else "is to be migrated: sophon migrate --schema"
+    line = f"schema of the store: {versions.stored or 'none'}, of this Sophon: {versions.known or 'none'}; it {state}"
+    write_result(facts, [line], as_json=as_json)
     raise typer.Exit(0 if versions.is_current else EXIT_TO_MIGRATE)
 
 

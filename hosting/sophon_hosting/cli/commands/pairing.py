@@ -13,31 +13,22 @@ from sophon_hosting.channels.factory import create_channels
 from sophon_hosting.channels.outbound.entries import build_entries
 from sophon_hosting.channels.pairing import PAIRED_MESSAGE, PairingRequest, PairingService
 from sophon_hosting.cli.bootstrap import create_services, load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines
+from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.remote.host_selection import wake_running_host
 from sophon_hosting.rendering.control_characters import to_single_line
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List pairing requests from channels, approve and revoke them, unlink ids.")
 
 NAME_CHARACTERS = 60
-
-
-@app.callback()
-def pairing() -> None:
-    """List pairing requests from channels, approve and revoke them, unlink ids."""
 
 
 @app.command("list")
 def list_pairing(ctx: typer.Context, as_json: JsonOption = False) -> None:
     """List pending requests with their codes, approved users, and the linked ids of users who have several."""
     found = run_with_store(ctx.obj, _list_requests)
-    if as_json:
-        write_json([_request_json(each) for each in found])
-    elif not found:
-        write_lines(["There are no pairing requests and no paired users."])
-    else:
-        write_lines(_request_line(each) for each in found)
+    lines = [*map(_request_line, found)] or ["There are no pairing requests and no paired users."]
+    write_result([*map(_request_json, found)], lines, as_json=as_json)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from sophon.private_files import open_new_private_file
 from sophon.stores.contract import Store
 from sophon.stores.memories.library import LongTermMemory
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
 from sophon_hosting.cli.console.json_lines import read_json_lines
 from sophon_hosting.cli.console.output import write_lines, write_notice, write_result
@@ -34,12 +34,7 @@ PersonArgument = Annotated[
 KINDS_OF_ANYBODY = ("person", "account")
 """Kinds of lines that an export has also if nothing is kept of the person."""
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def persons() -> None:
-    """Export, import and forget everything that is kept of a person."""
+app = command_group("Export, import and forget everything that is kept of a person.")
 
 
 @app.command()

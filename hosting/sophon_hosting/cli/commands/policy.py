@@ -19,6 +19,7 @@ from sophon.services import Services
 from sophon.settings import Settings
 from sophon_hosting.chain_factory import build_configured_chain
 from sophon_hosting.cli.bootstrap import load_cli_settings
+from sophon_hosting.cli.common_options import command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.authentication import find_operators
@@ -37,12 +38,7 @@ from sophon_middlewares.guards.description import describe_guards, format_guards
 
 NOT_ENFORCED = "  (not enforced: no enabled guard applies it)"
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
-
-
-@app.callback()
-def policy() -> None:
-    """Show what is allowed, and try a tool call against the security rules."""
+app = command_group("Show what is allowed, and try a tool call against the security rules.", no_args_is_help=True)
 
 
 @app.command()

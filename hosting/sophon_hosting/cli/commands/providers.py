@@ -5,21 +5,16 @@ from typing import Annotated
 
 import typer
 
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_result, write_table
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List the providers of a host and their cool-downs, and reset one.")
 
 ProviderArgument = Annotated[str, typer.Argument(metavar="PROVIDER", help="The Id of a provider.")]
 
 COLUMNS = ("provider", "health", "circuit", "keys#", "cooling#", "disabled#", "called again at", "last error")
-
-
-@app.callback()
-def providers() -> None:
-    """List the providers of a host and their cool-downs, and reset one."""
 
 
 @app.command("list")

@@ -5,20 +5,15 @@ from typing import Annotated
 
 import typer
 
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_table
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("Show the queue of a host, pause, resume and drain it.")
 
 AllDeadLettersOption = Annotated[bool, typer.Option("--all", help="Retry all dead letters.")]
 DeadLetterArgument = Annotated[str | None, typer.Argument(metavar="ID", help="The task or message of a dead letter.")]
-
-
-@app.callback()
-def queue() -> None:
-    """Show the queue of a host, pause, resume and drain it."""
 
 
 @app.command()

@@ -12,22 +12,17 @@ from sophon.stores.contract import Store
 from sophon.stores.route_averages.contract import RouteAverage
 from sophon.stores.vectors.contract import POLICIES
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.client_api.serialization import route_average_to_json
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False, no_args_is_help=True)
+app = command_group("Explain which model a message gets, show what was observed, forget it.", no_args_is_help=True)
 
 COLUMNS = ("model", "tier", "task type", "calls#", "failures#", "cost#", "seconds#", "judged", "people")
 SAMPLE = 1000
 """Newest trajectories of which the agreement is shown."""
 MICROS = 1_000_000
-
-
-@app.callback()
-def routing() -> None:
-    """Explain which model a message gets, show what was observed, forget it."""
 
 
 @app.command()

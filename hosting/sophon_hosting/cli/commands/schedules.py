@@ -8,32 +8,23 @@ import typer
 
 from sophon.errors import NotFound
 from sophon.schedules.wording import format_moment
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_rows
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
 
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of a schedule, or a unique prefix.")]
 SHOWN_CHARACTERS = 40
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def schedules() -> None:
-    """List, show, add, pause, resume and remove tasks that the host starts at set times."""
+app = command_group("List, show, add, pause, resume and remove tasks that the host starts at set times.")
 
 
 @app.command("list")
 def list_schedules(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the schedules, oldest first."""
     found = open_host_client(ctx.obj, url).list_schedules()
-    if as_json:
-        write_json(list(found))
-    elif not found:
-        write_lines(["There are no schedules."])
-    else:
-        write_table(("id", "user", "state", "runs", "next", "last", "text"), [_to_cells(row) for row in found])
+    header = ("id", "user", "state", "runs", "next", "last", "text")
+    write_rows(found, header, map(_to_cells, found), "There are no schedules.", as_json=as_json)
 
 
 @app.command()
@@ -70,10 +61,8 @@ def next_times(
 ) -> None:
     """Print the next times of a schedule, in its time zone."""
     row = _find(open_host_client(ctx.obj, url), schedule)
-    if as_json:
-        write_json(row["next"])
-    else:
-        write_lines([_format(each, row) for each in row["next"]] or [f"{row['schedule_id']} is {row['state']}."])
+    lines = [_format(each, row) for each in row["next"]] or [f"{row['schedule_id']} is {row['state']}."]
+    write_result(row["next"], lines, as_json=as_json)
 
 
 @app.command()
@@ -106,11 +95,8 @@ def add(
     }
     body = {"text": text, **{name: value for name, value in given.items() if value is not None}}
     row = open_host_client(ctx.obj, url).add_schedule(body)
-    if as_json:
-        write_json(row)
-        return
     times = "; ".join(_format(each, row) for each in row["next"])
-    write_lines([f"{row['schedule_id']} runs {row['runs']}; next: {times}"])
+    write_result(row, [f"{row['schedule_id']} runs {row['runs']}; next: {times}"], as_json=as_json)
 
 
 @app.command()

@@ -15,9 +15,9 @@ from sophon.stores.contract import Store
 from sophon.stores.message_search.contract import MessageHit, MessageHits
 from sophon.stores.sessions.contract import SessionRecord, SessionSummary
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.confirmation import YesOption, confirm
-from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_table
+from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_rows
 from sophon_hosting.client_api.serialization import message_hit_to_json
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.conversation_import.export_reader import ExportReader
@@ -28,7 +28,7 @@ from sophon_hosting.rendering.session_export import format_transcript, session_r
 MAX_SEQ = 2**53
 """Largest number that JSON carries exactly."""
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List, search, show, rename, copy, export and delete sessions.")
 
 SessionArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The id of a session; `sophon sessions list` shows them.")
@@ -40,11 +40,6 @@ UndoOption = Annotated[bool, typer.Option("--undo", help="Take it back.")]
 TitleArgument = Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")]
 
 
-@app.callback()
-def sessions() -> None:
-    """List, search, show, rename, copy, export and delete sessions."""
-
-
 @app.command("list")
 def list_sessions(
     ctx: typer.Context,
@@ -54,12 +49,9 @@ def list_sessions(
     """List the sessions that are not archived."""
     every = run_with_store(ctx.obj, lambda store: store.sessions.list())
     found = [each for each in every if each.archived == archived]
-    if as_json:
-        write_json([session_summary_to_json(each) for each in found])
-    elif found:
-        write_table(("id", "messages#", "last used", "title"), [_table_row(each) for each in found])
-    else:
-        write_lines(["There are no sessions; `sophon chat` starts one."])
+    header = ("id", "messages#", "last used", "title")
+    nothing = "There are no sessions; `sophon chat` starts one."
+    write_rows(map(session_summary_to_json, found), header, map(_table_row, found), nothing, as_json=as_json)
 
 
 @app.command()
@@ -72,12 +64,8 @@ def search(
 ) -> None:
     """Search in the messages of one user, the newest first."""
     hits = run_with_store(ctx.obj, lambda store: _search(store, owner, " ".join(query), limit))
-    if as_json:
-        write_json([message_hit_to_json(each) for each in hits.items])
-    elif hits.items:
-        write_table(("session", "seq", "when", "text"), [_hit_row(each) for each in hits.items])
-    else:
-        write_lines(["No message matches."])
+    header, rows = ("session", "seq", "when", "text"), map(_hit_row, hits.items)
+    write_rows(map(message_hit_to_json, hits.items), header, rows, "No message matches.", as_json=as_json)
 
 
 @app.command()

@@ -10,18 +10,13 @@ from sophon.errors import InputError, NotFound
 from sophon.skills.catalog import SkillCatalog, SkillSet
 from sophon.skills.skill_package import SkillPackage, SkillProblem
 from sophon_hosting.cli.bootstrap import load_cli_settings
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a skill.")]
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def skills() -> None:
-    """List, show, check, install and switch the skills: folders with instructions and tools for tasks."""
+app = command_group("List, show, check, install and switch the skills: folders with instructions and tools for tasks.")
 
 
 @app.command("list")
@@ -75,10 +70,8 @@ def check(
     """Check one skill, installed or not, or all: name each problem with file and line, and exit 1 if there is one."""
     catalog = _open(ctx.obj)
     problems = catalog.read().problems if path is None else catalog.check(path)
-    if as_json:
-        write_json({"problems": [_problem_to_json(each) for each in problems]})
-    else:
-        write_lines([str(each) for each in problems] or ["No problem was found."])
+    rows = {"problems": [_problem_to_json(each) for each in problems]}
+    write_result(rows, [*map(str, problems)] or ["No problem was found."], as_json=as_json)
     if problems:
         raise typer.Exit(1)
 

@@ -20,8 +20,8 @@ from sophon.snapshots.restoration import (
 from sophon.stores.contract import Store
 from sophon.stores.snapshots.contract import SnapshotEvent, StoredSnapshot
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_result, write_table
 from sophon_hosting.cli.global_options import GlobalOptions
 
 DEFAULT_LIMIT = 50
@@ -33,12 +33,7 @@ UserOption = Annotated[str, typer.Option("--user", metavar="USER", help="Whose f
 NumberArgument = Annotated[int, typer.Argument(min=1, max=MAX_NUMBER, metavar="NUMBER")]
 PathsArgument = Annotated[list[str] | None, typer.Argument(metavar="[PATH]...", help="Only these files.")]
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def snapshots() -> None:
-    """List, compare, restore and verify the copies of files before tool calls changed them."""
+app = command_group("List, compare, restore and verify the copies of files before tool calls changed them.")
 
 
 @app.command("list")
@@ -78,11 +73,9 @@ def diff(
     root, archive = _find_folders(ctx.obj, user)
     snapshot = run_with_store(ctx.obj, lambda store: _get(store, user, number))
     changes = {file.path: _diff(root, archive, file) for file in select_files(snapshot.event.files, paths or [])}
-    if as_json:
-        write_json([{"path": path, "diff": lines} for path, lines in changes.items()])
-        return
+    rows = [{"path": path, "diff": lines} for path, lines in changes.items()]
     lines = [line for changed in changes.values() for line in changed]
-    write_lines(lines or ["Nothing has changed."])
+    write_result(rows, lines or ["Nothing has changed."], as_json=as_json)
 
 
 @app.command()
@@ -114,10 +107,8 @@ def verify(ctx: typer.Context, user: UserOption = LOCAL_USER, as_json: JsonOptio
     """Check the hash chain and every copy; name what is broken and exit 1 if anything is."""
     _, archive = _find_folders(ctx.obj, user)
     count, problems = run_with_store(ctx.obj, lambda store: _verify(store, archive, user))
-    if as_json:
-        write_json({"snapshots": count, "problems": problems})
-    else:
-        write_lines(problems or [f"The chain and the copies are intact: {count} snapshots."])
+    lines = problems or [f"The chain and the copies are intact: {count} snapshots."]
+    write_result({"snapshots": count, "problems": problems}, lines, as_json=as_json)
     raise typer.Exit(1 if problems else 0)
 
 

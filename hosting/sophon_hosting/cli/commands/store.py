@@ -7,19 +7,14 @@ import typer
 from sophon.clock import SystemClock
 from sophon.errors import StoreError
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
+from sophon_hosting.cli.common_options import JsonOption, command_group
 from sophon_hosting.cli.console.output import write_lines, write_result
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.cli.server_settings import create_store_lease
 from sophon_hosting.rendering.value_formatting import format_bytes
 from sophon_hosting.retention import RetentionSweep, format_counts
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def store() -> None:
-    """Check the store, delete old data, compact it."""
+app = command_group("Check the store, delete old data, compact it.")
 
 
 @app.command()

@@ -7,19 +7,14 @@ import typer
 
 from sophon.errors import SophonError
 from sophon.stores.runs.contract import RunStatus
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument
-from sophon_hosting.cli.console.output import write_json, write_lines, write_result, write_table
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, TaskArgument, command_group
+from sophon_hosting.cli.console.output import write_lines, write_result, write_rows
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List, show and cancel tasks.")
 
 TASK_STATUSES = get_args(RunStatus)
-
-
-@app.callback()
-def tasks() -> None:
-    """List, show and cancel tasks."""
 
 
 @app.command("list")
@@ -35,12 +30,8 @@ def list_tasks(
     if status is not None and status not in TASK_STATUSES:
         raise typer.BadParameter(f"--status: {status!r} is not one of {', '.join(TASK_STATUSES)}")
     found = open_host_client(ctx.obj, url).list_tasks(status=status, session_id=session, limit=limit)
-    if as_json:
-        write_json(list(found))
-    elif found:
-        write_table(("task", "status", "session", "since", "message"), [_table_row(row) for row in found])
-    else:
-        write_lines(["There are no tasks."])
+    header = ("task", "status", "session", "since", "message")
+    write_rows(found, header, map(_table_row, found), "There are no tasks.", as_json=as_json)
 
 
 @app.command()

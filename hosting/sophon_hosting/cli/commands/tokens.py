@@ -9,8 +9,8 @@ from sophon.clock import SystemClock
 from sophon.principals import hub_user_principal
 from sophon.stores.api_tokens.contract import ApiToken
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.common_options import JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_table
+from sophon_hosting.cli.common_options import JsonOption, command_group
+from sophon_hosting.cli.console.output import write_json, write_lines, write_notice, write_rows
 from sophon_hosting.client_api.rights import SCOPES
 from sophon_hosting.client_api.token_administration import (
     DEFAULT_DAYS,
@@ -22,12 +22,7 @@ from sophon_hosting.client_api.token_administration import (
     token_to_json,
 )
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def tokens() -> None:
-    """Create, list and revoke API tokens of the users of Hub.Users."""
+app = command_group("Create, list and revoke API tokens of the users of Hub.Users.")
 
 
 @app.command()
@@ -66,15 +61,10 @@ def list_tokens(
     settings = load_cli_settings(ctx.obj)
     found = run_with_store(ctx.obj, lambda store: store.api_tokens.list(principal))
     now = SystemClock().now()
-    if as_json:
-        write_json([{**token_to_json(each, now), "level": find_level(settings, each)} for each in found])
-    elif not found:
-        write_lines(["There are no tokens."])
-    else:
-        write_table(
-            ("id", "user", "level", "name", "scopes", "status", "expires", "last use (UTC)"),
-            [_row(each, find_level(settings, each), now) for each in found],
-        )
+    header = ("id", "user", "level", "name", "scopes", "status", "expires", "last use (UTC)")
+    shown = [{**token_to_json(each, now), "level": find_level(settings, each)} for each in found]
+    rows = [_row(each, find_level(settings, each), now) for each in found]
+    write_rows(shown, header, rows, "There are no tokens.", as_json=as_json)
 
 
 @app.command()

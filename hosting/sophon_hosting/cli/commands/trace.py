@@ -10,8 +10,14 @@ from typer.core import TyperGroup
 
 from sophon.errors import SophonError
 from sophon.messages import Usage
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_new_json_file, write_result, write_table
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import (
+    write_json,
+    write_lines,
+    write_new_json_file,
+    write_result,
+    write_rows,
+)
 from sophon_hosting.cli.remote.host_client import JsonRow
 from sophon_hosting.cli.remote.host_selection import HostClient, open_host_client
 from sophon_hosting.rendering.control_characters import to_single_line
@@ -32,12 +38,9 @@ class TraceGroup(TyperGroup):
         return super().parse_args(ctx, args if args[:1] in (["show"], ["replay"], ["export"]) else ["show", *args])
 
 
-app = typer.Typer(cls=TraceGroup, rich_markup_mode=None, add_completion=False)
-
-
-@app.callback()
-def trace() -> None:
-    """Show how turns went, and replay one. `sophon trace [TASK]` is `sophon trace show [TASK]`."""
+app = command_group(
+    "Show how turns went, and replay one. `sophon trace [TASK]` is `sophon trace show [TASK]`.", cls=TraceGroup
+)
 
 
 @app.command()
@@ -120,12 +123,7 @@ def export(
 
 def _list_traces(host: HostClient, session: str | None, limit: int, *, as_json: bool) -> None:
     found = host.list_traces(session_id=session, limit=limit)
-    if as_json:
-        write_json(list(found))
-    elif found:
-        write_table(_HEADINGS, [_to_cells(each) for each in found])
-    else:
-        write_lines(["There are no traces."])
+    write_rows(found, _HEADINGS, [_to_cells(each) for each in found], "There are no traces.", as_json=as_json)
 
 
 _HEADINGS = ("task", "session", "ended (UTC)", "status", "model", "attempts#", "tools#", "tokens#", "cost#", "work#")

@@ -12,7 +12,7 @@ from sophon.stores.contract import Store
 from sophon.stores.traces.contract import TurnTotal, turn_total_to_json
 from sophon.stores.usage.contract import UsageTotal
 from sophon_hosting.cli.bootstrap import load_cli_settings, run_with_store
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.console.output import write_rows
 from sophon_hosting.cli.global_options import GlobalOptions
 from sophon_hosting.rendering.trace_tree import format_ms
 from sophon_hosting.rendering.value_formatting import format_usage_cost
@@ -51,12 +51,8 @@ def usage(
         return await store.usage.list_totals(since=since, session_id=session)
 
     totals = run_with_store(options, read)
-    if as_json:
-        write_json([_total_json(total) for total in totals])
-    elif totals:
-        write_table(("day", "model", "calls#", "input#", "output#", "cost#"), _table_rows(totals))
-    else:
-        write_lines(["There is no usage."])
+    header = ("day", "model", "calls#", "input#", "output#", "cost#")
+    write_rows(map(_total_json, totals), header, _table_rows(totals), "There is no usage.", as_json=as_json)
 
 
 def _show_turns(options: GlobalOptions, days: int, *, as_json: bool) -> None:
@@ -66,14 +62,10 @@ def _show_turns(options: GlobalOptions, days: int, *, as_json: bool) -> None:
         return await store.traces.list_daily(since=first)
 
     found = run_with_store(options, read)
-    if as_json:
-        write_json([turn_total_to_json(each) for each in found])
-    elif found:
-        counts = ("day", "person", "turns#", "failed#", "cancelled#")
-        headings = (*counts, "mean#", "p50#", "p95#", "longest#", "tokens#", "cost#")
-        write_table(headings, map(_to_turn_cells, found))
-    else:
-        write_lines(["There are no traces of turns."])
+    counts = ("day", "person", "turns#", "failed#", "cancelled#")
+    header = (*counts, "mean#", "p50#", "p95#", "longest#", "tokens#", "cost#")
+    rows = map(_to_turn_cells, found)
+    write_rows(map(turn_total_to_json, found), header, rows, "There are no traces of turns.", as_json=as_json)
 
 
 def _to_turn_cells(total: TurnTotal) -> list[str]:

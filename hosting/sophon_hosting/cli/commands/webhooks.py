@@ -4,30 +4,19 @@ from typing import Annotated
 
 import typer
 
-from sophon_hosting.cli.common_options import HostUrlOption, JsonOption
-from sophon_hosting.cli.console.output import write_json, write_lines, write_table
+from sophon_hosting.cli.common_options import HostUrlOption, JsonOption, command_group
+from sophon_hosting.cli.console.output import write_lines, write_rows
 from sophon_hosting.cli.remote.host_selection import open_host_client
 
-app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app = command_group("List the webhooks of a host, and try one.")
 
 WebhookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="The Id of an outgoing webhook.")]
-
-
-@app.callback()
-def webhooks() -> None:
-    """List the webhooks of a host, and try one."""
 
 
 @app.command("list")
 def list_webhooks(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOption = False) -> None:
     """List the webhooks; for an outgoing one, how many events wait, and how many were given up."""
     found = open_host_client(ctx.obj, url).list_webhooks()
-    if as_json:
-        write_json(list(found))
-        return
-    if not found:
-        write_lines(["There are no webhooks; they are listed in the settings Webhooks.Incoming and Webhooks.Outgoing."])
-        return
     rows = [
         (
             each["id"],
@@ -39,7 +28,9 @@ def list_webhooks(ctx: typer.Context, url: HostUrlOption = None, as_json: JsonOp
         )
         for each in found
     ]
-    write_table(("id", "direction", "address", "waiting", "dead", "last error"), rows)
+    header = ("id", "direction", "address", "waiting", "dead", "last error")
+    nothing = "There are no webhooks; they are listed in the settings Webhooks.Incoming and Webhooks.Outgoing."
+    write_rows(found, header, rows, nothing, as_json=as_json)
 
 
 @app.command("test")

@@ -70,6 +70,19 @@ def write_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
         write_lines(lines)
 
 
+def write_rows(
+    found: Iterable[object], header: Sequence[str], rows: Iterable[Sequence[str]], nothing: str, *, as_json: bool
+) -> None:
+    """Write a list: as one JSON document, or as a table; `nothing` is the line of an empty one."""
+    listed = list(found)
+    if as_json:
+        write_json(listed)
+    elif listed:
+        write_table(header, rows)
+    else:
+        write_lines([nothing])
+
+
 def write_notice(line: str) -> None:
     """Write a notice, which is not an error, as one line to standard error."""
     sys.stderr.write(f"{to_single_line(line)}\n")
