@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import pytest
-
-from sophon import Services, SophonError, tool
-from sophon.errors import InputError
-from sophon.testing import EventRecorder, FunctionModel, VirtualClock, assert_valid_transcript
+from sophon import Services, tool
+from sophon.testing import EventRecorder, VirtualClock, assert_valid_transcript
 from sophon_middlewares.chains import twelve
 
 
@@ -14,31 +11,6 @@ from sophon_middlewares.chains import twelve
 async def look(n: int = 0) -> str:
     """Look."""
     return "seen"
-
-
-async def test_sessions_see_nothing_of_each_other_and_a_turn_without_one_begins_a_new_one() -> None:
-    model = FunctionModel(lambda r: _say(f"{sum(m.role == 'user' for m in r.messages)}"))
-    services = Services(models=model)
-    pipeline = twelve(services)
-    ids = ["a", "b", "a", None, None, "b", "a"]
-    got = [(await pipeline.run(services.turn("hi", session_id=each))).text for each in ids]
-    assert got == ["1", "1", "2", "1", "1", "2", "3"]
-    assert await services.history("nobody") == []
-
-
-async def _say(text: str) -> str:
-    return text
-
-
-def test_an_unknown_planning_mode_or_model_or_setting_is_one_clear_line() -> None:
-    with pytest.raises(InputError, match="Sometimes"):
-        Services().turn("hi", planning="Sometimes")
-    with pytest.raises(SophonError, match="gpt-99"):
-        Services().turn("hi", model="gpt-99")
-    with pytest.raises(SophonError, match="MaxToolIterations"):
-        Services(settings={"AgentExecution": {"MaxToolIteration": 3}})
-    with pytest.raises(SophonError, match=r"(?s)Planing.*Topp|Topp.*Planing"):
-        Services(settings={"Planing": {}, "ToolFilter": {"Topp": 3}})
 
 
 async def test_the_offline_model_answers_the_bullets() -> None:

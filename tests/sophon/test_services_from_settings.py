@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from sophon.testing import VirtualClock
 from sophon.tools.untrusted_text import FENCING_INSTRUCTIONS
 from sophon_middlewares.chains import twelve
 
-ROOT = Path(__file__).parents[2]
 NOBODY = {"OLLAMA_HOST": "127.0.0.1:9"}
 
 
@@ -91,12 +88,3 @@ def test_all_that_is_wrong_is_told_at_once(folder: Path) -> None:
     assert provider == "Providers[0].Keys: the environment variable OPENAI_API_KEY is not set"
     assert module.startswith("Tools.Modules[0]: there is no module 'no_such_tools'")
     assert store == "Store.Url: the environment variable DATABASE is missing or empty"
-
-
-def test_importing_sophon_loads_nothing_that_only_real_providers_need() -> None:
-    heavy = ("httpx", "litellm", "sqlalchemy", "aiosqlite", "networkx", "tiktoken", "http.client")
-    script = f"import sys, sophon; print([name for name in {heavy} if name in sys.modules])"
-    ran = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    )
-    assert ran.stdout.strip() == "[]"

@@ -1,7 +1,7 @@
 import pytest
 
 from sophon import Decision
-from sophon.errors import InputError, NotFound
+from sophon.errors import InputError
 from sophon_hosting.client_api.client_errors import Forbidden
 from sophon_hosting.client_api.client_message import ClientMessage
 
@@ -16,41 +16,6 @@ async def test_the_same_client_message_id_is_the_same_task_for_one_user_only(off
     other = await office.bob.send_message(message(client_message_id="1", session_id="b"))
     assert (again.task_id, again.created) == (first.task_id, False)
     assert other.created
-
-
-async def test_what_is_somebody_elses_does_not_exist_for_others_and_stays_unchanged(office) -> None:
-    receipt = await office.ada.send_message(message("pay Bob"))
-    await office.reached(receipt.task_id, "suspended")
-    [asked] = await office.ada.list_approvals()
-    bob = office.bob
-    for attempt in (
-        bob.subscribe("s", print),
-        bob.get_session("s"),
-        bob.list_records("s"),
-        bob.list_events("s"),
-        bob.rename_session("s", "mine"),
-        bob.set_session_model("s", None),
-        bob.fork_session("s"),
-        bob.delete_session("s"),
-        bob.get_task(receipt.task_id),
-        bob.cancel_task(receipt.task_id),
-        bob.get_approval(asked.request.id),
-        bob.decide_approval(asked.request.id, Decision.approve()),
-    ):
-        with pytest.raises(NotFound):
-            await attempt
-    for attempt in (
-        bob.list_sessions(all_users=True),
-        bob.list_tasks(all_users=True),
-        bob.list_approvals(all_users=True),
-    ):
-        with pytest.raises(Forbidden):
-            await attempt
-    assert (await bob.send_message(message())).session_id == "s"
-    assert [each.owner for each in (await office.operator.list_sessions(all_users=True)).items] == ["bob", "ada"]
-    await bob.delete_session("s")
-    assert ((await bob.list_sessions()).items, await bob.list_tasks(), await bob.list_approvals()) == ([], [], [])
-    assert (await office.ada.get_task(receipt.task_id)).status == "suspended"
 
 
 async def test_an_operator_sees_decides_and_stops_everywhere_but_writes_at_home(office) -> None:

@@ -266,17 +266,6 @@ async def test_it_is_in_no_list_and_others_do_not_see_it(place: Place) -> None:
         await other.send_message(ClientMessage("hello", session_id=session, mode="otr"))
 
 
-async def test_a_deleted_conversation_is_gone(place: Place) -> None:
-    session, _ = await say(place, "hello")
-    user = place.user()
-    await user.delete_session(session)
-    with pytest.raises(NotFound):
-        await user.get_session(session)
-    for mode in ("otr", "normal"):
-        with pytest.raises(OffTheRecordLost, match="begin a new one"):
-            await user.send_message(ClientMessage("hello", session_id=session, mode=mode))
-
-
 async def test_a_restart_ends_it(tmp_path: Path, place: Place) -> None:
     session, _ = await say(place, "hello")
     again = AuthorizedHost(build_place(tmp_path / "again").host, User("ada"))
@@ -304,12 +293,6 @@ async def test_a_user_has_few_of_them(place: Place) -> None:
     with pytest.raises(OffTheRecordFull):
         await user.send_message(ClientMessage("hello", mode="otr"))
     await place.user("bob").open_off_the_record()
-
-
-async def test_it_is_not_copied(place: Place) -> None:
-    session, _ = await say(place, "hello")
-    with pytest.raises(InputError, match="not copied"):
-        await place.user().fork_session(session)
 
 
 async def test_its_usage_is_counted_without_a_name(place: Place) -> None:

@@ -254,8 +254,10 @@ async def test_what_is_somebody_elses_is_answered_like_what_does_not_exist(api, 
         assert refused == await answer(method, path, body, nobodys), (method, path)
     for path in ("/api/tasks", "/api/tasks?session_id=s", "/api/approvals", "/api/approvals?session_id=s"):
         assert (await bob.get(path)).json()["items"] == []
-    everything = await bob.get("/api/sessions?everything=true")
-    assert (everything.status_code, everything.json()["error"]["code"]) == (403, "forbidden")
+    for path in ("sessions", "tasks", "approvals"):
+        everything = await bob.get(f"/api/{path}?everything=true")
+        assert (everything.status_code, everything.json()["error"]["code"]) == (403, "forbidden")
+    assert (await ada.get(f"/api/tasks/{receipt['task_id']}")).json()["status"] == "suspended"
 
 
 async def test_ids_that_somebody_else_has_taken_are_free_for_another_user(api, ada, bob) -> None:
