@@ -1,32 +1,42 @@
 """Events from elsewhere of one session: what other host processes store and stream, in its place among the own events.
 
 The seqs are given by the store, so several processes may append to one session. What was published last is known here;
-what others have stored since is read from the store before anything later is published.
+what others have stored since is read from the store before anything later is published. The others are told of the own
+events.
 """
 
+import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeAlias
 
-from sophon.events import Event, StreamChunk, StreamReset, event_from_wire
+from sophon.events import Event, McpServerChanged, SessionDeleted, StreamChunk, StreamReset, event_from_wire
+from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.events.sql import EventLog
 from sophon_hosting.events.resume_deduplication import FINAL_EVENTS
 from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON, StreamSnapshots
 from sophon_hosting.events.wire_event import WireEvent, wire_event_from_log
-from sophon_hosting.fanout.contract import SessionAdvanced, StreamedText, TransientEvent
+from sophon_hosting.fanout.contract import HostFanout, SessionAdvanced, SnapshotWanted, StreamedText, TransientEvent
+
+log = logging.getLogger("sophon")
 
 Arrived: TypeAlias = SessionAdvanced | StreamedText | TransientEvent
 """What another host tells of a session."""
+
+FindStart: TypeAlias = Callable[[str], int]
+"""Returns the number of the current start of a task that runs here; 0 for another one."""
 
 EVENTS_PER_READ = 1000
 
 MAX_WAITING = 5_000
 """Messages that wait while the store is slow; with more, the streamed ones are dropped and asked for again."""
 
+MAX_SNAPSHOT_CHARACTERS = 1_000_000
+"""Longer texts are not sent to a host that asks for the text so far: its clients get them with the final event."""
+
 MAX_FINISHED_TASKS = 64
 """Newest finished tasks of a session whose late chunks are recognised."""
-
 
 STREAM_EVENTS = frozenset({"stream_reset", "stream_completed", "reasoning_chunk", "agent_status"})
 """What belongs to a reply that is streamed, besides its text: out of date once the task has its outcome."""
@@ -35,23 +45,25 @@ STREAM_EVENTS = frozenset({"stream_reset", "stream_completed", "reasoning_chunk"
 class EventsElsewhere:
     """Events of other processes in one session; the holder of the sequencer's lock publishes them.
 
-    `deliver` passes stored events to who listens, `deliver_streamed` others. `want_snapshot` asks the other hosts for
-    the text so far of what they stream. `snapshots` are those of the sequencer.
+    `deliver` passes stored events to who listens, `deliver_streamed` others. `snapshots` are those of the sequencer.
+    `look_again` lets the store be asked soon where the session is.
     """
 
     def __init__(
         self,
         session_id: str,
         log: EventLog,
+        fanout: HostFanout,
+        find_start: FindStart,
+        look_again: Callable[[str], None],
         snapshots: StreamSnapshots,
         deliver: Callable[[WireEvent], None],
         deliver_streamed: Callable[[Event], None],
         note_stored: Callable[[LoggedEvent], None],
-        want_snapshot: Callable[[str], None],
     ) -> None:
-        self._session_id, self._log, self._snapshots = session_id, log, snapshots
+        self._session_id, self._log, self._fanout, self._snapshots = session_id, log, fanout, snapshots
+        self._find_start, self._look_again = find_start, look_again
         self._deliver, self._deliver_streamed, self._note_stored = deliver, deliver_streamed, note_stored
-        self._want_snapshot = want_snapshot
         self._waiting: deque[Arrived] = deque()
         self._starts: dict[str, int] = {}
         """Number of the newest start of which anything was streamed, by task."""
@@ -145,11 +157,47 @@ class EventsElsewhere:
                 self._publish_row(row)
         self.is_behind = False
 
-    def note_own(self, seq: int) -> None:
-        """Note that own events up to a seq were stored, and published unless they are behind."""
-        self.stored = seq
+    async def publish_missing(self, seq: int) -> None:
+        """Publish what others have stored up to a seq, before own events; those wait if it cannot be read."""
+        try:
+            await self.catch_up(seq)
+        except Exception as error:  # noqa: BLE001 - logged; the events are read from the store later
+            self.is_behind = True
+            log_failure(log, error, "the events of session %s of other hosts could not be read", self._session_id)
+
+    def tell_stored(self, last: int, count: int) -> None:
+        """Tell the other processes of own stored events, published unless they are behind; `last` is their last seq."""
+        self.stored = last
         if self.published is not None and not self.is_behind:
-            self.published = max(self.published, seq)
+            self.published = max(self.published, last)
+        self._fanout.publish(SessionAdvanced(self._session_id, last, count))
+        if self.is_behind:
+            self._look_again(self._session_id)
+
+    def may_deliver(self, event: Event) -> bool:
+        """Return whether listeners may get an event now; else they get it with what is missing before it."""
+        return not (event.durable and self.is_behind)
+
+    def report(self, event: Event) -> None:
+        """Tell the other processes of an own event that is not stored; note an outcome."""
+        if not event.durable:
+            self._tell_streamed(event, self._find_own_start(event), max(self.published or 0, self.stored))
+            return
+        self.stored = event.seq or 0
+        if event.wire_name in FINAL_EVENTS:
+            self.note_finished(event.task_id)
+
+    def answer_snapshots(self) -> None:
+        """Send the other processes the text so far of the replies that stream from this one."""
+        for task_id in list(self._own_tasks):
+            reply = self._snapshots.find(task_id)
+            if reply is None or not 0 < reply.length <= MAX_SNAPSHOT_CHARACTERS:
+                continue
+            reset = StreamReset(epoch=reply.epoch, reason=SNAPSHOT_RESET_REASON)
+            chunk = StreamChunk(epoch=reply.epoch, text=reply.join())
+            for event in (reset, chunk):
+                event.session_id, event.task_id, event.run_id = self._session_id, task_id, reply.run_id
+                self._tell_streamed(event, self._starts.get(task_id, 0), self.published or 0)
 
     def note_finished(self, task_id: str) -> None:
         """Note that a task has its outcome: what is streamed of it later is out of date."""
@@ -159,8 +207,9 @@ class EventsElsewhere:
         if len(self._finished) > MAX_FINISHED_TASKS:
             self._finished.popitem(last=False)
 
-    def admit_own(self, task_id: str, start: int) -> bool:
-        """Return whether what this process streams of a start is current: no other process has a newer one."""
+    def admit_own(self, event: Event) -> bool:
+        """Return whether an own event that is not stored is current: no other process has a newer start of its run."""
+        task_id, start = event.task_id, self._find_own_start(event)
         known = self._starts.get(task_id)
         if known is not None and start < known:
             return False
@@ -170,13 +219,23 @@ class EventsElsewhere:
         self._own_tasks.add(task_id)
         return True
 
-    def find_start(self, task_id: str) -> int:
-        """Return the newest start of a task of which anything was streamed; 0 if nothing was."""
-        return self._starts.get(task_id, 0)
+    def _find_own_start(self, event: Event) -> int:
+        """Return the start of an event's run; of a run that is not active any more, the newest one known."""
+        start = self._find_start(event.task_id) if event.task_id else 0
+        return start or self._starts.get(event.task_id, 0)
 
-    def own_replies(self) -> Sequence[tuple[str, int]]:
-        """Return the tasks that stream from this process, with the number of their start."""
-        return [(task_id, self._starts.get(task_id, 0)) for task_id in self._own_tasks]
+    def _tell_streamed(self, event: Event, start: int, after_seq: int) -> None:
+        """Tell of an event that is not stored. What concerns this process only is not told."""
+        session_id, task_id = event.session_id, event.task_id
+        if isinstance(event, SessionDeleted | McpServerChanged):
+            return
+        if isinstance(event, StreamChunk):
+            self._fanout.publish(
+                StreamedText(session_id, task_id, event.run_id, start, event.epoch, event.offset, event.text, after_seq)
+            )
+            return
+        data = event.to_wire()
+        self._fanout.publish(TransientEvent(session_id, task_id, start, event.wire_name, data, after_seq))
 
     @staticmethod
     def _target(message: Arrived) -> int:
@@ -238,7 +297,7 @@ class EventsElsewhere:
         if message.offset > length:
             if not self._is_snapshot_wanted:
                 self._is_snapshot_wanted = True
-                self._want_snapshot(self._session_id)
+                self._fanout.publish(SnapshotWanted(self._session_id))
             return
         self._is_snapshot_wanted = False
         text = message.text[length - message.offset :]

@@ -18,11 +18,10 @@ from sophon.stores.runs.contract import Run, RunStore
 from sophon.stores.sessions.contract import SessionStore
 from sophon.stores.unit_of_work import Write
 from sophon_hosting.completion import complete
-from sophon_hosting.events.elsewhere import EventsElsewhere
-from sophon_hosting.events.exchange import EventExchange, FindStart
+from sophon_hosting.events.elsewhere import FindStart
+from sophon_hosting.events.exchange import EventExchange
 from sophon_hosting.events.replay import SessionReplay, bound_replay, read_missed_events
-from sophon_hosting.events.reporter import SessionReporter
-from sophon_hosting.events.sequencer import Reporter, SessionSequencer
+from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.session_transactions import EventTransaction, Transaction
 from sophon_hosting.events.staging import OnSettled, StagedPart
 from sophon_hosting.events.wire_event import EventListener, RowBuilder, WireEvent, to_logged_event
@@ -269,7 +268,9 @@ class EventBus:
         sequencer.transactions.stage(StagedPart(write, waiter, run_id=run_id))
         if sequencer.store_task is None:
             sequencer.store_task = asyncio.create_task(self._store_staged(session_id, sequencer))
-        await waiter
+        await (
+            waiter
+        )  # not the lock: who waits for the same transaction goes on at the same time, and shares the next one
 
     async def commit(self, session_id: str, write: Transaction[T]) -> T:
         """Store what a turn reports in the transaction of `write`, with all that is staged and pending in its session;
@@ -370,24 +371,9 @@ class EventBus:
                 wake,
                 self._build_row,
                 self._observers,
-                partial(self._make_elsewhere, session_id) if self._exchange is not None else None,
+                self._exchange.make_elsewhere if self._exchange is not None else None,
             )
         return sequencer
-
-    def _make_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> tuple[EventsElsewhere, Reporter]:
-        exchange = self._exchange
-        assert exchange is not None
-        elsewhere = EventsElsewhere(
-            session_id,
-            self._log,
-            sequencer.stream_snapshots,
-            sequencer.deliver,
-            sequencer.deliver_streamed,
-            sequencer.note_elsewhere,
-            exchange.want_snapshot,
-        )
-        elsewhere.published = exchange.find_kept_position(session_id)
-        return elsewhere, SessionReporter(session_id, exchange, elsewhere)
 
     async def _find_position(self, session_id: str) -> LogPosition | None:
         return (await self._log.find_positions([session_id])).get(session_id)

@@ -11,12 +11,12 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeAlias
 
 from sophon.clock import Clock
-from sophon.events import Event, McpServerChanged, SessionDeleted, StreamChunk, StreamReset
+from sophon.events import SessionDeleted
 from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LogPosition
 from sophon.stores.events.sql import EventLog
+from sophon_hosting.events.elsewhere import EventsElsewhere, FindStart
 from sophon_hosting.events.sequencer import SessionSequencer
-from sophon_hosting.events.stream_snapshots import SNAPSHOT_RESET_REASON
 from sophon_hosting.fanout.contract import (
     HintsLost,
     HostFanout,
@@ -40,12 +40,6 @@ MAX_BACKOFF_SECONDS = 8.0
 
 MAX_POSITIONS = 10_000
 """Sessions whose last seq is kept for listeners to all sessions while nothing happens in them."""
-
-MAX_SNAPSHOT_CHARACTERS = 1_000_000
-"""Longer texts are not sent to a host that asks for the text so far: its clients get them with the final event."""
-
-FindStart: TypeAlias = Callable[[str], int]
-"""Returns the number of the current start of a task that runs here; 0 for another one."""
 
 Acquire: TypeAlias = Callable[[str], AbstractAsyncContextManager[SessionSequencer]]
 """Provides a session's sequencer with its lock held."""
@@ -135,47 +129,29 @@ class EventExchange:
             if len(self._positions) > MAX_POSITIONS:
                 self._positions.popitem(last=False)
 
-    def find_kept_position(self, session_id: str) -> int | None:
-        """Return the seq that was kept."""
-        return self._positions.get(session_id)
-
-    def tell_stored(self, session_id: str, seq: int, count: int) -> None:
-        """Tell that this process has stored events."""
-        self._fanout.publish(SessionAdvanced(session_id, seq, count))
+    def make_elsewhere(self, session_id: str, sequencer: SessionSequencer) -> EventsElsewhere:
+        """Return what a sequencer needs to publish the events of other processes, and to tell them of its own."""
+        elsewhere = EventsElsewhere(
+            session_id,
+            self._log,
+            self._fanout,
+            self._find_start,
+            self._look_again,
+            sequencer.stream_snapshots,
+            sequencer.deliver,
+            sequencer.deliver_streamed,
+            sequencer.note_elsewhere,
+        )
+        elsewhere.published = self._positions.get(session_id)
+        return elsewhere
 
     def tell_removed(self, session_id: str) -> None:
         """Tell that this process has deleted a session."""
         self._fanout.publish(SessionRemoved(session_id))
 
-    def look_again(self, session_id: str) -> None:
-        """Ask the store soon where a session is."""
+    def _look_again(self, session_id: str) -> None:
         self._unchecked.add(session_id)
         self._is_poll_due.set()
-
-    def find_start(self, event: Event) -> int:
-        """Return the start of the run that an event belongs to."""
-        return self._find_start(event.task_id) if event.task_id else 0
-
-    def tell_streamed(self, event: Event, start: int, after_seq: int) -> None:
-        """Tell of an event that is not stored. What concerns this process only is not told."""
-        if isinstance(event, SessionDeleted | McpServerChanged):
-            return
-        if isinstance(event, StreamChunk):
-            self._fanout.publish(
-                StreamedText(
-                    event.session_id,
-                    event.task_id,
-                    event.run_id,
-                    start,
-                    event.epoch,
-                    event.offset,
-                    event.text,
-                    after_seq,
-                )
-            )
-            return
-        data = event.to_wire()
-        self._fanout.publish(TransientEvent(event.session_id, event.task_id, start, event.wire_name, data, after_seq))
 
     def want_snapshot(self, session_id: str) -> None:
         """Ask for the text so far of what other processes stream."""
@@ -186,12 +162,13 @@ class EventExchange:
             case SessionAdvanced() | StreamedText() | TransientEvent():
                 self._receive_of_session(message)
             case SnapshotWanted():
-                self._answer(message.session_id)
+                sequencer = self._sequencers.get(message.session_id)
+                if sequencer is not None and sequencer.elsewhere is not None:
+                    sequencer.elsewhere.answer_snapshots()
             case SessionRemoved():
                 self._begin(self._check_removed(message.session_id))
             case WatchStarted():
-                self._unchecked.add(message.session_id)
-                self._is_poll_due.set()
+                self._look_again(message.session_id)
                 self.want_snapshot(message.session_id)
             case HintsLost():
                 self._unchecked |= set(self._list_watched())
@@ -228,22 +205,6 @@ class EventExchange:
                 await self._clock.sleep(backoff_seconds)
                 backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
         elsewhere.is_taken = False
-
-    def _answer(self, session_id: str) -> None:
-        """Send the text so far of the replies that stream from this process."""
-        sequencer = self._sequencers.get(session_id)
-        if sequencer is None or sequencer.elsewhere is None:
-            return
-        after_seq = sequencer.elsewhere.published or 0
-        for task_id, start in sequencer.elsewhere.own_replies():
-            reply = sequencer.stream_snapshots.find(task_id)
-            if reply is None or not 0 < reply.length <= MAX_SNAPSHOT_CHARACTERS:
-                continue
-            reset = StreamReset(epoch=reply.epoch, reason=SNAPSHOT_RESET_REASON)
-            chunk = StreamChunk(epoch=reply.epoch, text=reply.join())
-            for event in (reset, chunk):
-                event.session_id, event.task_id, event.run_id = session_id, task_id, reply.run_id
-                self.tell_streamed(event, start, after_seq)
 
     async def _check_removed(self, session_id: str) -> None:
         try:

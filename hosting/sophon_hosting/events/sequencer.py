@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from sophon.clock import Clock
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
@@ -35,31 +35,7 @@ CHUNK_MERGE_SECONDS = 0.03
 """Chunks within this time after the last published one are merged. Source: reference/performance.md."""
 
 
-class Reporter(Protocol):
-    """What a sequencer needs of the exchange with other processes, for its session."""
-
-    def admit(self, event: Event) -> bool:
-        """Return whether an event that is not stored is of the newest start of its run."""
-        ...
-
-    def may_deliver(self, event: Event) -> bool:
-        """Return whether listeners may get an event now; else they get it with what is missing before it."""
-        ...
-
-    def report(self, event: Event) -> None:
-        """Tell the other processes of an event that is not stored; note an outcome."""
-        ...
-
-    async def publish_missing(self, seq: int) -> None:
-        """Publish what is stored up to a seq; never raises."""
-        ...
-
-    def tell_stored(self, last: int, count: int) -> None:
-        """Tell the other processes of stored events, the last of which has this seq."""
-        ...
-
-
-MakeElsewhere: TypeAlias = Callable[["SessionSequencer"], tuple[EventsElsewhere, Reporter]]
+MakeElsewhere: TypeAlias = Callable[[str, "SessionSequencer"], EventsElsewhere]
 """Makes what a sequencer needs where there are other processes."""
 
 
@@ -97,11 +73,8 @@ class SessionSequencer:
         self.listeners: dict[EventListener, str | None] = {}
         """Listeners with the owner for whose session each has subscribed; None if the owner does not matter."""
         self.stream_snapshots = StreamSnapshots()
-        self._reporter: Reporter | None = None
-        self.elsewhere: EventsElsewhere | None = None
+        self.elsewhere = make_elsewhere(session_id, self) if make_elsewhere is not None else None
         """Events of other host processes; None without any."""
-        if make_elsewhere is not None:
-            self.elsewhere, self._reporter = make_elsewhere(self)
         self.flush_task: asyncio.Task[None] | None = None
         self.store_task: asyncio.Task[None] | None = None
         """Will store the parts that somebody waits for, and those that are staged until it does."""
@@ -181,15 +154,15 @@ class SessionSequencer:
         """Number what a transaction has stored, and publish it after what other processes have stored before it."""
         count = batch.number(last)
         self._since_trim += count
-        if self._reporter is not None and count:
-            await self._reporter.publish_missing(last - count)
+        if self.elsewhere is not None and count:
+            await self.elsewhere.publish_missing(last - count)
         for _, row in batch.pending:
             self.publish(self._pending.popleft(), row)
         for event, row in batch.reported:
             self.deduplicator.register(event)
             self.publish(event, row)
-        if self._reporter is not None and count:
-            self._reporter.tell_stored(last, count)
+        if self.elsewhere is not None and count:
+            self.elsewhere.tell_stored(last, count)
 
     def publish_transient(self) -> None:
         """Publish the transient events in front of the first durable one; nobody else may hold `lock`."""
@@ -204,17 +177,16 @@ class SessionSequencer:
 
         `stored` is the row of a durable event, whose large fields need not be cut again.
         """
-        reporter, is_delivered = self._reporter, True
-        if reporter is not None:
-            if not event.durable and not reporter.admit(event):
-                return  # of a start that another process has replaced
-            is_delivered = reporter.may_deliver(event)
+        elsewhere = self.elsewhere
+        if elsewhere is not None and not (event.durable or elsewhere.admit_own(event)):
+            return  # of a start that another process has replaced
+        is_delivered = elsewhere is None or elsewhere.may_deliver(event)
         self.stream_snapshots.record(event)
         if event.wire_name in FINAL_EVENTS:
             self.stream_snapshots.discard(event.task_id)
             self.deduplicator.forget_task(event.task_id)
-        if reporter is not None:
-            reporter.report(event)
+        if elsewhere is not None:
+            elsewhere.report(event)
         try:
             self._global_sink.emit(event)
         except Exception:
@@ -271,7 +243,7 @@ class SessionSequencer:
         """Delay a chunk to merge it with later ones, unless it is the first in a while. Return whether it waits."""
         loop = asyncio.get_running_loop()
         remaining_seconds = self._merge_until - loop.time()
-        if not (self.listeners or self._reporter) or remaining_seconds <= 0:
+        if not (self.listeners or self.elsewhere is not None) or remaining_seconds <= 0:
             self._merge_until = loop.time() + CHUNK_MERGE_SECONDS
             return False
         self._pending.append(chunk)
