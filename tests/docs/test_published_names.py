@@ -31,7 +31,7 @@ def existing_names(folder: Path) -> Mapping[str, set[str]]:
     """Return the names of the code by their kind."""
     services = Services(models=FunctionModel(lambda _: ""), settings=SWITCHED_ON, folder=folder)
     kinds = [each for _, each in inspect.getmembers(events, inspect.isclass) if issubclass(each, Event)]
-    routes = [route for make in API_ROUTES for route in make() if isinstance(route, web.RouteDef)]
+    routes = [route for route in API_ROUTES if isinstance(route, web.RouteDef)]
     return {
         "tool": {each.name for each in (*services.registry, *skill_tools())},
         "event": {each.wire_name for each in kinds if each is not Event},

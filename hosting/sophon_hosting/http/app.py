@@ -13,37 +13,41 @@ from sophon_hosting.client_api.client_authentication import ClientAuthenticator
 from sophon_hosting.client_api.login_throttle import LoginThrottle
 from sophon_hosting.conversation_import.export_file import MAX_FILE_BYTES
 from sophon_hosting.host import Host
-from sophon_hosting.http.api.agents import agent_routes
-from sophon_hosting.http.api.approvals import approval_routes
-from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots, attachment_routes
-from sophon_hosting.http.api.audit import audit_routes
+from sophon_hosting.http.api import (
+    agents,
+    approvals,
+    attachments,
+    audit,
+    goals,
+    grants,
+    host_info,
+    imports,
+    logs,
+    mcp,
+    memory,
+    persons,
+    policy,
+    preferences,
+    providers,
+    queue,
+    routing,
+    schedules,
+    search,
+    sessions,
+    settings,
+    tasks,
+    tokens,
+    tool_calls,
+    tools,
+    traces,
+    trajectories,
+    usage,
+    webhooks,
+    workspace,
+)
+from sophon_hosting.http.api.attachments import UPLOADS, UploadSlots
 from sophon_hosting.http.api.channels import channel_routes
-from sophon_hosting.http.api.goals import goal_routes
-from sophon_hosting.http.api.grants import grant_routes
-from sophon_hosting.http.api.host_info import host_info_routes
-from sophon_hosting.http.api.imports import IMPORTS, ImportSlots, import_routes
-from sophon_hosting.http.api.logs import log_routes
-from sophon_hosting.http.api.mcp import mcp_routes
-from sophon_hosting.http.api.memory import memory_routes
-from sophon_hosting.http.api.persons import person_routes
-from sophon_hosting.http.api.policy import policy_routes
-from sophon_hosting.http.api.preferences import preference_routes
-from sophon_hosting.http.api.providers import provider_routes
-from sophon_hosting.http.api.queue import queue_routes
-from sophon_hosting.http.api.routing import routing_routes
-from sophon_hosting.http.api.schedules import schedule_routes
-from sophon_hosting.http.api.search import search_routes
-from sophon_hosting.http.api.sessions import session_routes
-from sophon_hosting.http.api.settings import settings_routes
-from sophon_hosting.http.api.tasks import task_routes
-from sophon_hosting.http.api.tokens import token_routes
-from sophon_hosting.http.api.tool_calls import tool_call_routes
-from sophon_hosting.http.api.tools import tool_routes
-from sophon_hosting.http.api.traces import trace_routes
-from sophon_hosting.http.api.trajectories import trajectory_routes
-from sophon_hosting.http.api.usage import usage_routes
-from sophon_hosting.http.api.webhooks import webhook_routes
-from sophon_hosting.http.api.workspace import workspace_routes
+from sophon_hosting.http.api.imports import IMPORTS, ImportSlots
 from sophon_hosting.http.connections.limits import REQUEST_SECONDS
 from sophon_hosting.http.connections.request_limits import delay_failed_login, limit_body_time, mark_as_serving
 from sophon_hosting.http.error_middleware import convert_errors
@@ -60,43 +64,43 @@ from sophon_hosting.http.middlewares import (
     require_auth,
     require_json,
 )
-from sophon_hosting.http.openai_api.routes import openai_routes
+from sophon_hosting.http.openai_api.routes import routes as openai_routes
 from sophon_hosting.http.response_headers import add_default_headers
 from sophon_hosting.http.web_page import BUILT_FOLDER, fallback_page_routes, is_page_built, web_page_routes
 
-API_ROUTES = (
-    import_routes,
-    session_routes,
-    search_routes,
-    task_routes,
-    tool_call_routes,
-    agent_routes,
-    attachment_routes,
-    approval_routes,
-    queue_routes,
-    provider_routes,
-    goal_routes,
-    grant_routes,
-    preference_routes,
-    mcp_routes,
-    memory_routes,
-    workspace_routes,
-    schedule_routes,
-    person_routes,
-    usage_routes,
-    trajectory_routes,
-    trace_routes,
-    host_info_routes,
-    tool_routes,
-    policy_routes,
-    routing_routes,
-    audit_routes,
-    token_routes,
-    settings_routes,
-    log_routes,
-    webhook_routes,
-)
-"""Route factories of the JSON API that need no options."""
+API_ROUTES: Sequence[web.AbstractRouteDef] = [
+    *imports.routes,
+    *sessions.routes,
+    *search.routes,
+    *tasks.routes,
+    *tool_calls.routes,
+    *agents.routes,
+    *attachments.routes,
+    *approvals.routes,
+    *queue.routes,
+    *providers.routes,
+    *goals.routes,
+    *grants.routes,
+    *preferences.routes,
+    *mcp.routes,
+    *memory.routes,
+    *workspace.routes,
+    *schedules.routes,
+    *persons.routes,
+    *usage.routes,
+    *trajectories.routes,
+    *traces.routes,
+    *host_info.routes,
+    *tools.routes,
+    *policy.routes,
+    *routing.routes,
+    *audit.routes,
+    *tokens.routes,
+    *settings.routes,
+    *logs.routes,
+    *webhooks.routes,
+]
+"""Routes of the JSON API that need no options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +153,7 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app[HOST], app[CLIENTS] = host, clients
     app[UPLOADS] = UploadSlots()
     app[IMPORTS] = ImportSlots(host.services.clock)
-    for api_routes in API_ROUTES:
-        app.add_routes(api_routes())
+    app.add_routes(API_ROUTES)
     if is_page_built(chosen.web_folder):
         app.add_routes(web_page_routes(chosen.web_folder))
     else:
@@ -158,5 +161,5 @@ def make_app(host: Host, access: TokenAuthenticator, options: HttpOptions | None
     app.add_routes(health_routes(chosen.render_metrics, chosen.instance_id))
     app.add_routes(channel_routes(chosen.channels, chosen.attach_channel))
     if hub.open_ai_api:
-        app.add_routes(openai_routes())
+        app.add_routes(openai_routes)
     return app

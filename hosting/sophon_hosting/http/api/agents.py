@@ -34,15 +34,10 @@ class CancelBody(RequestBody):
     agent_id: str
 
 
-def agent_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/agents", list_agents),
-        web.get("/api/agents/{name}", get_agent),
-        web.post("/api/agents/cancel", cancel_sub_agent),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/agents")
 async def list_agents(request: web.Request) -> web.Response:
     """List the agents, the problems of files for operators, and the sub-agents that work or wait now."""
     query, authorized_host = parse_query(request, AgentListQuery), get_authorized_host(request)
@@ -55,6 +50,7 @@ async def list_agents(request: web.Request) -> web.Response:
     return json_response(body)
 
 
+@routes.get("/api/agents/{name}")
 async def get_agent(request: web.Request) -> web.Response:
     """Return one agent, for operators with its prompt. Raises NotFound."""
     authorized_host, name = get_authorized_host(request), request.match_info["name"]
@@ -66,6 +62,7 @@ async def get_agent(request: web.Request) -> web.Response:
     return json_response(_with_prompt(agent) if authorized_host.user.operator else agent_to_json(agent))
 
 
+@routes.post("/api/agents/cancel")
 async def cancel_sub_agent(request: web.Request) -> web.Response:
     """Cancel a sub-agent; its turn goes on. One that has ended does not change. Raises NotFound."""
     body = await parse_body(request, CancelBody)

@@ -47,12 +47,10 @@ class DecisionBody(RequestBody):
             raise ValueError("`grant` belongs to the decision `approve`")
 
 
-def approval_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    item = "/api/approvals/{approval_id}"
-    return [web.get("/api/approvals", list_approvals), web.get(item, get_approval), web.post(item, decide_approval)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/approvals")
 async def list_approvals(request: web.Request) -> web.Response:
     """List approvals, oldest first."""
     query = parse_query(request, ApprovalListQuery)
@@ -62,6 +60,7 @@ async def list_approvals(request: web.Request) -> web.Response:
     return json_response({"items": [approval_to_json(each) for each in records]})
 
 
+@routes.get("/api/approvals/{approval_id}")
 async def get_approval(request: web.Request) -> web.Response:
     """Return one approval, with its decision if it has one."""
     return json_response(
@@ -69,6 +68,7 @@ async def get_approval(request: web.Request) -> web.Response:
     )
 
 
+@routes.post("/api/approvals/{approval_id}")
 async def decide_approval(request: web.Request) -> web.Response:
     """Decide an approval; the first decision wins."""
     body = await parse_body(request, DecisionBody)

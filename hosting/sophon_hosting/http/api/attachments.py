@@ -65,17 +65,10 @@ class UploadQuery(RequestQuery):
     mode: Literal["normal", "otr"] = "normal"
 
 
-def attachment_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    item = f"{UPLOAD_PATH}/{{attachment_id}}"
-    return [
-        web.post(UPLOAD_PATH, upload_attachment),
-        web.get(UPLOAD_PATH, list_attachments),
-        web.get(item, download_attachment),
-        web.delete(item, delete_attachment),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.post(UPLOAD_PATH)
 async def upload_attachment(request: web.Request) -> web.Response:
     """Store the body as a file, with 201; it is there whole or not at all.
 
@@ -91,6 +84,7 @@ async def upload_attachment(request: web.Request) -> web.Response:
     return json_response({"ok": True, "attachment": attachment_to_json(stored)}, 201)
 
 
+@routes.get(UPLOAD_PATH)
 async def list_attachments(request: web.Request) -> web.Response:
     """List the files of the user, oldest first, with the limits."""
     files = get_authorized_host(request).attachments
@@ -110,6 +104,7 @@ async def list_attachments(request: web.Request) -> web.Response:
     )
 
 
+@routes.get(f"{UPLOAD_PATH}/{{attachment_id}}")
 async def download_attachment(request: web.Request) -> web.StreamResponse:
     """Return the bytes of a file, always as a download. Raises NotFound."""
     files = await _find_owner(request)
@@ -130,6 +125,7 @@ async def download_attachment(request: web.Request) -> web.StreamResponse:
     return response
 
 
+@routes.delete(f"{UPLOAD_PATH}/{{attachment_id}}")
 async def delete_attachment(request: web.Request) -> web.Response:
     """Delete a file that no message has. Raises NotFound, AttachmentInUse."""
     files = await _find_owner(request)

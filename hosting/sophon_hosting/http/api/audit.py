@@ -36,11 +36,10 @@ class AuditQuery(RequestQuery):
     limit: Annotated[int, ValueRules(ge=1, le=200)] = 50
 
 
-def audit_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [web.get("/api/audit", list_entries), web.get("/api/audit/verify", verify_chain)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/audit")
 async def list_entries(request: web.Request) -> web.Response:
     """List entries, the newest first; `more` says whether there are older ones."""
     query = parse_query(request, AuditQuery)
@@ -63,6 +62,7 @@ async def list_entries(request: web.Request) -> web.Response:
     return json_response({"items": [audit_entry_to_json(each) for each in page], "more": len(found) > len(page)})
 
 
+@routes.get("/api/audit/verify")
 async def verify_chain(request: web.Request) -> web.Response:
     """Check every hash and the signed head.
 

@@ -42,19 +42,10 @@ class GoalBody(RequestBody):
     session_id: str | None = None
 
 
-def goal_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/goals", list_goals),
-        web.post("/api/goals", create_goal),
-        web.get("/api/goals/{goal_id}", get_goal),
-        web.delete("/api/goals/{goal_id}", delete_goal),
-        web.post("/api/goals/{goal_id}/pause", pause_goal),
-        web.post("/api/goals/{goal_id}/resume", resume_goal),
-        web.post("/api/goals/{goal_id}/cancel", cancel_goal),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/goals")
 async def list_goals(request: web.Request) -> web.Response:
     """List goals, newest first, and whether the host works on any."""
     query, authorized_host = parse_query(request, GoalListQuery), get_authorized_host(request)
@@ -67,6 +58,7 @@ async def list_goals(request: web.Request) -> web.Response:
     return json_response({"items": items, "enabled": services.settings.goals.enabled})
 
 
+@routes.get("/api/goals/{goal_id}")
 async def get_goal(request: web.Request) -> web.Response:
     """Return one goal with its graph and what it has used. Raises NotFound."""
     authorized_host = get_authorized_host(request)
@@ -75,6 +67,7 @@ async def get_goal(request: web.Request) -> web.Response:
     return json_response(_to_json(goal, authorized_host, goal_details_to_json))
 
 
+@routes.post("/api/goals")
 async def create_goal(request: web.Request) -> web.Response:
     """Create a goal of the user, with 201.
 
@@ -99,21 +92,25 @@ async def create_goal(request: web.Request) -> web.Response:
     return json_response({"ok": True, **_to_json(goal, authorized_host, goal_details_to_json)}, 201)
 
 
+@routes.post("/api/goals/{goal_id}/pause")
 async def pause_goal(request: web.Request) -> web.Response:
     """Pause a goal; its running steps are stopped. Raises NotFound, IllegalTransition."""
     return await _change(request, lambda commands: commands.pause)
 
 
+@routes.post("/api/goals/{goal_id}/resume")
 async def resume_goal(request: web.Request) -> web.Response:
     """Resume a paused goal; what it had used up it may use once more. Raises NotFound, IllegalTransition."""
     return await _change(request, lambda commands: commands.resume, needs_engine=True)
 
 
+@routes.post("/api/goals/{goal_id}/cancel")
 async def cancel_goal(request: web.Request) -> web.Response:
     """Cancel a goal; its running steps are stopped. Raises NotFound, IllegalTransition."""
     return await _change(request, lambda commands: commands.cancel)
 
 
+@routes.delete("/api/goals/{goal_id}")
 async def delete_goal(request: web.Request) -> web.Response:
     """Cancel a goal, and delete it with the sessions that it works in. Raises NotFound, Busy."""
     authorized_host = get_authorized_host(request)

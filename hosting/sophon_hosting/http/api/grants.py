@@ -15,11 +15,10 @@ class GrantListQuery(RequestQuery):
     everything: bool = False
 
 
-def grant_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.get("/api/grants", list_grants), web.delete("/api/grants/{grant_id}", revoke_grant)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/grants")
 async def list_grants(request: web.Request) -> web.Response:
     """List the grants that are neither revoked nor expired, oldest first."""
     query, authorized_host = parse_query(request, GrantListQuery), get_authorized_host(request)
@@ -33,6 +32,7 @@ async def list_grants(request: web.Request) -> web.Response:
     )
 
 
+@routes.delete("/api/grants/{grant_id}")
 async def revoke_grant(request: web.Request) -> web.Response:
     """Revoke a grant: calls that it covers are asked about again, also in turns that run. Raises NotFound."""
     authorized_host, services = get_authorized_host(request), get_host(request).services

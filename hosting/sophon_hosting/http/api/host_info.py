@@ -10,17 +10,10 @@ from sophon.security.permission_levels import FEATURES
 from sophon_hosting.client_api.serialization import provider_to_json
 from sophon_hosting.http.json_io import get_authorized_host, get_host, json_response
 
-
-def host_info_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/me", get_current_user),
-        web.get("/api/chain", get_chain),
-        web.get("/api/hosts", list_hosts),
-        web.get("/api/models", list_models),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/me")
 async def get_current_user(request: web.Request) -> web.Response:
     """Return the user of the request and what the user may use, and the version of the host."""
     authorized_host = get_authorized_host(request)
@@ -37,6 +30,7 @@ async def get_current_user(request: web.Request) -> web.Response:
     )
 
 
+@routes.get("/api/chain")
 async def get_chain(request: web.Request) -> web.Response:
     """Return the running chain, as the text of `explain()` and as data."""
     pipeline = get_host(request).chain
@@ -46,6 +40,7 @@ async def get_chain(request: web.Request) -> web.Response:
     return json_response({"explained": pipeline.explain(), "middlewares": middlewares})
 
 
+@routes.get("/api/hosts")
 async def list_hosts(request: web.Request) -> web.Response:
     """Return the live processes of the group, of which this may be the only one. Operators only."""
     get_authorized_host(request).require_operator()
@@ -55,6 +50,7 @@ async def list_hosts(request: web.Request) -> web.Response:
     return json_response({"items": [{**each.to_json(), "is_this": each.id == own} for each in found]})
 
 
+@routes.get("/api/models")
 async def list_models(request: web.Request) -> web.Response:
     """Return the providers in order of priority, with health and models; attempts and errors for operators only."""
     host, user = get_host(request), get_authorized_host(request).user

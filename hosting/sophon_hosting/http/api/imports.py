@@ -45,11 +45,10 @@ class ImportQuery(RequestQuery):
     dry_run: bool = False
 
 
-def import_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.post(IMPORT_PATH, import_sessions)]
+routes = web.RouteTableDef()
 
 
+@routes.post(IMPORT_PATH)
 async def import_sessions(request: web.Request) -> web.Response:
     """Store the conversations of the body, a file, and say which were not. Raises InputError, TooLarge, ImportRunning,
     ImportsBusy.

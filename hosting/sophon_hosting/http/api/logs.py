@@ -22,11 +22,10 @@ class LogQuery(RequestQuery):
     wait: WaitSeconds = 0
 
 
-def log_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [web.get("/api/logs", list_lines)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/logs")
 async def list_lines(request: web.Request) -> web.Response:
     """Return lines, the oldest first, and `last`, the number after which to ask next. Without any, wait for one."""
     authorized_host = get_authorized_host(request)

@@ -20,21 +20,17 @@ class AcceptBody(RequestBody):
     tools: dict[str, str]
 
 
-def mcp_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [
-        web.get("/api/mcp", list_mcp_servers),
-        web.post("/api/mcp/{server_id}/accept", accept_mcp_tools),
-        web.post("/api/mcp/{server_id}/restart", restart_mcp_server),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/mcp")
 async def list_mcp_servers(request: web.Request) -> web.Response:
     """List the servers in the order of the settings, each with state, last error and tools."""
     servers = get_operator(request).host.mcp
     return json_response({"items": [] if servers is None else [each.to_json() for each in servers.list_status()]})
 
 
+@routes.post("/api/mcp/{server_id}/accept")
 async def accept_mcp_tools(request: web.Request) -> web.Response:
     """Accept the definitions of tools, and offer them. Raises NotFound; InputError for one that has changed again."""
     body = await parse_body(request, AcceptBody)
@@ -42,6 +38,7 @@ async def accept_mcp_tools(request: web.Request) -> web.Response:
     return json_response({"ok": True, **(await servers.accept(server, body.tools)).to_json()})
 
 
+@routes.post("/api/mcp/{server_id}/restart")
 async def restart_mcp_server(request: web.Request) -> web.Response:
     """Connect to a server again, with a new crash budget. Raises NotFound; InputError for one that is disabled."""
     servers, server = _find_servers(request, "%s restarts the MCP server %s")

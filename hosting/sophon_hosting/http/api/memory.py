@@ -55,19 +55,10 @@ class MemoryDeletion(RequestQuery):
     all: bool = False
 
 
-def memory_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/memory", search_memory),
-        web.delete("/api/memory", delete_memory),
-        web.get("/api/memory/export", export_memory),
-        web.post("/api/memory/import", import_memory),
-        web.get("/api/memory/{entry_id}", get_memory_entry),
-        web.patch("/api/memory/{entry_id}", correct_memory_entry),
-        web.delete("/api/memory/{entry_id}", delete_memory_entry),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/memory")
 async def search_memory(request: web.Request) -> web.Response:
     """Search entries, best match first; and `files`, the chunks of the user's workspace files that match."""
     query = parse_query(request, MemorySearchQuery)
@@ -85,12 +76,14 @@ async def search_memory(request: web.Request) -> web.Response:
     return json_response({"items": shown, "files": [chunk_to_json(each) for each in files]})
 
 
+@routes.get("/api/memory/{entry_id}")
 async def get_memory_entry(request: web.Request) -> web.Response:
     """Return one entry. Raises NotFound."""
     authorized_host, _ = _authorize(request)
     return json_response(_to_json(await _find(request, authorized_host), authorized_host))
 
 
+@routes.patch("/api/memory/{entry_id}")
 async def correct_memory_entry(request: web.Request) -> web.Response:
     """Replace the text of an entry, which is trusted from then on. Raises NotFound, InputError."""
     authorized_host, memory = _authorize(request)
@@ -99,6 +92,7 @@ async def correct_memory_entry(request: web.Request) -> web.Response:
     return json_response(_to_json(await memory.correct(entry, body.text), authorized_host))
 
 
+@routes.delete("/api/memory/{entry_id}")
 async def delete_memory_entry(request: web.Request) -> web.Response:
     """Delete one entry. Raises NotFound."""
     authorized_host, memory = _authorize(request)
@@ -107,6 +101,7 @@ async def delete_memory_entry(request: web.Request) -> web.Response:
     return json_response({"ok": True})
 
 
+@routes.delete("/api/memory")
 async def delete_memory(request: web.Request) -> web.Response:
     """Delete some entries of the user, or everything. Unknown ids are ignored. Raises InputError without either."""
     authorized_host, memory = _authorize(request)
@@ -123,12 +118,14 @@ async def delete_memory(request: web.Request) -> web.Response:
     return json_response({"deleted": len(own)})
 
 
+@routes.get("/api/memory/export")
 async def export_memory(request: web.Request) -> web.Response:
     """Return everything that is remembered of the user, oldest first: what an import takes."""
     authorized_host, memory = _authorize(request)
     return json_response({"items": await memory.export(authorized_host.user.id)})
 
 
+@routes.post("/api/memory/import")
 async def import_memory(request: web.Request) -> web.Response:
     """Store the entries of an export as the user's own; nothing if one is invalid. Raises InputError."""
     authorized_host, memory = _authorize(request)

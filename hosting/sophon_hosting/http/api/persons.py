@@ -11,15 +11,10 @@ from sophon_hosting.persons.export import PersonExport
 from sophon_hosting.persons.forgetting import PersonForgetting, check_person
 from sophon_hosting.persons.person_files import PersonFolders
 
-
-def person_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/persons/{person}", export_person),
-        web.delete("/api/persons/{person}", forget_person),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/persons/{person}")
 async def export_person(request: web.Request) -> web.StreamResponse:
     """Return everything as JSON lines, one thing each. Raises NotFound for another user."""
     person = _authorize(request)
@@ -38,6 +33,7 @@ async def export_person(request: web.Request) -> web.StreamResponse:
     return response
 
 
+@routes.delete("/api/persons/{person}")
 async def forget_person(request: web.Request) -> web.Response:
     """Delete everything; running tasks of the person are cancelled. Raises NotFound for another user, Busy."""
     person, host = _authorize(request), get_host(request)

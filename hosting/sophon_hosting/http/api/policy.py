@@ -21,11 +21,10 @@ class TrialBody(RequestBody):
     arguments: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
 
-def policy_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.get("/api/policy", get_policy), web.post("/api/policy/test", try_tool_call)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/policy")
 async def get_policy(request: web.Request) -> web.Response:
     """Return the guards, when people are asked, and what happens to calls of each tool; rules for operators only."""
     authorized_host = get_authorized_host(request)
@@ -34,6 +33,7 @@ async def get_policy(request: web.Request) -> web.Response:
     return json_response(describe_policy(host.services, host.chain, user.id, is_operator=user.operator))
 
 
+@routes.post("/api/policy/test")
 async def try_tool_call(request: web.Request) -> web.Response:
     """Return what the rules say about a call of the user: verdict, tier and rule. The call does not run."""
     body = await parse_body(request, TrialBody)

@@ -17,11 +17,10 @@ class PreferencesBody(RequestBody):
     notes: str = ""
 
 
-def preference_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.get("/api/preferences", get_preferences), web.put("/api/preferences", put_preferences)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/preferences")
 async def get_preferences(request: web.Request) -> web.Response:
     """Return the preferences of the user."""
     authorized_host = get_authorized_host(request)
@@ -30,6 +29,7 @@ async def get_preferences(request: web.Request) -> web.Response:
     return json_response({"preferences": found.to_json()})
 
 
+@routes.put("/api/preferences")
 async def put_preferences(request: web.Request) -> web.Response:
     """Replace the preferences of the user. Raises InputError, NotFound for an unknown model."""
     body, authorized_host = await parse_body(request, PreferencesBody), get_authorized_host(request)

@@ -10,14 +10,10 @@ from sophon_hosting.http.json_io import get_operator, json_response
 log = logging.getLogger("sophon")
 
 
-def provider_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [
-        web.get("/api/providers", list_providers),
-        web.post("/api/providers/{provider_id}/reset", reset_provider),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/providers")
 async def list_providers(request: web.Request) -> web.Response:
     """List the providers in order of priority, as this process knows them."""
     operator = get_operator(request)
@@ -27,6 +23,7 @@ async def list_providers(request: web.Request) -> web.Response:
     )
 
 
+@routes.post("/api/providers/{provider_id}/reset")
 async def reset_provider(request: web.Request) -> web.Response:
     """End the cool-downs of a provider, enable its rejected keys and close its circuit; logged. Raises NotFound."""
     operator, provider_id = get_operator(request), request.match_info["provider_id"]

@@ -15,18 +15,10 @@ MAX_UNDELIVERED = 1000
 """Maximum number of undelivered messages in a list."""
 
 
-def queue_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [
-        web.get("/api/queue", get_queue),
-        web.get("/api/queue/dead", list_dead_letters),
-        web.post("/api/queue/dead/{task_id}/retry", retry_dead_letter),
-        web.post("/api/queue/pause", pause_queue),
-        web.post("/api/queue/resume", resume_queue),
-        web.post("/api/queue/drain", drain_queue),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/queue")
 async def get_queue(request: web.Request) -> web.Response:
     """Return the statistics of the whole queue, whichever process works on it, and the number of messages to chats that
     were not delivered. `paused` is of this process.
@@ -36,6 +28,7 @@ async def get_queue(request: web.Request) -> web.Response:
     return json_response(statistics | {"undelivered": await host.services.store.outbox.count_dead()})
 
 
+@routes.get("/api/queue/dead")
 async def list_dead_letters(request: web.Request) -> web.Response:
     """List the dead letters, oldest first: tasks, then messages to chats."""
     host = _require_operator(request)
@@ -44,6 +37,7 @@ async def list_dead_letters(request: web.Request) -> web.Response:
     return json_response({"items": [*tasks, *map(undelivered_entry_to_json, entries)]})
 
 
+@routes.post("/api/queue/dead/{task_id}/retry")
 async def retry_dead_letter(request: web.Request) -> web.Response:
     """Enqueue a dead letter again: a task as a new one, whose id is in the response, a message to a chat in its old
     place. Raises NotFound.
@@ -62,6 +56,7 @@ async def retry_dead_letter(request: web.Request) -> web.Response:
     return json_response({"ok": True, "task_id": letter_id})
 
 
+@routes.post("/api/queue/pause")
 async def pause_queue(request: web.Request) -> web.Response:
     """Stop starting turns in this process; messages are still accepted, and other processes run them."""
     host = _require_operator(request)
@@ -69,6 +64,7 @@ async def pause_queue(request: web.Request) -> web.Response:
     return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
+@routes.post("/api/queue/resume")
 async def resume_queue(request: web.Request) -> web.Response:
     """Start turns again in this process after a pause."""
     host = _require_operator(request)
@@ -76,6 +72,7 @@ async def resume_queue(request: web.Request) -> web.Response:
     return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
+@routes.post("/api/queue/drain")
 async def drain_queue(request: web.Request) -> web.Response:
     """Pause, and respond when no turn of this process runs any more. `drained` is false if the queue was resumed in the
     meantime.

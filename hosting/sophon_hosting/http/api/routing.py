@@ -1,4 +1,4 @@
-"""`/api/routing`: the averages that routing has observed, their reset, and what would be chosen for a message."""
+"""`/api/routing`: the averages of routing, their reset, and what would be chosen for a message; for operators only."""
 
 import logging
 from typing import Annotated
@@ -18,15 +18,10 @@ class RouteExplanationQuery(RequestQuery):
     text: Annotated[str, ValueRules(min_length=1, max_length=8000)]
 
 
-def routing_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [
-        web.get("/api/routing", list_averages),
-        web.get("/api/routing/explain", explain_route),
-        web.post("/api/routing/reset", reset_averages),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/routing")
 async def list_averages(request: web.Request) -> web.Response:
     """Return strategy and tiers, and the moving averages of cost, latency and quality by model, tier and task type."""
     operator = get_operator(request)
@@ -45,6 +40,7 @@ async def list_averages(request: web.Request) -> web.Response:
     )
 
 
+@routes.get("/api/routing/explain")
 async def explain_route(request: web.Request) -> web.Response:
     """Return which models a message of the user would be sent to, and why; nothing is sent."""
     query, operator = parse_query(request, RouteExplanationQuery), get_operator(request)
@@ -52,6 +48,7 @@ async def explain_route(request: web.Request) -> web.Response:
     return json_response({"explanation": found})
 
 
+@routes.post("/api/routing/reset")
 async def reset_averages(request: web.Request) -> web.Response:
     """Forget the averages and the demotions of models; return how many averages there were; logged."""
     operator = get_operator(request)

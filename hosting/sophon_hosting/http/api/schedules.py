@@ -63,17 +63,10 @@ class ScheduleChange(ScheduleFields):
     state: Literal["active", "paused"] | None = None
 
 
-def schedule_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/schedules", list_schedules),
-        web.post("/api/schedules", add_schedule),
-        web.get("/api/schedules/{schedule_id}", get_schedule),
-        web.patch("/api/schedules/{schedule_id}", change_schedule),
-        web.delete("/api/schedules/{schedule_id}", remove_schedule),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/schedules")
 async def list_schedules(request: web.Request) -> web.Response:
     """List the schedules, oldest first, each with its next times and what became of the last one."""
     query, authorized_host = parse_query(request, ScheduleListQuery), get_authorized_host(request)
@@ -83,6 +76,7 @@ async def list_schedules(request: web.Request) -> web.Response:
     return json_response({"items": [_to_json(request, each) for each in found]})
 
 
+@routes.post("/api/schedules")
 async def add_schedule(request: web.Request) -> web.Response:
     """Make a schedule of the user. Raises InputError, OtherMode, OffTheRecordLost."""
     authorized_host = get_authorized_host(request)
@@ -100,6 +94,7 @@ async def add_schedule(request: web.Request) -> web.Response:
     return json_response(_to_json(request, made), 201)
 
 
+@routes.get("/api/schedules/{schedule_id}")
 async def get_schedule(request: web.Request) -> web.Response:
     """Return one schedule with its last firings. Raises NotFound."""
     get_authorized_host(request).rights.require_scope("Read")
@@ -108,6 +103,7 @@ async def get_schedule(request: web.Request) -> web.Response:
     return json_response({**_to_json(request, schedule), "firings": firings})
 
 
+@routes.patch("/api/schedules/{schedule_id}")
 async def change_schedule(request: web.Request) -> web.Response:
     """Change, pause or resume a schedule. Raises NotFound, InputError."""
     authorized_host, body = get_authorized_host(request), await parse_body(request, ScheduleChange)
@@ -128,6 +124,7 @@ async def change_schedule(request: web.Request) -> web.Response:
     return json_response(_to_json(request, schedule))
 
 
+@routes.delete("/api/schedules/{schedule_id}")
 async def remove_schedule(request: web.Request) -> web.Response:
     """Delete a schedule. Raises NotFound."""
     get_authorized_host(request).rights.require("Chat")

@@ -19,11 +19,10 @@ class SearchQuery(RequestQuery):
     cursor: Annotated[str, ValueRules(max_length=1000)] | None = None
 
 
-def search_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.get("/api/search", search_messages)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/search")
 async def search_messages(request: web.Request) -> web.Response:
     """Return a page of the messages that match, newest first; `complete` is false while old ones are indexed.
 

@@ -136,25 +136,10 @@ class ExportQuery(RequestQuery):
     format: Literal["json", "markdown", "text"] = "json"
 
 
-def session_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    item = "/api/sessions/{session_id}"
-    return [
-        web.get("/api/sessions", list_sessions),
-        web.post("/api/sessions", open_session),
-        web.get(item, get_session),
-        web.patch(item, update_session),
-        web.delete(item, delete_session),
-        web.get(f"{item}/messages", list_messages),
-        web.get(f"{item}/messages/{{message_id}}", get_message),
-        web.get(f"{item}/texts/{{text_id}}", get_text),
-        web.get(f"{item}/events", list_session_events),
-        web.get(f"{item}/export", export_session),
-        web.post(f"{item}/fork", fork_session),
-        web.get(f"{item}/branches", list_branches),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.post("/api/sessions")
 async def open_session(request: web.Request) -> web.Response:
     """Begin a conversation off the record, with 201."""
     await parse_body(request, NewSessionBody)
@@ -162,6 +147,7 @@ async def open_session(request: web.Request) -> web.Response:
     return json_response({"ok": True, **session_to_json(session), "mode": "otr"}, 201)
 
 
+@routes.get("/api/sessions")
 async def list_sessions(request: web.Request) -> web.Response:
     """List a page of sessions, newest first; `total` counts all matches, `next_cursor` is null on the last page."""
     query = parse_query(request, SessionListQuery)
@@ -177,11 +163,13 @@ async def list_sessions(request: web.Request) -> web.Response:
     return json_response({"items": items, "total": page.total, "next_cursor": page.next_cursor})
 
 
+@routes.get("/api/sessions/{session_id}")
 async def get_session(request: web.Request) -> web.Response:
     """Return one session."""
     return json_response(session_to_json(await get_authorized_host(request).get_session(_session_id(request))))
 
 
+@routes.patch("/api/sessions/{session_id}")
 async def update_session(request: web.Request) -> web.Response:
     """Rename a session, or set its model or planning mode; an unknown model or mode changes nothing."""
     body, authorized_host = await parse_body(request, SessionUpdateBody), get_authorized_host(request)
@@ -198,12 +186,14 @@ async def update_session(request: web.Request) -> web.Response:
     return json_response(session_to_json(session))
 
 
+@routes.delete("/api/sessions/{session_id}")
 async def delete_session(request: web.Request) -> web.Response:
     """Cancel the session's turns and delete it. Raises Busy while a turn does not stop."""
     await get_authorized_host(request).delete_session(_session_id(request))
     return json_response({"ok": True})
 
 
+@routes.get("/api/sessions/{session_id}/messages")
 async def list_messages(request: web.Request) -> web.Response:
     """Return a page of the session's records: messages with their tool calls, and outcomes of failed turns."""
     query, session_id = parse_query(request, MessagePageQuery), _session_id(request)
@@ -218,6 +208,7 @@ async def list_messages(request: web.Request) -> web.Response:
     return json_response({"items": items, "more": more})
 
 
+@routes.get("/api/sessions/{session_id}/messages/{message_id}")
 async def get_message(request: web.Request) -> web.Response:
     """Return one record, by its message id or seq, as in the list."""
     session_id = _session_id(request)
@@ -226,6 +217,7 @@ async def get_message(request: web.Request) -> web.Response:
     return cacheable_json_response(request, record_to_json(session_id, record))
 
 
+@routes.get("/api/sessions/{session_id}/texts/{text_id}")
 async def get_text(request: web.Request) -> web.Response:
     """Return a large text, to which an event or a message refers."""
     text_id = request.match_info["text_id"]
@@ -233,6 +225,7 @@ async def get_text(request: web.Request) -> web.Response:
     return cacheable_json_response(request, {"text": text}, text_id)
 
 
+@routes.get("/api/sessions/{session_id}/events")
 async def list_session_events(request: web.Request) -> web.Response:
     """Return the durable events after a seq, in the format of Socket.IO."""
     query = parse_query(request, EventPageQuery)
@@ -268,6 +261,7 @@ async def _wait_for_events(request: web.Request, query: EventPageQuery) -> list[
         authorized_host.unsubscribe(_session_id(request), notice)
 
 
+@routes.get("/api/sessions/{session_id}/export")
 async def export_session(request: web.Request) -> web.Response:
     """Return the session as a file to download."""
     query, authorized_host = parse_query(request, ExportQuery), get_authorized_host(request)
@@ -290,6 +284,7 @@ async def export_session(request: web.Request) -> web.Response:
     return response
 
 
+@routes.post("/api/sessions/{session_id}/fork")
 async def fork_session(request: web.Request) -> web.Response:
     """Copy the session to a new one and return that."""
     body = await parse_body(request, ForkBody)
@@ -299,6 +294,7 @@ async def fork_session(request: web.Request) -> web.Response:
     return json_response(session_to_json(copy), 201)
 
 
+@routes.get("/api/sessions/{session_id}/branches")
 async def list_branches(request: web.Request) -> web.Response:
     """Return where the branches of the conversation part, as this session goes."""
     points = await get_authorized_host(request).list_branches(_session_id(request))

@@ -41,24 +41,16 @@ class SavedProviderBody(ProviderBody):
     model: Annotated[str, ValueRules(min_length=1, max_length=200)]
 
 
-def settings_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [
-        web.get("/api/settings", list_settings),
-        web.patch("/api/settings", change_setting),
-        web.delete("/api/settings/{path}", reset_setting),
-        web.get("/api/setup", describe_setup),
-        web.post("/api/setup/models", list_models),
-        web.post("/api/setup/provider", save_provider),
-        web.delete("/api/setup/provider", remove_provider),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/settings")
 async def list_settings(request: web.Request) -> web.Response:
     """List all settings with value, source and meaning; secrets are references, or `***`."""
     return json_response({"items": [asdict(each) for each in await _live_settings(request)[0].list()]})
 
 
+@routes.patch("/api/settings")
 async def change_setting(request: web.Request) -> web.Response:
     """Change a setting while the host runs. Raises NotFound for one that cannot change then."""
     get_operator(request)  # others learn nothing from errors about a body
@@ -67,6 +59,7 @@ async def change_setting(request: web.Request) -> web.Response:
     return json_response({"ok": True, **asdict(await settings.change(body.path, body.value, by=operator))})
 
 
+@routes.delete("/api/settings/{path}")
 async def reset_setting(request: web.Request) -> web.Response:
     """Remove what was saved for a setting."""
     settings, operator = _live_settings(request)
@@ -74,11 +67,13 @@ async def reset_setting(request: web.Request) -> web.Response:
     return json_response({"ok": True, **asdict(row)})
 
 
+@routes.get("/api/setup")
 async def describe_setup(request: web.Request) -> web.Response:
     """Return what is used, and what can be set up."""
     return json_response(_setup(request)[0].describe())
 
 
+@routes.post("/api/setup/models")
 async def list_models(request: web.Request) -> web.Response:
     """Try a key: return the models that the provider lists, with their prices in USD per million tokens."""
     get_operator(request)
@@ -97,6 +92,7 @@ async def list_models(request: web.Request) -> web.Response:
     return _private_response({"is_from_provider": found.is_from_provider, "items": items})
 
 
+@routes.post("/api/setup/provider")
 async def save_provider(request: web.Request) -> web.Response:
     """Let a model answer, save the provider with its key, and use it from the next turn on."""
     get_operator(request)
@@ -106,6 +102,7 @@ async def save_provider(request: web.Request) -> web.Response:
     return _private_response({"ok": True, "provider": info.provider, "model": info.name})
 
 
+@routes.delete("/api/setup/provider")
 async def remove_provider(request: web.Request) -> web.Response:
     """Remove the saved provider with its key."""
     setup, operator = _setup(request)

@@ -87,29 +87,17 @@ class StreamQuery(RequestQuery):
     end: Annotated[int, ValueRules(ge=0)] | None = None
 
 
-def task_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    item = "/api/tasks/{task_id}"
-    return [
-        web.post("/api/tasks", create_task),
-        web.post("/api/sessions/{session_id}/messages", create_session_task),
-        web.post("/api/sessions/{session_id}/tasks/{task_id}/regenerate", regenerate),
-        web.get("/api/tasks", list_tasks),
-        web.get(item, get_task),
-        web.get(f"{item}/events", list_task_events),
-        web.get(f"{item}/stream", get_streamed_text),
-        web.post(f"{item}/cancel", cancel_task),
-        web.get(f"{item}/feedback", get_feedback),
-        web.post(f"{item}/feedback", send_feedback),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.post("/api/tasks")
 async def create_task(request: web.Request) -> web.Response:
     """Accept a message with 202; it is stored before the response."""
     body = await parse_body(request, NewTaskBody)
     return await _accept(request, ClientMessage(**body.to_dict(), **_trace_fields(request)))
 
 
+@routes.post("/api/sessions/{session_id}/messages")
 async def create_session_task(request: web.Request) -> web.Response:
     """Accept a message to the session in the path."""
     body, session_id = await parse_body(request, SessionMessageBody), request.match_info["session_id"]
@@ -121,6 +109,7 @@ async def create_session_task(request: web.Request) -> web.Response:
     )
 
 
+@routes.post("/api/sessions/{session_id}/tasks/{task_id}/regenerate")
 async def regenerate(request: web.Request) -> web.Response:
     """Answer the message of a task again, in a new branch of the session."""
     body = await parse_body(request, RegenerateBody)
@@ -135,6 +124,7 @@ async def regenerate(request: web.Request) -> web.Response:
     return json_response({"ok": True, **receipt_to_json(receipt, "normal")}, 202 if receipt.created else 200)
 
 
+@routes.get("/api/tasks")
 async def list_tasks(request: web.Request) -> web.Response:
     """List a page of tasks, newest first; `before` the last one of it, `more` follow."""
     query = parse_query(request, TaskListQuery)
@@ -149,6 +139,7 @@ async def list_tasks(request: web.Request) -> web.Response:
     return json_response({"items": page, "more": len(runs) > len(page)})
 
 
+@routes.get("/api/tasks/{task_id}")
 async def get_task(request: web.Request) -> web.Response:
     """Return one task with its answer if it has one, its sub-agents, and its queue position while it is queued."""
     authorized_host = get_authorized_host(request)
@@ -158,6 +149,7 @@ async def get_task(request: web.Request) -> web.Response:
     return json_response({**task_to_json(run), "position": position, "children": children})
 
 
+@routes.post("/api/tasks/{task_id}/feedback")
 async def send_feedback(request: web.Request) -> web.Response:
     """Record what the user thinks of the answer; a repetition changes nothing."""
     body, task_id = await parse_body(request, FeedbackBody), _task_id(request)
@@ -165,6 +157,7 @@ async def send_feedback(request: web.Request) -> web.Response:
     return json_response({"ok": True, "task_id": task_id, "value": body.value})
 
 
+@routes.get("/api/tasks/{task_id}/feedback")
 async def get_feedback(request: web.Request) -> web.Response:
     """Return what the user said about the answer; `value` is null if nothing."""
     found = await get_authorized_host(request).find_feedback(_task_id(request))
@@ -172,6 +165,7 @@ async def get_feedback(request: web.Request) -> web.Response:
     return json_response({"task_id": _task_id(request), **said})
 
 
+@routes.get("/api/tasks/{task_id}/events")
 async def list_task_events(request: web.Request) -> web.Response:
     """Return the stored events of a task and its traces, in order."""
     authorized_host = get_authorized_host(request)
@@ -185,6 +179,7 @@ async def list_task_events(request: web.Request) -> web.Response:
     return json_response({"items": [logged_event_to_json(run.session_id, row) for row in found]})
 
 
+@routes.get("/api/tasks/{task_id}/stream")
 async def get_streamed_text(request: web.Request) -> web.Response:
     """Return a part of the text that is being streamed; null once the task or that epoch of its reply has ended."""
     query = parse_query(request, StreamQuery)
@@ -192,6 +187,7 @@ async def get_streamed_text(request: web.Request) -> web.Response:
     return json_response({"text": None if text is None else text[query.start : query.end]})
 
 
+@routes.post("/api/tasks/{task_id}/cancel")
 async def cancel_task(request: web.Request) -> web.Response:
     """Cancel a task; a finished one does not change. `status` is `cancelling` if it takes longer than a second."""
     run = await get_authorized_host(request).cancel_task(_task_id(request))

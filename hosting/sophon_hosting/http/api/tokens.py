@@ -31,16 +31,10 @@ class TokenBody(RequestBody):
     days: Annotated[int, ValueRules(ge=1, le=MAX_DAYS)] | None = DEFAULT_DAYS
 
 
-def token_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [
-        web.get("/api/users", list_users),
-        web.get("/api/tokens", list_tokens),
-        web.post("/api/tokens", create_token),
-        web.delete("/api/tokens/{token_id}", revoke_token),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/users")
 async def list_users(request: web.Request) -> web.Response:
     """List the users of the settings with their levels, else the local user; and the scopes that tokens may have."""
     settings = get_operator(request).host.services.settings
@@ -58,6 +52,7 @@ async def list_users(request: web.Request) -> web.Response:
     return json_response({"items": items, "scopes": SCOPES})
 
 
+@routes.get("/api/tokens")
 async def list_tokens(request: web.Request) -> web.Response:
     """List the tokens, the oldest first, without their secrets."""
     operator = get_operator(request)
@@ -68,6 +63,7 @@ async def list_tokens(request: web.Request) -> web.Response:
     )
 
 
+@routes.post("/api/tokens")
 async def create_token(request: web.Request) -> web.Response:
     """Create a token; the response is the only place where it is shown; recorded.
 
@@ -86,6 +82,7 @@ async def create_token(request: web.Request) -> web.Response:
     return json_response(row, 201, {"Cache-Control": "no-store"})
 
 
+@routes.delete("/api/tokens/{token_id}")
 async def revoke_token(request: web.Request) -> web.Response:
     """Revoke a token: it is refused from now on; recorded. Raises NotFound."""
     operator = get_operator(request)

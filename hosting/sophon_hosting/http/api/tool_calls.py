@@ -19,11 +19,10 @@ class ToolCallBody(RequestBody):
     client_message_id: str | None = None
 
 
-def tool_call_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.post("/api/tools/{name}/call", call_tool)]
+routes = web.RouteTableDef()
 
 
+@routes.post("/api/tools/{name}/call")
 async def call_tool(request: web.Request) -> web.Response:
     """Accept a tool call with 202; it is stored before the response, and runs as a task."""
     body, name = await parse_body(request, ToolCallBody), request.match_info["name"]

@@ -32,18 +32,10 @@ class VersionQuery(RequestQuery):
     wait: WaitSeconds = 0
 
 
-def tool_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/tools", list_tools),
-        web.get("/api/tools/groups", list_groups),
-        web.get("/api/tools/version", get_version),
-        web.patch("/api/tools/{name}", change_custom_tool),
-        web.delete("/api/tools/{name}", delete_custom_tool),
-        web.get("/api/skills", list_skills),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/tools")
 async def list_tools(request: web.Request) -> web.Response:
     """Return the tools that the user may use, with their risk and the JSON Schema of their arguments.
 
@@ -64,6 +56,7 @@ async def list_tools(request: web.Request) -> web.Response:
     return json_response({"items": items, "version": version, "hidden": hidden, "custom": custom})
 
 
+@routes.get("/api/tools/version")
 async def get_version(request: web.Request) -> web.Response:
     """Return the version of the tools that the user may use, once it differs from `after` or `wait` is over."""
     query, authorized_host = parse_query(request, VersionQuery), get_authorized_host(request)
@@ -76,6 +69,7 @@ async def get_version(request: web.Request) -> web.Response:
     return json_response({"version": version})
 
 
+@routes.get("/api/tools/groups")
 async def list_groups(request: web.Request) -> web.Response:
     """Return the groups that `load_tools` offers the user, with the names of their tools."""
     groups: dict[str, list[str]] = {}
@@ -85,6 +79,7 @@ async def list_groups(request: web.Request) -> web.Response:
     return json_response({"items": [{"group": name, "tools": tools} for name, tools in sorted(groups.items())]})
 
 
+@routes.patch("/api/tools/{name}")
 async def change_custom_tool(request: web.Request) -> web.Response:
     """Switch a custom tool on or off, or share it."""
     from sophon_hosting.http.api.tool_bodies import CustomToolChange  # lazy: it needs pydantic
@@ -96,12 +91,14 @@ async def change_custom_tool(request: web.Request) -> web.Response:
     return json_response({"name": changed.full_name, "enabled": changed.is_enabled, "shared": changed.is_shared})
 
 
+@routes.delete("/api/tools/{name}")
 async def delete_custom_tool(request: web.Request) -> web.Response:
     """Delete a custom tool."""
     deleted = await get_authorized_host(request).tools.delete_custom(request.match_info["name"])
     return json_response({"name": deleted.full_name, "ok": True})
 
 
+@routes.get("/api/skills")
 async def list_skills(request: web.Request) -> web.Response:
     """Return the skills with their state and the length of their instructions; problems for operators only."""
     authorized_host, services = get_authorized_host(request), get_host(request).services

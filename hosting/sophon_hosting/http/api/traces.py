@@ -46,17 +46,10 @@ class ReplayBody(RequestBody):
     model: Annotated[str, ValueRules(min_length=1, max_length=300)] | None = None
 
 
-def trace_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/traces", list_traces),
-        web.get("/api/traces/{task_id}", get_trace),
-        web.get("/api/traces/{task_id}/messages", list_messages),
-        web.get("/api/replay-choices", list_choices),
-        web.post("/api/traces/{task_id}/replay", replay),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/traces")
 async def list_traces(request: web.Request) -> web.Response:
     """List the traces without their parts, the newest first."""
     query, authorized_host = parse_query(request, TraceListQuery), get_authorized_host(request)
@@ -80,6 +73,7 @@ async def list_traces(request: web.Request) -> web.Response:
     return json_response({"items": [trace_summary_to_json(authorized_host.to_client_trace(each)) for each in found]})
 
 
+@routes.get("/api/traces/{task_id}")
 async def get_trace(request: web.Request) -> web.Response:
     """Return the trace of a task. Raises NotFound."""
     query = parse_query(request, TraceQuery)
@@ -99,6 +93,7 @@ async def get_trace(request: web.Request) -> web.Response:
     return json_response(document, headers={"Content-Disposition": 'attachment; filename="trace.otlp.json"'})
 
 
+@routes.get("/api/traces/{task_id}/messages")
 async def list_messages(request: web.Request) -> web.Response:
     """Return the stored messages of a turn: what its model calls answered, and what its tools returned.
 
@@ -120,11 +115,13 @@ async def list_messages(request: web.Request) -> web.Response:
     return json_response({"items": items[:MAX_TURN_MESSAGES]})
 
 
+@routes.get("/api/replay-choices")
 async def list_choices(request: web.Request) -> web.Response:
     """Return the models and chains that a replay may ask."""
     return json_response(get_authorized_host(request).replays.list_choices())
 
 
+@routes.post("/api/traces/{task_id}/replay")
 async def replay(request: web.Request) -> web.Response:
     """Replay one of the user's own turns; the model calls are charged, and nothing else changes."""
     body = await parse_body(request, ReplayBody)

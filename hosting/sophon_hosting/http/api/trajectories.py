@@ -26,14 +26,10 @@ class TrajectoryListQuery(RequestQuery):
     everything: bool = False
 
 
-def trajectory_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/trajectories", list_trajectories),
-        web.get("/api/trajectories/{task_id}", get_trajectory),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/trajectories")
 async def list_trajectories(request: web.Request) -> web.Response:
     """List trajectories; those of `best` are good and those of `poorest` are poor, by the settings."""
     query, authorized_host = parse_query(request, TrajectoryListQuery), get_authorized_host(request)
@@ -71,6 +67,7 @@ async def list_trajectories(request: web.Request) -> web.Response:
     return json_response({"items": items})
 
 
+@routes.get("/api/trajectories/{task_id}")
 async def get_trajectory(request: web.Request) -> web.Response:
     """Return the trajectory of a task. Raises NotFound."""
     authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]

@@ -29,11 +29,10 @@ class TurnQuery(RequestQuery):
     everything: bool = False
 
 
-def usage_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.get("/api/usage", get_usage), web.get("/api/usage/turns", get_turns)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/usage")
 async def get_usage(request: web.Request) -> web.Response:
     """Return the usage of one session to its owner; that of all sessions, with the limits, to operators."""
     query, authorized_host, host = parse_query(request, UsageQuery), get_authorized_host(request), get_host(request)
@@ -51,6 +50,7 @@ async def get_usage(request: web.Request) -> web.Response:
     return json_response(result)
 
 
+@routes.get("/api/usage/turns")
 async def get_turns(request: web.Request) -> web.Response:
     """Return the turns per day and person, from their traces: one's own, with `everything` all users' to operators."""
     query, authorized_host = parse_query(request, TurnQuery), get_authorized_host(request)

@@ -12,17 +12,17 @@ class TestBody(RequestBody):
     __test__ = False
 
 
-def webhook_routes() -> list[web.RouteDef]:
-    """Return the routes of this module; all require an operator."""
-    return [web.get("/api/webhooks", list_webhooks), web.post("/api/webhooks/{webhook_id}/test", test_webhook)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/webhooks")
 async def list_webhooks(request: web.Request) -> web.Response:
     """List the webhooks in the order of the settings, the incoming ones first; with what waits and was given up."""
     webhooks = get_operator(request).host.webhooks
     return json_response({"items": [] if webhooks is None else await webhooks.describe()})
 
 
+@routes.post("/api/webhooks/{webhook_id}/test")
 async def test_webhook(request: web.Request) -> web.Response:
     """Send a test event. Raises NotFound for what is no outgoing webhook."""
     await parse_body(request, TestBody)

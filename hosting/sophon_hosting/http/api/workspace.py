@@ -12,25 +12,22 @@ class WorkspaceFileBody(RequestBody):
     version: str
 
 
-def workspace_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [
-        web.get("/api/workspace", list_files),
-        web.get("/api/workspace/{name}", read_file),
-        web.put("/api/workspace/{name}", save_file),
-    ]
+routes = web.RouteTableDef()
 
 
+@routes.get("/api/workspace")
 async def list_files(request: web.Request) -> web.Response:
     """List the files that the user may edit: their own, and for operators those of everybody."""
     return json_response({"items": get_authorized_host(request).workspace.list()})
 
 
+@routes.get("/api/workspace/{name}")
 async def read_file(request: web.Request) -> web.Response:
     """Return a file: text and version. Raises NotFound."""
     return json_response(await get_authorized_host(request).workspace.read(request.match_info["name"]))
 
 
+@routes.put("/api/workspace/{name}")
 async def save_file(request: web.Request) -> web.Response:
     """Replace the text of a file. Raises NotFound, ChangedMeanwhile, InputError."""
     workspace = get_authorized_host(request).workspace

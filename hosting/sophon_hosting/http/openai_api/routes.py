@@ -32,11 +32,10 @@ MAX_QUESTION_CHARACTERS = 1000
 """Characters of a question in the line of a stream; the page shows all of it."""
 
 
-def openai_routes() -> list[web.RouteDef]:
-    """Return the routes of this module."""
-    return [web.get("/v1/models", list_openai_models), web.post("/v1/chat/completions", create_chat_completion)]
+routes = web.RouteTableDef()
 
 
+@routes.get("/v1/models")
 async def list_openai_models(request: web.Request) -> web.Response:
     """List `sophon`, which lets routing choose, and every model as `provider/model`."""
     get_authorized_host(request).rights.require("OpenAiApi")
@@ -49,6 +48,7 @@ async def list_openai_models(request: web.Request) -> web.Response:
     return json_response({"object": "list", "data": rows})
 
 
+@routes.post("/v1/chat/completions")
 async def create_chat_completion(request: web.Request) -> web.StreamResponse:
     """Run the last message as a turn and return or stream its answer. Cancels the task if the client disconnects.
 
