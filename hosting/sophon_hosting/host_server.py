@@ -380,7 +380,7 @@ class HostServer:
         if decisions.enabled:
             from sophon.decisions.grammar_compilation import compile_grammars  # lazy: off in most chains
 
-            await asyncio.to_thread(compile_grammars, decisions.rules)
+            await asyncio.to_thread(compile_grammars, decisions.families)
 
 
 def tune_garbage_collector() -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.patterns import PatternTable, SearchPattern
-from sophon.decisions.rules import DEFAULT_RULES
+from sophon.decisions.patterns import FAMILIES, TARGETS, SearchPattern
 
 MAX_CHARACTERS: Final = 400
 """A longer message is compacted to at most so many characters."""
@@ -22,7 +21,7 @@ _SENTENCE_END = lazy_pattern(r"[.!?\n]")
 _URL = lazy_pattern(r"https?://\S{1,300}")
 
 
-def compact_for_routing(text: str, table: PatternTable = DEFAULT_RULES.table) -> str:
+def compact_for_routing(text: str) -> str:
     """Return a text of at most MAX_CHARACTERS: the first sentence, scheduling phrases, targets and addresses."""
     text = text.strip()
     if len(text) <= MAX_CHARACTERS:
@@ -30,8 +29,8 @@ def compact_for_routing(text: str, table: PatternTable = DEFAULT_RULES.table) ->
     beginning, searched = text[:SENTENCE_WINDOW], text[:READ_CHARACTERS]
     end = _SENTENCE_END.search(beginning)
     parts = [beginning[: end.end() if end else SENTENCE_WINDOW][:MAX_SENTENCE]]
-    parts += _find(table.families.get("schedule", ()), searched, MAX_PHRASES)
-    parts += _find(table.targets[1:], searched, MAX_TARGETS)
+    parts += _find(FAMILIES["schedule"], searched, MAX_PHRASES)
+    parts += _find(TARGETS, searched, MAX_TARGETS)
     parts += _find((_URL,), searched, MAX_URLS)
     return " ".join(dict.fromkeys(parts))[:MAX_CHARACTERS]
 

@@ -1,4 +1,4 @@
-"""Decision rules with the fast paths that settings add."""
+"""Families of fast paths that settings add."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,6 @@ from typing import Any, Final, TypeAlias, cast
 
 from sophon.decisions.fast_path_arguments import Arguments
 from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
-from sophon.decisions.rules import DecisionRules
 from sophon.security.linear_patterns import compile_linear, make_encodable
 
 AddedPath: TypeAlias = tuple[str, str, Sequence[str], Mapping[str, str]]
@@ -29,9 +28,9 @@ class AddedPattern:
         return None if match is None else {name: value or "" for name, value in match.groupdict().items()}
 
 
-def build_rules(added: Sequence[AddedPath]) -> DecisionRules:
-    """Return the rules; added families of fast paths are tried first. Raises PatternError."""
-    return DecisionRules(families=(*map(_build_family, added), *FAMILIES))
+def build_families(added: Sequence[AddedPath]) -> Sequence[FastPathFamily]:
+    """Return the families of fast paths; added ones are tried first. Raises PatternError."""
+    return (*map(_build_family, added), *FAMILIES)
 
 
 def _build_family(path: AddedPath) -> FastPathFamily:

@@ -25,8 +25,6 @@ from sophon.decisions.fast_path_arguments import (
 from sophon.decisions.grammars import GRAMMARS
 from sophon.decisions.message_patterns import MessageForms
 
-LANGUAGES: Final = tuple(GRAMMARS)
-
 
 class MessagePattern(Protocol):
     """A pattern of whole messages."""
@@ -64,7 +62,7 @@ NOT_IN_THE_WEB = lazy_pattern(
 class FastPathFamily:
     """Messages of one kind: the tool that answers them, how its arguments are made, what vetoes.
 
-    Their patterns are the section of that name in the grammars of `languages`, or `own` ones. With a `tag`, any tool
+    Their patterns are the section of that name in the grammars of all languages, or `own` ones. With a `tag`, any tool
     that has it and takes the arguments named in `example` answers where `tool` is absent.
     """
 
@@ -74,13 +72,12 @@ class FastPathFamily:
     vetoes: Sequence[re.Pattern[str]] = (SECOND_REQUEST,)
     tag: str = ""
     example: tuple[str, ...] = ()
-    languages: tuple[str, ...] = LANGUAGES
     own: Sequence[MessagePattern] = ()
 
     @property
     def patterns(self) -> Sequence[MessagePattern]:
         """The patterns of whole messages."""
-        return self.own or read_forms(self.name, self.languages)
+        return self.own or read_forms(self.name)
 
     def find_arguments(self, text: str) -> Mapping[str, Any] | None:
         """Return the arguments for a message, None if it is none of the family."""
@@ -92,10 +89,9 @@ class FastPathFamily:
 
 
 @lru_cache(maxsize=64)
-def read_forms(section: str, languages: tuple[str, ...]) -> Sequence[MessageForms]:
-    """Return the patterns of a section in the grammars of these languages."""
-    grammars = [GRAMMARS[each] for each in languages]
-    return tuple(MessageForms(found, each) for each in grammars if (found := each.sections.get(section)))
+def read_forms(section: str) -> Sequence[MessageForms]:
+    """Return the patterns of a section in the grammars of all languages."""
+    return tuple(MessageForms(found, each) for each in GRAMMARS.values() if (found := each.sections.get(section)))
 
 
 FAMILIES: Final[tuple[FastPathFamily, ...]] = (

@@ -1,12 +1,11 @@
 """Fast paths: messages that one tool call answers, without any model. Source: reference/wasp.md 4.9."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.decisions.fast_path_families import FastPathFamily
+from sophon.decisions.fast_path_families import FAMILIES, FastPathFamily
 from sophon.decisions.internal_texts import is_internal
-from sophon.decisions.rules import DEFAULT_RULES, DecisionRules
 
 MAX_CHARACTERS: Final = 300
 """A longer message has no fast path."""
@@ -20,18 +19,20 @@ class FastPath:
     arguments: Mapping[str, Any]
 
 
-def fast_path(text: str, rules: DecisionRules = DEFAULT_RULES) -> FastPath | None:
+def fast_path(text: str, families: Sequence[FastPathFamily] = FAMILIES) -> FastPath | None:
     """Return the tool call that answers a message, or None. Texts that the program itself wrote have none."""
-    found = find_family(text, rules)
+    found = find_family(text, families)
     return None if found is None else FastPath(found[0].tool, found[1])
 
 
-def find_family(text: str, rules: DecisionRules = DEFAULT_RULES) -> tuple[FastPathFamily, Mapping[str, Any]] | None:
+def find_family(
+    text: str, families: Sequence[FastPathFamily] = FAMILIES
+) -> tuple[FastPathFamily, Mapping[str, Any]] | None:
     """Return the first family that a message belongs to, and the arguments of its tool; None if there is none."""
     text = " ".join(text.split())
     if not text or len(text) > MAX_CHARACTERS or is_internal(text):
         return None
-    for family in rules.families:
+    for family in families:
         arguments = family.find_arguments(text)
         if arguments is not None:
             return family, arguments

@@ -6,10 +6,8 @@ case is. All of them are searched in at most `sophon.decisions.compaction.MAX_CH
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final, Literal, Protocol, get_args
 
-from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.grammar import Grammar
 from sophon.decisions.grammars import GRAMMARS
@@ -33,18 +31,6 @@ class SearchPattern(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PatternTable:
-    """Compiled patterns by family, over all languages in use.
-
-    `targets` are what a continuous action can be about, `creates_agent` the wish for an agent.
-    """
-
-    families: Mapping[Family, Sequence[SearchPattern]]
-    targets: Sequence[SearchPattern]
-    creates_agent: Sequence[SearchPattern] = field(default=())
-
-
 ADDRESS: Final = lazy_pattern(
     r"https?://\S+|\b(?:www\.)?[a-z0-9-]{1,63}\.(?:com|org|net|io|dev|es|de|co|ai|gov|edu)\b", re.IGNORECASE
 )
@@ -62,32 +48,36 @@ INTERNAL_PREFIXES: Final = ("[SCHEDULED TASK:", "[TAREA PROGRAMADA:", "[AUTO-DET
 """How texts begin that the program itself wrote; no rule acts on them again."""
 
 
-def build_table() -> PatternTable:
-    """Return the patterns of all languages."""
-    grammars = list(GRAMMARS.values())
-    families: dict[Family, Sequence[SearchPattern]] = {
-        family: [phrase for each in grammars for phrase in _read_phrases(each, family)] for family in FAMILY_NAMES
-    }
-    creates = tuple(_read_phrases(each, "agent")[0] for each in grammars)
-    targets = tuple(phrase for each in grammars for phrase in _read_phrases(each, "targets"))
-    return PatternTable(families, (ADDRESS, *targets), creates)
-
-
-def count_hits(text: str, table: PatternTable) -> dict[Family, int]:
-    """Return for each family how many of its patterns occur in a text; families without any are left out."""
-    counts: dict[Family, int] = {}
-    for family, patterns in table.families.items():
-        hits = sum(pattern.search(text) is not None for pattern in patterns)
-        if family == "continuous" and hits and not any(target.search(text) for target in table.targets):
-            hits = 0
-        if hits:
-            counts[family] = hits
-    return counts
-
-
 def _read_phrases(grammar: Grammar, section: str) -> Sequence[Phrase]:
     return PhraseSection(grammar.sections[section], grammar).phrases
 
 
-RECURRENCES: Final = tuple(phrase for each in GRAMMARS.values() for phrase in _read_phrases(each, "recurrence"))
+_LANGUAGES: Final = tuple(GRAMMARS.values())
+
+FAMILIES: Final[Mapping[Family, Sequence[SearchPattern]]] = {
+    family: [phrase for each in _LANGUAGES for phrase in _read_phrases(each, family)] for family in FAMILY_NAMES
+}
+"""The patterns of each family, in all languages."""
+
+TARGETS: Final[Sequence[SearchPattern]] = tuple(
+    phrase for each in _LANGUAGES for phrase in _read_phrases(each, "targets")
+)
+"""What a continuous action can be about, beside an ADDRESS."""
+
+CREATES_AGENT: Final[Sequence[SearchPattern]] = tuple(_read_phrases(each, "agent")[0] for each in _LANGUAGES)
+"""The wish for an agent."""
+
+RECURRENCES: Final = tuple(phrase for each in _LANGUAGES for phrase in _read_phrases(each, "recurrence"))
 """How often something is to be done, in any language, whatever is asked for."""
+
+
+def count_hits(text: str) -> dict[Family, int]:
+    """Return for each family how many of its patterns occur in a text; families without any are left out."""
+    counts: dict[Family, int] = {}
+    for family, patterns in FAMILIES.items():
+        hits = sum(pattern.search(text) is not None for pattern in patterns)
+        if family == "continuous" and hits and not any(target.search(text) for target in (ADDRESS, *TARGETS)):
+            hits = 0
+        if hits:
+            counts[family] = hits
+    return counts

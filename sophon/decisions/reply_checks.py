@@ -62,12 +62,10 @@ _VERDICTS: Final = (
 )
 
 
-def find_fault(
-    request: str, reply: str, actions: Sequence[Action], results: Sequence[str], checks: Sequence[Check] = CHECKS
-) -> Fault | None:
+def find_fault(request: str, reply: str, actions: Sequence[Action], results: Sequence[str]) -> Fault | None:
     """Return the first fault of a reply, or None. `results` are what the tools of the turn returned."""
     for check in CHECKS:
-        if check in checks and (reason := _REASONS[check](request, reply, actions, results)):
+        if reason := _REASONS[check](request, reply, actions, results):
             return Fault(check, reason)
     return None
 

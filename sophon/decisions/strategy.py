@@ -11,8 +11,7 @@ from sophon.decisions.compaction import compact_for_routing
 from sophon.decisions.internal_texts import is_internal
 from sophon.decisions.message_patterns import fold
 from sophon.decisions.numbers import WORDS, read_number
-from sophon.decisions.patterns import CONFIRMATION, QUESTION, Family, count_hits
-from sophon.decisions.rules import DEFAULT_RULES, DecisionRules
+from sophon.decisions.patterns import CONFIRMATION, CREATES_AGENT, QUESTION, Family, count_hits
 
 Strategy = Literal["direct", "goal", "scheduled_task", "sub_agent", "script"]
 
@@ -90,22 +89,21 @@ class Decided:
 DIRECT: Final = Decided()
 
 
-def decide(text: str, rules: DecisionRules = DEFAULT_RULES) -> Decided:
+def decide(text: str) -> Decided:
     """Return the strategy of a message. Never raises: whatever goes wrong, the message is direct."""
     try:
-        return _decide(text, rules)
+        return _decide(text)
     except Exception:  # noqa: BLE001 - a rule that fails must not keep a message from a model
         return DIRECT
 
 
-def _decide(text: str, rules: DecisionRules) -> Decided:
+def _decide(text: str) -> Decided:
     if is_internal(text) or len(text.strip()) < MIN_CHARACTERS or CONFIRMATION.match(text[:200]):
         return DIRECT
-    table = rules.table
-    compact = compact_for_routing(text, table)
-    hits = count_hits(compact, table)
+    compact = compact_for_routing(text)
+    hits = count_hits(compact)
     asks = QUESTION.search(compact) is not None
-    creates_agent = any(pattern.search(compact) for pattern in table.creates_agent)
+    creates_agent = any(pattern.search(compact) for pattern in CREATES_AGENT)
     # Who asks for an agent that watches something wants an agent, not a schedule.
     if not asks and ("schedule" in hits or ("continuous" in hits and not creates_agent)):
         parameters = {"title": make_title(text), "interval": find_interval(compact)}

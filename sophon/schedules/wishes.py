@@ -10,7 +10,6 @@ from typing import Any, Final
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.fast_path_arguments import REMINDERS
 from sophon.decisions.patterns import RECURRENCES, count_hits
-from sophon.decisions.rules import DEFAULT_RULES
 from sophon.security.named_values import PersonTexts
 
 _TIMES: Final = ("cron", "every", "at", "day", "in_minutes")
@@ -31,7 +30,7 @@ def follows_from_people(arguments: Mapping[str, Any], texts: Iterable[str]) -> b
 
 
 def _asks_for_time(text: str) -> bool:
-    if "schedule" in count_hits(text, DEFAULT_RULES.table) or _TIME_WORDS.search(text.casefold()) is not None:
+    if "schedule" in count_hits(text) or _TIME_WORDS.search(text.casefold()) is not None:
         return True
     return any(each.search(text) for each in RECURRENCES)
 

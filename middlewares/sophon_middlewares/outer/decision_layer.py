@@ -111,7 +111,7 @@ def _decide(ctx: Context) -> None:
         ctx.messages.append(Message("assistant", question))
         ctx.response = Response(question, "stop")
         return
-    decided = decide(ctx.text, ctx.settings.decisions.rules)
+    decided = decide(ctx.text)
     path = _find_path(ctx)
     if path is None and decided.strategy == "goal":
         path = _goal_call(ctx)
@@ -127,7 +127,7 @@ def _decide(ctx: Context) -> None:
 
 def _find_path(ctx: Context) -> FastPath | None:
     """Return the call that answers the message: of the tool of its family, or of one that is tagged to do the same."""
-    found = find_family(ctx.text, ctx.settings.decisions.rules)
+    found = find_family(ctx.text, ctx.settings.decisions.families)
     if found is None:
         return None
     family, arguments = found

@@ -1,6 +1,6 @@
 """Settings sections of the decision layer: fast paths, by which rules answer before a model is asked."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ from sophon.settings.types.field_types import Flag
 from sophon.settings.types.section import Field, SettingsSection
 
 if TYPE_CHECKING:
-    from sophon.decisions.rules import DecisionRules
+    from sophon.decisions.fast_path_families import FastPathFamily
 
 _RE2 = "expressions of RE2, in any case"
 
@@ -26,7 +26,7 @@ class FastPathSettings(SettingsSection):
 
     def find_conflicts(self) -> Iterator[tuple[str, str]]:
         """Yield each expression that RE2 cannot compile."""
-        yield from _find_invalid("Patterns", self.patterns)
+        yield from _find_invalid(self.patterns)
 
 
 class FastPathsSettings(SettingsSection):
@@ -47,21 +47,20 @@ class DecisionsSettings(SettingsSection):
     )
 
     @cached_property
-    def rules(self) -> "DecisionRules":
-        """The rules that these settings describe; compiled at their first use."""
-        from sophon.decisions.configured_rules import build_rules  # lazy: the layer is off by default
-        from sophon.decisions.rules import DecisionRules
+    def families(self) -> "Sequence[FastPathFamily]":
+        """The families of fast paths that these settings describe; compiled at their first use."""
+        from sophon.decisions.configured_rules import build_families  # lazy: the layer is off by default
 
         paths = self.fast_paths
         added = [(each.name, each.tool, each.patterns, each.arguments) for each in paths.added]
-        return build_rules(added) if paths.enabled else DecisionRules(families=())
+        return build_families(added) if paths.enabled else ()
 
 
-def _find_invalid(path: str, expressions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _find_invalid(expressions: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     from sophon.security.linear_patterns import PatternError, compile_linear  # lazy: it loads RE2
 
     for expression in expressions:
         try:
             compile_linear(expression, ignore_case=True)
         except PatternError as error:
-            yield path, f"not an expression of RE2: {error}"
+            yield "Patterns", f"not an expression of RE2: {error}"

@@ -1,20 +1,22 @@
 """What settings add to the fast paths of the decision layer, and what they switch off."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from sophon.decisions import fast_path
-from sophon.decisions.rules import DecisionRules
+from sophon.decisions.fast_path_families import FastPathFamily
 from sophon.errors import SettingsError
 from sophon.settings import Settings
 
 
-def rules(**decisions: object) -> DecisionRules:
-    return Settings.from_mapping({"Decisions": decisions}).decisions.rules
+def configure(**decisions: object) -> Sequence[FastPathFamily]:
+    return Settings.from_mapping({"Decisions": decisions}).decisions.families
 
 
 def test_without_fast_paths_there_are_none() -> None:
     assert fast_path("What time is it?") is not None
-    assert fast_path("What time is it?", rules(FastPaths={"Enabled": False})) is None
+    assert fast_path("What time is it?", configure(FastPaths={"Enabled": False})) is None
 
 
 def test_a_mail_that_needs_work_first_has_no_fast_path() -> None:
@@ -23,7 +25,7 @@ def test_a_mail_that_needs_work_first_has_no_fast_path() -> None:
 
 
 def test_a_slow_expression_of_the_settings_is_linear() -> None:
-    own = rules(FastPaths={"Added": [{"Name": "x", "Tool": "t", "Patterns": ["(a+)+b"]}]})
+    own = configure(FastPaths={"Added": [{"Name": "x", "Tool": "t", "Patterns": ["(a+)+b"]}]})
     assert fast_path("a" * 290, own) is None
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from sophon.decisions import reply_checks
 from sophon.decisions.action_claims import NOT_DONE, announce
 from sophon.decisions.actions import Action
 from sophon.decisions.reply_checks import CHECKS, find_fault, list_parts
@@ -96,11 +97,19 @@ LONG = "Cats sleep during most days and hunt at dusk, which many people find cha
         ("Please compare current mortgage interest rates offered", LONG, [], [], "drift"),
     ],
 )
-def test_a_fault_is_found(request_text: str, reply: str, actions: list[Action], results: list[str], check: str) -> None:
+def test_a_fault_is_found(
+    request_text: str,
+    reply: str,
+    actions: list[Action],
+    results: list[str],
+    check: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fault = find_fault(request_text, reply, actions, results)
     assert fault is not None
     assert fault.check == check
-    assert find_fault(request_text, reply, actions, results, [each for each in CHECKS if each != check]) is None
+    monkeypatch.setattr(reply_checks, "CHECKS", [each for each in CHECKS if each != check])
+    assert find_fault(request_text, reply, actions, results) is None
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,6 @@ def decide(
     """
     settings = load_cli_settings(ctx.obj)
     check_chain_name(settings)
-    rules = settings.decisions.rules
     if not families and text is None:
         raise typer.BadParameter("give a message, or --families")
     if not settings.decisions.enabled and settings.chain.factory is None:
@@ -53,7 +52,7 @@ def decide(
     if families or text is None:
         _write_families(settings, tools, unknown, as_json=as_json)
         return
-    decided, found = decide_strategy(text, rules), find_family(text, rules)
+    decided, found = decide_strategy(text), find_family(text, settings.decisions.families)
     tool = None if found is None else find_tool(found[0], tools)
     arguments = None if found is None else found[1] if tool is None else fit_arguments(tool, found[1])
     if as_json:
@@ -82,7 +81,7 @@ def decide(
     # A call that answers the message has its own times: the interval is for a model that makes a schedule.
     used = {name: value for name, value in decided.parameters.items() if found is None or name != "interval"}
     lines += [f"{name}: {value}" for name, value in used.items()]
-    if (compact := compact_for_routing(text, rules.table)) != text.strip():
+    if (compact := compact_for_routing(text)) != text.strip():
         lines.append(f"decided by: {compact}")
     if is_low_intent(text):
         lines.append("as a first message it says too little: the person is asked back")
@@ -142,7 +141,7 @@ def _write_families(
 ) -> None:
     """List the families with their tools; one that nothing answers, or where the settings disable them all, is off."""
     paths = settings.decisions.fast_paths
-    used = {each.name: each for each in settings.decisions.rules.families}
+    used = {each.name: each for each in settings.decisions.families}
     known = [*((each.name, each.tool) for each in paths.added), *((each.name, each.tool) for each in FAMILIES)]
     rows: list[tuple[str, str, str]] = []
     for name, wanted in known:
