@@ -82,7 +82,7 @@ class ConnectedChannel:
         self.channel = channel
         self.chat_state = ChatState(channel, services.store, services.clock)
         self._typing, self._replies, self._store = typing, replies, services.store
-        self._clock, self._leadership = services.clock, host.leadership
+        self._clock, self._leadership = services.clock, host.membership.leadership
         self._duty, self._on_leading = f"channel:{channel.name}", on_leading
         self._receives_everywhere = host.membership.is_shared and has_http and bool(channel.routes())
         self._check_seconds = GROUP_PROMPT_CHECK_SECONDS if host.membership.is_shared else PROMPT_CHECK_SECONDS

@@ -141,7 +141,7 @@ class ChannelSupervisor:
         """Connect each channel to the host; `has_http`: this process receives its webhooks."""
         self._host = host
         self._attach_hints = AttachHints(host.fanout, self._attach_here)
-        host.channel_names.update(each.channel.name for each in self._configured)
+        host.channel_names |= {each.channel.name for each in self._configured}
         host.list_detached_channels = self._list_detached
         self._connected = {
             each.channel.name: ConnectedChannel(

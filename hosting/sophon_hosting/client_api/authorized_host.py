@@ -130,4 +130,4 @@ class OffTheRecordSessions(AuthorizedHost):
 
     async def _is_repeated(self, client_message_id: str) -> bool:
         key = InboundKey(HUB_CHANNEL, self.user.id, client_message_id)
-        return await self._off_host.find_accepted(key) is not None
+        return await self._off_host.acceptance.find_accepted(key) is not None

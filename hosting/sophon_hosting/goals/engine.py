@@ -61,7 +61,7 @@ class GoalEngine:
     def __init__(self, host: GoalHost, check_owner: CheckOwner | None = None) -> None:
         services = host.services
         self._settings, self._clock, self._store = services.settings.goals, services.clock, services.store
-        self._event_bus, self._leadership = host.event_bus, host.leadership
+        self._event_bus, self._leadership = host.event_bus, host.membership.leadership
         planner = GoalPlanner(services, review=self._settings.review, pipelines=host.pipelines)
         self._work = GoalWork(host, planner, self.wake, check_owner)
         self._wake_up = asyncio.Event()

@@ -7,7 +7,7 @@ from sophon.services import Services
 from sophon.stores.runs.contract import Run
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.key_locks import KeyLocks
-from sophon_hosting.leadership.contract import Leadership
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 
 
@@ -18,13 +18,10 @@ class GoalHost(Protocol):
     event_bus: EventBus
     pipelines: PipelineRegistry
     """The chains of the turns, whose model hooks hold for the planning of goals, too."""
+    membership: GroupMembership
+    """What says whether this process works on goals."""
     unattended_starts: KeyLocks[str]
     """See `Host.unattended_starts`."""
-
-    @property
-    def leadership(self) -> Leadership:
-        """What says whether this process works on goals."""
-        ...
 
     async def accept(self, message: RunRequest) -> TaskReceipt:
         """Accept a run; see `Host.accept`."""

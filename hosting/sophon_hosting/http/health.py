@@ -71,7 +71,7 @@ async def _check_store(host: Host) -> str:
 
 
 async def _check_queue(host: Host) -> str:
-    if not host.has_joined_queue:
+    if not host.execution.has_joined_queue:
         return NOT_JOINED
     try:
         async with host.services.clock.timeout(CHECK_TIMEOUT_SECONDS / 2):

@@ -42,8 +42,7 @@ class GroupMembership:
         self.list_hosts = self._registry.list_hosts
         self.address = ""
         """URL at which this process listens; "" for a worker."""
-        self.count_turns: Callable[[], int] = lambda: 0
-        """Returns how many turns this process runs now."""
+        self._count_turns: Callable[[], int] = lambda: 0
         self._started_at = ""
         self._fingerprint: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
@@ -68,7 +67,7 @@ class GroupMembership:
             queue=describe_queue(queue, os.environ) if self.is_shared else queue.backend,
             started_at=self._started_at,
             address=self.address,
-            turns=self.count_turns(),
+            turns=self._count_turns(),
             duties=tuple(self.leadership.list_duties()),
             settings=self._fingerprint,
         )
@@ -87,8 +86,9 @@ class GroupMembership:
                     f"this one has {own.queue}; all must have the same Queue.Backend, Queue.Url and Queue.Name",
                 )
 
-    def start(self) -> None:
-        """Register among the live processes of the group, in the background."""
+    def start(self, count_turns: Callable[[], int] = lambda: 0) -> None:
+        """Register among the live processes of the group, in the background, with how many turns this one runs."""
+        self._count_turns = count_turns
         self._started_at = format_time(self._services.clock.now())
         if self.is_shared and self._task is None:
             self._fingerprint = compute_fingerprint(self._services.settings)

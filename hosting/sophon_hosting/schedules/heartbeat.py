@@ -58,7 +58,7 @@ class Heartbeat:
 
     def start(self) -> None:
         """Begin with the next minute; the host must have started."""
-        self._task = asyncio.create_task(self._host.leadership.lead("heartbeat", self.run_forever))
+        self._task = asyncio.create_task(self._host.membership.leadership.lead("heartbeat", self.run_forever))
 
     async def stop(self) -> None:
         """Start no run any more."""

@@ -29,7 +29,7 @@ class Scheduler:
     """
 
     def __init__(self, host: Host, check_owner: CheckOwner) -> None:
-        self._leadership = host.leadership
+        self._leadership = host.membership.leadership
         self._clock, self._health = host.services.clock, host.services.store.health
         self._store, self._firing = host.services.store.schedules, ScheduleFiring(host, check_owner)
         self._changed = asyncio.Event()

@@ -59,7 +59,7 @@ class WebhookService:
         self._host.event_bus.subscribe_all(self._handle_event)
         self._host.on_outbox_change(self._worker.wake)
         self._worker.resume()  # what was refused before is tried again at a start
-        self._task = asyncio.create_task(self._host.leadership.lead(WEBHOOK_DUTY, self._worker.run))
+        self._task = asyncio.create_task(self._host.membership.leadership.lead(WEBHOOK_DUTY, self._worker.run))
 
     async def stop(self) -> None:
         """Stop to send; entries that are not sent yet are sent after the next start."""

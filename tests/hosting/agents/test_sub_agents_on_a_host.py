@@ -122,7 +122,7 @@ async def test_a_wish_of_another_process_is_found_at_its_signal(shop: HostedShop
     there = LocalFanout(network)
     await there.open()
     host.fanout = LocalFanout(network)
-    host.signals = RunSignals(host.fanout, host._notice_signal)
+    host.signals = RunSignals(host.fanout, host.execution.reconciler.notice_signal)
     await host.fanout.open()
     host.signals.start()
     shop.scripts = {"main": [[ask("helper")]], "helper": [[call("wait")]]}

@@ -189,12 +189,12 @@ async def test_a_turn_that_goes_on_after_a_restart_waits_for_its_channel_before_
             return await super().download_attachment(attachment, target, max_bytes=max_bytes)
 
     first = await start()
-    await first.host.pause()
+    await first.host.queue.pause()
     await first.channel.deliver_message("look", attachments=(ChannelAttachment("f", "document", "a.txt"),))
     await first.end()
     channel = Slow(attachment_contents={"f": b"content"})
     running = await start(store=first.store, channel=channel)
-    await running.host.resume()
+    await running.host.queue.resume()
     await channel.asked.wait()
     for _ in range(50):
         await asyncio.sleep(0)

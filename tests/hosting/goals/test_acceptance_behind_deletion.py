@@ -150,7 +150,7 @@ async def test_a_step_that_was_accepted_just_before_its_goal_was_cancelled_is_st
     world.held = asyncio.Event()
     noted = Held(knows_a_run)
     host, _ = await world.start()
-    await host.pause()  # the run waits until the next start
+    await host.queue.pause()  # the run waits until the next start
     monkeypatch.setattr(world.store.goals, "change", noted.wrap(world.store.goals.change))
     goal = await world.create()
     await reach(world, noted)

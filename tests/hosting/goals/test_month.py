@@ -14,7 +14,7 @@ from sophon.testing import EventRecorder, FunctionModel, VirtualClock
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.goals.engine import GoalEngine
 from sophon_hosting.key_locks import KeyLocks
-from sophon_hosting.leadership.contract import SoleLeadership
+from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.runs.acceptance import RunRequest, TaskReceipt
 from sophon_middlewares.chains import twelve
 from tests.hosting.goals.conftest import plan, step
@@ -29,7 +29,7 @@ class InstantHost:
         self.services = services
         store = services.store
         self.event_bus = EventBus(store.events, store.runs, services.clock, services.events, store.sessions)
-        self.leadership = SoleLeadership()
+        self.membership = GroupMembership(services)
         self.pipelines = PipelineRegistry(twelve(services))
         self.unattended_starts = KeyLocks[str]()
         self.accepted: list[str] = []

@@ -65,7 +65,7 @@ async def test_a_message_to_an_unavailable_store_is_answered_503_and_when_to_try
 
 
 async def test_a_paused_queue_is_not_ready_and_says_that_it_keeps_what_comes(api) -> None:
-    await api.host.pause()
+    await api.host.queue.pause()
     answer = await (await api.open(None)).get("/readyz")
     assert (answer.status_code, answer.json()["checks"]["queue"]) == (
         503,

@@ -215,7 +215,7 @@ async def test_a_page_that_is_named_can_read_errors_and_when_to_come_again(serve
     page = "https://chat.example.org"
     api = await serve(settings={"Hub": {"AllowedOrigins": [page]}, "Queue": {"Capacity": 1}})
     ada, stranger = await api.open("ada", Origin=page), await api.open(None, Origin=page)
-    await api.host.pause()
+    await api.host.queue.pause()
     await ada.post("/api/tasks", json={"content": "hello"})
     full = await ada.post("/api/tasks", json={"content": "hello"})
     assert (full.status_code, "Retry-After" in full.headers["Access-Control-Expose-Headers"]) == (429, True)

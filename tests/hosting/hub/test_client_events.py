@@ -86,7 +86,7 @@ async def test_a_full_queue_says_when_to_come_back_and_leaves_nothing(house, set
 
 @pytest.mark.parametrize("settings", [{"Queue": {"Capacity": 1}}])
 async def test_messages_sent_again_by_several_clients_to_a_full_queue_get_their_task(house, settings) -> None:
-    await house.host.pause()
+    await house.host.queue.pause()
     phone, tablet = await house.peer(), await house.peer()
     payload = {"content": "hello", "session_id": "s", "client_message_id": "m1"}
     asked = [peer.ask("send_message", payload) for peer in (phone, tablet) for _ in range(15)]
@@ -95,7 +95,7 @@ async def test_messages_sent_again_by_several_clients_to_a_full_queue_get_their_
     assert (await phone.refused("send_message", {"content": "new"}))["code"] == "queue_full"
     house.host.is_shutting_down = True
     assert (await tablet.done("send_message", payload))["task_id"] == answers[0]["task_id"]
-    await house.host.resume()
+    await house.host.queue.resume()
     assert await tablet.ended(answers[0]["task_id"]) == "HELLO"
 
 

@@ -183,7 +183,7 @@ class World:
         run = await self.status(receipt, "completed", "failed", "cancelled")
 
         async def released() -> bool:
-            return all(host._active_runs.get(receipt.task_id) is None for host in self.hosts)
+            return all(host.active_runs.get(receipt.task_id) is None for host in self.hosts)
 
         await self.until(released)
         return run

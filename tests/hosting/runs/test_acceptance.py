@@ -115,14 +115,14 @@ async def test_after_a_restart_with_more_runs_than_slots_all_are_there_and_new_m
     before = world.host({"Queue": {"Capacity": 6}})
     firsts = [await world.send(before, f"hello {n}", f"s{n}", external_id=f"m{n}") for n in range(6)]
     host = world.host({"Queue": {"Capacity": 2}})
-    await host.pause()
+    await host.queue.pause()
     await host.start()
     receipts = [await world.send(host, f"hello {n}", f"s{n}", external_id=f"m{n}") for n in range(6)]
     assert [receipt.task_id for receipt in receipts] == [receipt.task_id for receipt in firsts]
     assert [receipt.position for receipt in receipts] == [0, 1, 2, 3, 4, 5]
     with pytest.raises(QueueFull):
         await world.send(host, "new", "t", external_id="new")
-    await host.resume()
+    await host.queue.resume()
     for receipt in firsts:
         assert (await world.ended(receipt)).status == "completed"
     assert (await world.send(host, "new", "t", external_id="new")).created
@@ -160,19 +160,19 @@ async def test_a_suspended_task_resumes_though_the_queue_is_full(world) -> None:
     await host.start()
     receipt = await world.send(host, "Pay Bob")
     approval = await world.suspended(host, receipt)
-    await host.pause()
+    await host.queue.pause()
     await world.send(host, "hello", "t", "eve")
     with pytest.raises(QueueFull):
         await world.send(host, "hello", "u", "bob")
     await host.approvals.decide(approval, Decision.approve(), "ada")
-    await host.resume()
+    await host.queue.resume()
     assert (await world.ended(receipt)).status == "completed"
     assert world.paid == ["Bob"]
 
 
 async def test_a_deleted_session_gives_back_the_share_of_its_owner(world) -> None:
     host = world.host({"Queue": {"Capacity": 10}}, several_users=True)
-    await host.pause()
+    await host.queue.pause()
     await host.start()
     for _ in range(8):
         await world.send(host, "hello", "a", "ada")

@@ -34,19 +34,19 @@ def test_it_keeps_the_newest_runs_only() -> None:
 
 
 async def test_one_that_another_process_has_cancelled_asks_no_model(world, host: Host) -> None:
-    await host.pause()
+    await host.queue.pause()
     receipt = await world.send(host, "wait here")
     await world.store.runs.request_cancel(receipt.task_id)
-    await host.resume()
+    await host.queue.resume()
     assert (await world.ended(receipt)).status == "cancelled"
     assert world.begun == []
 
 
 async def test_one_whose_session_another_process_has_deleted_is_gone(world, host: Host) -> None:
-    await host.pause()
+    await host.queue.pause()
     receipt = await world.send(host, "wait here")
     await world.store.sessions.delete("s")
-    await host.resume()
+    await host.queue.resume()
 
     await world.ended(await world.send(host, "hello", "t"))
 

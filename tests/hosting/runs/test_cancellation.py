@@ -23,10 +23,10 @@ async def told_last(world, task_id: str) -> list[str]:
 
 
 async def test_a_queued_task_ends_without_having_begun(world, host: Host) -> None:
-    await host.pause()
+    await host.queue.pause()
     receipt = await world.send(host, "hello")
     run = await host.cancel(receipt.task_id)
-    await host.resume()
+    await host.queue.resume()
     await world.ended(await world.send(host, "next"))
     assert (run.status, run.starts) == ("cancelled", 0)
     records = await world.store.sessions.list_records("s")
@@ -38,7 +38,7 @@ async def test_a_queued_task_ends_without_having_begun(world, host: Host) -> Non
 async def test_a_task_that_is_cancelled_in_the_moment_in_which_it_is_taken_ends(
     world, host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    active_runs = host._active_runs
+    active_runs = host.active_runs
     add = active_runs.add
 
     def add_and_cancel(active_run: ActiveRun) -> None:
@@ -291,7 +291,7 @@ def ends_of(world) -> list[type]:
 @pytest.mark.parametrize("turns", [*range(12), 20, 40, 80])
 async def test_a_cancel_while_the_time_limit_takes_effect_loses_no_message(world, turns: int) -> None:
     async def cancel_later(task_id: str) -> None:
-        active_run = host._active_runs.get(task_id)
+        active_run = host.active_runs.get(task_id)
         for _ in range(turns):
             await asyncio.sleep(0)
         if active_run is not None:

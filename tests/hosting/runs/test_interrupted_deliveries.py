@@ -45,9 +45,9 @@ async def test_a_delivery_that_could_not_be_settled_ends_and_its_session_goes_on
 async def test_a_run_that_was_taken_meanwhile_is_left_to_who_took_it(world, host) -> None:
     receipt = await world.send(host, "wait a")
     run = await world.status(receipt, "running")
-    taken = host._active_runs.get(run.id)
-    await host._terminator.cancel_inactive(run)
-    assert (host._active_runs.get(run.id) is taken, (await world.run(receipt)).status) == (True, "running")
+    taken = host.active_runs.get(run.id)
+    await host.execution.terminator.cancel_inactive(run)
+    assert (host.active_runs.get(run.id) is taken, (await world.run(receipt)).status) == (True, "running")
     world.release.set()
     assert (await world.ended(receipt)).status == "completed"
 

@@ -9,7 +9,7 @@ async def swept(world) -> None:
 
 
 async def test_a_cancel_that_was_written_elsewhere_ends_a_waiting_task(world, host) -> None:
-    await host.pause()
+    await host.queue.pause()
     receipt = await world.send(host, "hello")
     await world.store.runs.request_cancel(receipt.task_id)
     await swept(world)
@@ -35,11 +35,11 @@ async def test_a_decision_that_was_written_elsewhere_wakes_its_task(world, host)
 
 
 async def test_an_entry_that_the_queue_has_lost_is_put_again(world, host) -> None:
-    await host.pause()
+    await host.queue.pause()
     receipt = await world.send(host, "hello")
     assert await host.queue.remove(receipt.task_id)
     await swept(world)
-    await host.resume()
+    await host.queue.resume()
     assert (await world.ended(receipt)).status == "completed"
 
 

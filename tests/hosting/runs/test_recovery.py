@@ -223,7 +223,7 @@ async def start_and_die(world, receipt) -> Host:
     """A host that recovers the task, after a process that started it and died."""
     await world.store.runs.begin(receipt.task_id, world.clock.now())
     host: Host = world.host({"Queue": {"MaxDeliveries": 2}})
-    await host.pause()
+    await host.queue.pause()
     await host.start()
     return host
 
@@ -237,9 +237,9 @@ async def test_what_kills_its_process_again_and_again_is_given_up_and_its_sessio
     assert run.error is not None
     assert (run.status, run.error.code) == ("failed", "gave_up")
     assert [(each.entry.task_id, each.delivery_count) for each in await host.queue.list_dead_letters()] == [(run.id, 2)]
-    await host.resume()
+    await host.queue.resume()
     assert (await world.ended(await world.send(host, "next"))).status == "completed"
-    again = await host.retry_dead_letter(run.id)
+    again = await host.dead_letters.retry(run.id)
     assert (again != run.id, await host.queue.list_dead_letters()) == (True, [])
 
 
@@ -248,7 +248,7 @@ async def test_what_was_not_started_since_has_lost_nothing(world) -> None:
     await start_and_die(world, receipt)
     for _ in range(3):
         host = world.host({"Queue": {"MaxDeliveries": 2}})
-        await host.pause()
+        await host.queue.pause()
         await host.start()
     assert (await world.run(receipt)).status == "running"
 

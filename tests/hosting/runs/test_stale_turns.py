@@ -35,7 +35,7 @@ async def left(world: Any, host: Any, receipt: Any) -> None:
     """Wait until the worker has let the run go."""
 
     async def is_over() -> bool:
-        return host._active_runs.get(receipt.task_id) is None
+        return host.active_runs.get(receipt.task_id) is None
 
     await world.until(is_over)
     await world.rest(host)
@@ -121,7 +121,7 @@ async def test_a_cancellation_of_a_turn_that_was_continued_elsewhere_ends_nothin
     receipt = await world.send(host, "wait for it")
     await world.status(receipt, "running")
     await continue_elsewhere(world, receipt)
-    host._active_runs.get(receipt.task_id).cancel()
+    host.active_runs.get(receipt.task_id).cancel()
     await left(world, host, receipt)
     assert (await world.run(receipt)).status == "running"
 
@@ -142,7 +142,7 @@ async def test_a_run_waits_for_one_that_the_queue_has_lost(world: Any, host: Any
     if not session_events:
         # A resumed run is begun by the worker, not by the chain.
         await world.store.runs.accept(Run("later", "s", "ada", text="second"))
-        host._worker._begins_in_chain = False
+        host.execution._worker._begins_in_chain = False
         await host.queue.put(world.resume(await world.store.runs.get("later")))
     else:
         await world.send(host, "second")

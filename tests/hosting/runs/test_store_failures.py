@@ -96,7 +96,7 @@ async def test_a_dead_letter_whose_failure_was_refused_too_is_reported_later(wor
     async def is_dead() -> bool:
         await world.clock.advance(0.5)
         letters = [letter.entry.task_id for letter in await host.queue.list_dead_letters()]
-        return letters == [receipt.task_id] and host._active_runs.get(receipt.task_id) is None
+        return letters == [receipt.task_id] and host.active_runs.get(receipt.task_id) is None
 
     await world.until(is_dead)
     store.runs._refusals = 0
@@ -124,7 +124,7 @@ async def test_a_task_that_was_given_up_is_a_dead_letter(world, store) -> None:
 
 async def test_a_retried_dead_letter_runs_its_message_as_a_new_task(world, store) -> None:
     host, task = await given_up(world, store)
-    first, second = await host.retry_dead_letter(task), await store.runs.get(task)
+    first, second = await host.dead_letters.retry(task), await store.runs.get(task)
     again = await store.runs.get(first)
     assert (again.text, again.session_id, again.owner, again.origin) == (
         second.text,
@@ -140,10 +140,10 @@ async def test_a_retried_dead_letter_runs_its_message_as_a_new_task(world, store
 
 async def test_a_dead_letter_that_is_retried_twice_at_once_makes_one_task(world, store) -> None:
     host, task = await given_up(world, store)
-    await asyncio.gather(host.retry_dead_letter(task), host.retry_dead_letter(task), return_exceptions=True)
+    await asyncio.gather(host.dead_letters.retry(task), host.dead_letters.retry(task), return_exceptions=True)
     assert len(await store.runs.list()) == 2
     with pytest.raises(NotFound):
-        await host.retry_dead_letter(task)
+        await host.dead_letters.retry(task)
 
 
 async def test_a_dead_letter_that_is_retried_while_its_session_is_deleted_does_not_bring_it_back(
@@ -158,7 +158,7 @@ async def test_a_dead_letter_that_is_retried_while_its_session_is_deleted_does_n
 
     monkeypatch.setattr(store.runs, "accept", behind_deletion)
     with pytest.raises(NotFound):
-        await host.retry_dead_letter(task)
+        await host.dead_letters.retry(task)
     assert (await store.runs.list(), await store.sessions.list()) == ([], [])
     assert await host.queue.list_dead_letters() == []
 

@@ -44,7 +44,7 @@ async def unavailable(store: SqlStore) -> None:
 
 async def waits_for_store(host: Host) -> None:
     async with asyncio.timeout(30):
-        while not any(each.is_waiting_for_store for each in host._active_runs):
+        while not any(each.is_waiting_for_store for each in host.active_runs):
             await asyncio.sleep(0)
 
 
@@ -168,7 +168,7 @@ async def test_a_turn_that_waits_for_the_store_ends_at_its_time_limit(world, sto
     world.release.set()
     await unavailable(store)
     await world.clock.advance(599)
-    assert not any(each.is_waiting_for_store for each in host._active_runs)
+    assert not any(each.is_waiting_for_store for each in host.active_runs)
     await world.clock.advance(2)
     await waits_for_store(host)
     allow_writes(store)
@@ -182,7 +182,7 @@ async def test_a_turn_that_waits_for_the_store_can_be_cancelled(world, host, sto
     await refuse_writes(store)
     world.release.set()
     await unavailable(store)
-    next(iter(host._active_runs)).cancel()
+    next(iter(host.active_runs)).cancel()
     await waits_for_store(host)
     allow_writes(store)
     run = await ended_later(world, receipt)
@@ -205,13 +205,13 @@ async def test_interruptions_by_the_store_never_give_a_task_up(world, host, stor
 
 async def test_no_turn_starts_and_no_model_is_called_while_the_store_is_unavailable(world, store) -> None:
     host = world.host()
-    await host.pause()
+    await host.queue.pause()
     await host.start()
     receipt = await world.send(host, "wait a")
     world.release.set()
     await refuse_writes(store)
     await notice(store)
-    await host.resume()
+    await host.queue.resume()
     for _ in range(20):
         await world.clock.advance(5)
     assert (world.begun, (await world.run(receipt)).status) == ([], "queued")
@@ -255,7 +255,7 @@ async def test_the_loops_of_a_host_survive_it_without_a_traceback(world, host, s
         for _ in range(40):
             await world.clock.advance(60)
     assert [record for record in caplog.records if record.exc_info] == []
-    assert all(not task.done() for task in host._background_tasks)
+    assert all(not task.done() for task in host._loops.tasks)
     allow_writes(store)
     await world.clock.advance(60)
     async with asyncio.timeout(30):

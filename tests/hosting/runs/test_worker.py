@@ -132,12 +132,12 @@ async def test_waiting_for_a_person_is_not_time_at_work(world) -> None:
 
 
 async def test_paused_it_accepts_and_begins_nothing(world, host: Host) -> None:
-    await host.pause()
+    await host.queue.pause()
     receipt = await world.send(host, "hello")
     for _ in range(20):
         await asyncio.sleep(0)
     assert (await world.run(receipt)).status == "queued"
-    await host.resume()
+    await host.queue.resume()
     assert (await world.ended(receipt)).status == "completed"
 
 
@@ -148,7 +148,7 @@ async def test_drained_it_waits_for_what_runs(world, host: Host) -> None:
         return bool(world.begun)
 
     await world.until(begun)
-    draining = asyncio.create_task(host.drain())
+    draining = asyncio.create_task(host.queue.drain())
     later = await world.send(host, "hello", "t")
     world.release.set()
     assert await draining

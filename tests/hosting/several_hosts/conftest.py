@@ -50,7 +50,7 @@ class Group(World):
         """End a host without a word to the queue; its turns write nothing more."""
         self.cut_off(host)
         await host.fanout.close()
-        for active_run in host._active_runs:
+        for active_run in host.active_runs:
             active_run.has_lost_lease = True
         await host.shutdown(grace_seconds=0)
         self.hosts.remove(host)

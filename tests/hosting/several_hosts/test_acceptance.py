@@ -43,7 +43,7 @@ async def test_a_message_sent_again_while_the_broker_is_away_gets_its_task(group
 async def test_a_message_that_another_host_accepts_during_a_deletion_does_not_vanish(group) -> None:
     first, second = await group.join(), await group.join()
     for host in (first, second):
-        await host.pause()
+        await host.queue.pause()
     await group.send(first, "hello")
     delete, receipts = group.store.sessions.delete, []
 
@@ -61,7 +61,7 @@ async def test_a_message_that_another_host_accepts_during_a_deletion_does_not_va
 async def test_a_session_that_gets_messages_all_the_time_is_busy_and_stays(group) -> None:
     first, second = await group.join(), await group.join()
     for host in (first, second):
-        await host.pause()
+        await host.queue.pause()
     await group.send(first, "hello")
     delete = group.store.sessions.delete
 

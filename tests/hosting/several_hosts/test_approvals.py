@@ -13,7 +13,7 @@ async def test_a_suspended_turn_goes_on_at_any_host(group) -> None:
     receipt = await group.send(first, "Pay Bob")
     approval = await group.suspended(first, receipt)
     second = await group.join()
-    await first.pause()
+    await first.queue.pause()
     await second.approvals.decide(approval, Decision.approve(), "ada")
     run = await group.ended_later(receipt)
     assert (run.status, run.starts, group.paid) == ("completed", 2, ["Bob"])
@@ -78,7 +78,7 @@ async def test_a_decision_that_comes_before_its_asker_knows_of_the_question_is_a
 ) -> None:
     """The store has the question; before its asker reads it, another process decides."""
     first, second = await group.join(), await group.join()
-    await second.pause()
+    await second.queue.pause()
     approvals = group.store.approvals
     read, decided = approvals.get, []
 
@@ -98,7 +98,7 @@ async def test_a_decision_that_comes_before_its_asker_knows_of_the_question_is_a
 async def test_a_decision_of_a_process_that_stalls_afterwards_is_announced_once(group, monkeypatch) -> None:
     """The process stalls when its decision is stored, and goes on when the turn has ended elsewhere."""
     first, second = await group.join(), await group.join()
-    await second.pause()
+    await second.queue.pause()
     receipt = await group.send(first, "Pay Bob")
     approval = await group.suspended(first, receipt)
     approvals, goes_on = group.store.approvals, asyncio.Event()

@@ -9,7 +9,7 @@ from sophon_hosting.runs.reconciler import RECONCILE_INTERVAL_SECONDS
 async def run_at(group):
     """Two hosts, of which the second runs a task."""
     first = await group.join()
-    await first.pause()
+    await first.queue.pause()
     second = await group.join()
     receipt = await group.send(first, "wait a")
     await group.begun_by(second)
@@ -52,7 +52,7 @@ async def test_a_dead_host_stops_nothing_but_whoever_gets_its_task_does_not_run_
     await group.kill(second)
     run, _ = await cancel(group, first, receipt)
     assert run.status == "running"
-    await first.resume()
+    await first.queue.resume()
     run = await group.ended_later(receipt)
     assert (run.status, group.begun) == ("cancelled", ["a"])
 
@@ -60,7 +60,7 @@ async def test_a_dead_host_stops_nothing_but_whoever_gets_its_task_does_not_run_
 async def test_what_waits_is_cancelled_by_whoever_is_asked_and_once(group) -> None:
     first, second = await group.join(), await group.join()
     for host in (first, second):
-        await host.pause()
+        await host.queue.pause()
     receipt = await group.send(first, "hello")
     for host in (second, first):
         run, _ = await cancel(group, host, receipt)

@@ -10,7 +10,7 @@ async def ask_at(group, monkeypatch):
     tools = [each for each in group.tools() if each.name != "stall"]
     monkeypatch.setattr(group, "tools", lambda: [*tools, stall])
     first = await group.join()
-    await first.pause()
+    await first.queue.pause()
     second = await group.join()
     receipt, question = await ask(group, first)
     assert second.running_turns == 1

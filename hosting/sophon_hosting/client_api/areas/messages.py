@@ -50,7 +50,7 @@ class MessageOperations(BranchOperations):
         validate_id("client_message_id", request.client_message_id)
         if request.client_message_id is not None:
             key = InboundKey(HUB_CHANNEL, self.user.id, request.client_message_id)
-            if await self.host.find_accepted(key) is not None:
+            if await self.host.acceptance.find_accepted(key) is not None:
                 return request  # its receipt is returned, whatever became of the turn
         return await self.build_regeneration(request)
 
@@ -74,7 +74,7 @@ class MessageOperations(BranchOperations):
             return await self._sessions_off_the_record().accept_message(message, before_accept=before_accept)
         if message.client_message_id is not None:
             key = InboundKey(HUB_CHANNEL, self.user.id, message.client_message_id)
-            if (receipt := await self.host.find_accepted(key)) is not None:
+            if (receipt := await self.host.acceptance.find_accepted(key)) is not None:
                 return receipt
         if self.host.is_shutting_down:
             raise Unavailable("the host is shutting down; send the message again when it is back")

@@ -45,7 +45,7 @@ async def retry_dead_letter(request: web.Request) -> web.Response:
     letter_id = request.match_info["task_id"]
     host = _require_operator(request)
     try:
-        return json_response({"ok": True, "task_id": await host.retry_dead_letter(letter_id)})
+        return json_response({"ok": True, "task_id": await host.dead_letters.retry(letter_id)})
     except NotFound:  # a message to a chat
         pass
     try:
@@ -60,7 +60,7 @@ async def retry_dead_letter(request: web.Request) -> web.Response:
 async def pause_queue(request: web.Request) -> web.Response:
     """Stop starting turns in this process; messages are still accepted, and other processes run them."""
     host = _require_operator(request)
-    await host.pause()
+    await host.queue.pause()
     return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
@@ -68,7 +68,7 @@ async def pause_queue(request: web.Request) -> web.Response:
 async def resume_queue(request: web.Request) -> web.Response:
     """Start turns again in this process after a pause."""
     host = _require_operator(request)
-    await host.resume()
+    await host.queue.resume()
     return json_response({"ok": True, **queue_statistics_to_json(await host.queue.statistics())})
 
 
@@ -78,7 +78,7 @@ async def drain_queue(request: web.Request) -> web.Response:
     meantime.
     """
     host = _require_operator(request)
-    completed = await host.drain()
+    completed = await host.queue.drain()
     return json_response({"ok": True, "drained": completed, **queue_statistics_to_json(await host.queue.statistics())})
 
 

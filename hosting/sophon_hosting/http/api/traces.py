@@ -19,6 +19,7 @@ from sophon_hosting.http.json_io import (
 )
 from sophon_hosting.replay.recorded_turn import find_turn_owner
 from sophon_hosting.replay.turn_replay import ReplayRequest
+from sophon_hosting.runs.traces import build_live_trace
 from sophon_hosting.telemetry.otlp_json import trace_to_otlp_json
 
 RECORDS_PER_READ: Final = 1000
@@ -65,8 +66,8 @@ async def list_traces(request: web.Request) -> web.Response:
     )
     live = [
         each
-        for each in get_host(request).list_live_traces()
-        if principal in (None, each.principal) and stored_id in (None, each.session_id)
+        for each in map(build_live_trace, get_host(request).active_runs)
+        if each is not None and principal in (None, each.principal) and stored_id in (None, each.session_id)
     ]
     running = {each.run_id for each in live}
     found = [*live, *(each for each in stored if each.run_id not in running)][: query.limit]
@@ -80,7 +81,9 @@ async def get_trace(request: web.Request) -> web.Response:
     authorized_host, task_id = get_authorized_host(request), request.match_info["task_id"]
     authorized_host.rights.require_scope("Read")
     host = get_host(request)
-    found = host.find_live_trace(task_id) or await host.services.store.traces.find(task_id)
+    active_run = host.active_runs.get(task_id)
+    live = None if active_run is None else build_live_trace(active_run)
+    found = live or await host.services.store.traces.find(task_id)
     if found is None or (found.principal != authorized_host.user.id and not authorized_host.user.operator):
         raise NotFound("trace", task_id)
     shown = authorized_host.to_client_trace(found)

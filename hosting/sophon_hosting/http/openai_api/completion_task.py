@@ -81,7 +81,7 @@ class CompletionTask:
         talk = parse_completion_input(self._completion)
         if self._key is not None:
             stored_key = InboundKey(HUB_CHANNEL, self._authorized_host.user.id, self._message_id(self._key))
-            if (accepted := await self._host.find_accepted(stored_key)) is not None:
+            if (accepted := await self._host.acceptance.find_accepted(stored_key)) is not None:
                 self._authorized_host.rights.require("Chat")
                 await self._follow(accepted, self._key)
                 return self

@@ -36,7 +36,7 @@ async def test_a_thousand_messages_are_stored_in_few_transactions_before_they_ar
     start: Any, store: SqlStore
 ) -> None:
     running = await start(store=store, policy=OPEN, capacity=2000)
-    await running.host.pause()
+    await running.host.queue.pause()
     await running.channel.wait_until(lambda: running.channel.health.state == "running")
     commits: list[object] = []
     event.listen(store._database._write_engine, "commit", commits.append)
@@ -87,7 +87,7 @@ async def test_commands_between_messages_keep_their_place(start: Any) -> None:
 
 async def test_what_is_refused_in_the_later_parts_of_a_large_batch_is_counted_in_the_one_notice(start: Any) -> None:
     running = await start(policy=OPEN, capacity=2)
-    await running.host.pause()
+    await running.host.queue.pause()
     await running.channel.wait_until(lambda: running.channel.health.state == "running")
     await running.channel.deliver(*(written(number) for number in range(450)))
     accepted = len(await running.store.runs.list(limit=1000))
@@ -97,7 +97,7 @@ async def test_what_is_refused_in_the_later_parts_of_a_large_batch_is_counted_in
 
 async def test_what_a_full_queue_refuses_of_a_batch_is_told_once_per_chat_with_its_number(start: Any) -> None:
     running = await start(policy=OPEN, capacity=2)
-    await running.host.pause()
+    await running.host.queue.pause()
     await running.channel.wait_until(lambda: running.channel.health.state == "running")
     await running.channel.deliver(*(written(number, chat=str(number % 2)) for number in range(8)))
     for chat in ("0", "1"):

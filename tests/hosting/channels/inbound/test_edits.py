@@ -25,13 +25,13 @@ async def texts_of_runs(running: Any) -> list[str]:
 
 async def test_an_edit_replaces_the_text_of_a_turn_that_waits(start: Any) -> None:
     running = await start()
-    await running.host.pause()
+    await running.host.queue.pause()
     message = await running.channel.deliver_message("teh")
     await running.channel.deliver_message("second")
     edit = edited(message, "the")
     for _ in range(3):  # however often it is delivered
         await running.channel.deliver(edit)
-    await running.host.resume()
+    await running.host.queue.resume()
     await running.channel.wait_for_text("You said: second")
     answers = [text for text in running.channel.sent_texts() if text.startswith("You said")]
     assert answers == ["You said: the", "You said: second"]
@@ -52,7 +52,7 @@ async def test_a_second_edit_replaces_the_first_while_that_waits(start: Any) -> 
     running = await start()
     message = await running.channel.deliver_message("teh")
     await running.channel.wait_for_text("You said: teh")
-    await running.host.pause()
+    await running.host.queue.pause()
     await running.channel.deliver(edited(message, "th", "e1"), edited(message, "the", "e2"))
     assert await texts_of_runs(running) == ["teh", f"{EDITED_NOTE}\nthe"]
 
@@ -67,11 +67,11 @@ async def test_an_edit_that_leaves_the_text_has_no_effect(start: Any) -> None:
 
 async def test_an_edit_over_a_restart_replaces_what_was_stored_before(start: Any) -> None:
     first = await start()
-    await first.host.pause()
+    await first.host.queue.pause()
     message = await first.channel.deliver_message("teh")
     await first.end()
     again = await start(store=first.store)
-    await again.host.pause()
+    await again.host.queue.pause()
     await again.channel.deliver(edited(message, "the"))
     assert [text[-3:] for text in await texts_of_runs(again)][-1] == "the"
 
@@ -80,7 +80,7 @@ async def test_an_edit_over_a_restart_replaces_what_was_stored_before(start: Any
 async def test_an_edited_piece_replaces_its_part_of_the_message(start: Any, debounce_seconds: float) -> None:
     running = await start(debounce_seconds=debounce_seconds)
     group = None if debounce_seconds else "album"
-    await running.host.pause()
+    await running.host.queue.pause()
     one = await running.channel.deliver_message("one", media_group_id=group)
     await running.channel.deliver_message("tow", media_group_id=group, external_id="w2")
     two = replace(one, external_id="w2", message_id="2")
@@ -112,7 +112,7 @@ async def test_a_command_is_not_executed_by_an_edit(start: Any) -> None:
 
 async def test_whoever_may_not_write_edits_nothing(start: Any) -> None:
     running = await start(policy=AccessPolicy(allow_from=frozenset({"1"}), direct_policy="AllowList"))
-    await running.host.pause()
+    await running.host.queue.pause()
     message = await running.channel.deliver_message("pay 1")
     foreign = replace(message, person=Person("666", "Mallory"))
     await running.channel.deliver(edited(foreign, "pay 666"))
@@ -121,7 +121,7 @@ async def test_whoever_may_not_write_edits_nothing(start: Any) -> None:
 
 async def test_somebody_else_in_the_group_does_not_change_what_i_wrote(start: Any) -> None:
     running = await start()
-    await running.host.pause()
+    await running.host.queue.pause()
     message = await running.channel.deliver_message("mine", location=GROUP, is_mention=True)
     await running.channel.deliver(edited(replace(message, person=Person("9", "Bob")), "his"))
     assert (await texts_of_runs(running))[0] == "mine"

@@ -121,7 +121,7 @@ async def test_what_is_older_than_a_day_is_neither_shown_nor_kept(start: Any) ->
 @pytest.mark.usefixtures("recent")
 async def test_of_two_messages_that_arrive_together_the_first_sees_it_and_an_edit_keeps_it(start: Any) -> None:
     running = await start(group_history=LIMIT)
-    await running.host.pause()
+    await running.host.queue.pause()
     await write(running, "before")
     first = replace(await write(running, "x", person=Person("1", "Ada")), external_id="a", text="a", is_mention=True)
     second = replace(first, external_id="b", text="b")

@@ -97,7 +97,7 @@ async def test_what_was_taken_is_not_refused_when_it_comes_again_before_a_full_q
 
 async def test_messages_delivered_again_after_a_kill_that_overfills_the_queue_are_answered_once(start) -> None:
     running = await start()
-    await running.host.pause()
+    await running.host.queue.pause()
     messages = [await running.channel.deliver_message(text) for text in ("one", "two", "three")]
     await running.end()
     seen = await running.store.channel_state.list(PROCESSED_KIND)

@@ -36,7 +36,7 @@ async def test_a_message_that_is_delivered_again_is_in_it_once(start: Any) -> No
 
 async def test_what_is_not_joined_does_not_overtake_what_is(start: Any) -> None:
     running = await start(channel=SyntheticChannel(attachment_contents={"f": b"x"}), debounce_seconds=LONG)
-    await running.host.pause()
+    await running.host.queue.pause()
     await running.channel.deliver_message("one")
     await running.channel.deliver_message("two")
     await running.channel.deliver_message("see", attachments=(ChannelAttachment("f", "document", "a.txt"),))

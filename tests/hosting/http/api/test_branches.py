@@ -128,7 +128,7 @@ async def test_a_full_queue_leaves_no_branch(serve) -> None:
     api = await serve(settings={"Queue": {"Capacity": 1}})
     ada = await api.open("ada")
     first = await ask(api, ada, "one")
-    await api.host.pause()
+    await api.host.queue.pause()
     await ada.post("/api/sessions/other/messages", json={"content": "x"})
     refused = await ada.post(f"/api/sessions/s/tasks/{first['task_id']}/regenerate", json={})
     assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")

@@ -39,7 +39,7 @@ async def test_a_message_is_sent_into_the_session_of_the_address(api, ada: httpx
 async def test_a_full_queue_says_when_to_come_again(serve) -> None:
     api = await serve(settings={"Queue": {"Capacity": 1}})
     ada = await api.open("ada")
-    await api.host.pause()
+    await api.host.queue.pause()
     await sent(ada)
     answer = await ada.post("/api/tasks", json={"content": "more"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (429, "queue_full")
@@ -320,7 +320,7 @@ async def test_a_title_is_one_line_without_invisible_characters(
 
 @pytest.mark.parametrize("path", ["/api/tasks", "/api/sessions/s/messages"])
 async def test_a_message_sent_again_to_a_full_queue_gets_its_task(api, ada: httpx.AsyncClient, path: str) -> None:
-    await api.host.pause()
+    await api.host.queue.pause()
     body = {"content": "hello", "client_message_id": "1"}
     first = await ada.post(path, json=body)
     full = first
@@ -333,17 +333,17 @@ async def test_a_message_sent_again_to_a_full_queue_gets_its_task(api, ada: http
     assert (again.status_code, again.json()["task_id"]) == (200, first.json()["task_id"])
     assert (await ada.post(path, json={"content": "new"})).status_code == 503
     api.host.is_shutting_down = False
-    await api.host.resume()
+    await api.host.queue.resume()
 
 
 async def test_a_task_is_cancelled_without_a_body(api, ada: httpx.AsyncClient) -> None:
-    await api.host.pause()
+    await api.host.queue.pause()
     receipt = await sent(ada)
     answer = await ada.post(
         f"/api/tasks/{receipt['task_id']}/cancel", headers={"Content-Type": "application/octet-stream"}
     )
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
-    await api.host.resume()
+    await api.host.queue.resume()
 
 
 async def test_the_providers_are_an_operators(ada, olga) -> None:

@@ -1,0 +1,56 @@
+"""Loops that run as long as a host: those of every process, and the duties of one process of a group at a time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from sophon.services import Services
+from sophon_hosting.audit_heads import AuditHeadWriter
+from sophon_hosting.leadership.contract import LeaderWork
+from sophon_hosting.leadership.membership import GroupMembership
+from sophon_hosting.memory_vectors import MemoryVectors
+from sophon_hosting.message_indexing import MessageIndexing
+from sophon_hosting.retention import RetentionSweep, SessionDeleter
+from sophon_hosting.snapshot_copies import SnapshotCopies
+
+Loop: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+"""Runs until it is cancelled."""
+
+
+class BackgroundLoops:
+    """Loops of a host as tasks; `sessions` deletes those that retention no longer keeps."""
+
+    def __init__(self, services: Services, membership: GroupMembership, sessions: SessionDeleter) -> None:
+        self._services, self._membership, self._sessions = services, membership, sessions
+        self.tasks: list[asyncio.Task[None]] = []
+        """The running loops."""
+
+    def start(self, *loops: Loop, audit_key: str | None) -> None:
+        """Start `loops`, and those of the stored data; with an `audit_key` the heads of the audit log are signed."""
+        every = [*loops]
+        if self._membership.is_shared:  # what the leader of retention deletes may be in copies of this machine
+            services = self._services
+            every.append(SnapshotCopies(services.store, services.clock, services.folder).run_forever)
+        self.tasks = [asyncio.create_task(loop()) for loop in every]
+        for duty, work in self._list_duties(audit_key):
+            self.tasks.append(asyncio.create_task(self._membership.leadership.lead(duty, work)))
+
+    async def stop(self) -> None:
+        """Cancel all loops and wait for their end."""
+        tasks, self.tasks = self.tasks, []
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _list_duties(self, audit_key: str | None) -> Iterator[tuple[str, LeaderWork]]:
+        services = self._services
+        store, clock, settings, folder = services.store, services.clock, services.settings, services.folder
+        yield "retention", RetentionSweep(store, clock, settings, folder, self._sessions).run_forever
+        yield "message_index", MessageIndexing(store.message_search, clock).run_forever
+        if (vectors := MemoryVectors(services)).are_used:
+            yield "vectors", vectors.run_forever
+        if audit_key is not None:
+            heads = AuditHeadWriter(store, clock, folder / settings.guards.audit.head_file, audit_key)
+            yield "audit_head", heads.run_forever
