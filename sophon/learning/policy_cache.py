@@ -6,40 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol
 
-from sophon._python.lazy_dataclass import dataclass
 from sophon.learning.contract import CachedPolicy, StoredPolicy, Vector
 from sophon.learning.vector_index import ExactIndex
 from sophon.learning.vectors import to_blob, to_unit_vector
 
 SIMILARITY_THRESHOLD: Final = 0.85
+"""A similarity must be above it."""
 NEIGHBOURS: Final = 5
 MAX_ENTRIES: Final = 10_000
 EXPIRY: Final = timedelta(days=30)
 REFRESH: Final = timedelta(seconds=30)
-"""Time after which what other processes have learnt is read from the store: one query per process, not per message."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyCacheOptions:
-    """Bounds of a policy cache; the similarity must be above `threshold`.
-
-    `refresh` is the time after which the cache looks for what other processes have stored and deleted.
-    """
-
-    threshold: float = SIMILARITY_THRESHOLD
-    neighbours: int = NEIGHBOURS
-    max_entries: int = MAX_ENTRIES
-    expiry: timedelta = EXPIRY
-    refresh: timedelta = REFRESH
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyCacheStatistics:
-    """Entries now, and lookups that found one (`hits`) and none (`misses`) since the start."""
-
-    entries: int
-    hits: int
-    misses: int
+"""Time after which what other processes have stored and deleted is read: one query per process, not per message."""
 
 
 class PolicySource(Protocol):
@@ -57,35 +34,24 @@ class PolicySource(Protocol):
 class VectorPolicyCache:
     """`PolicyCache` over a vector index in memory, which is filled with the stored policies at first use.
 
-    Afterwards only what has changed in `source` is read, at the first lookup after `PolicyCacheOptions.refresh`. What
+    Afterwards only what has changed in `source` is read, at the first lookup after `REFRESH`. What
     is recorded of a run waits in `take_pending` for whoever stores it. `now` returns the time.
     """
 
-    def __init__(
-        self,
-        now: Callable[[], datetime],
-        options: PolicyCacheOptions = PolicyCacheOptions(),  # noqa: B008 - frozen
-        *,
-        source: PolicySource | None = None,
-    ) -> None:
-        self._now, self._options, self._source = now, options, source
+    def __init__(self, now: Callable[[], datetime], *, source: PolicySource | None = None) -> None:
+        self._now, self._source = now, source
         self._index: ExactIndex | None = None
         self._policies: dict[str, StoredPolicy] = {}
-        self._pending: deque[StoredPolicy] = deque(maxlen=options.max_entries)
+        self._pending: deque[StoredPolicy] = deque(maxlen=MAX_ENTRIES)
         self._versions: Mapping[str, int] = {}
         """Those of `source` when it was read last."""
         self._read_at: datetime | None = None
-        self._hits = self._misses = 0
 
     async def lookup(self, vector: Vector) -> list[CachedPolicy]:
         """See `PolicyCache.lookup`; what has expired is forgotten."""
         await self._refresh()
         near = self._list_near(vector)
         near.sort(key=lambda found: found[0].at, reverse=True)
-        if near:
-            self._hits += 1
-        else:
-            self._misses += 1
         return [to_cached(policy, similarity) for policy, similarity in near]
 
     async def record(
@@ -114,7 +80,7 @@ class VectorPolicyCache:
 
     async def _refresh(self) -> None:
         read_at = self._read_at
-        if read_at is None or self._now() - read_at >= self._options.refresh:
+        if read_at is None or self._now() - read_at >= REFRESH:
             await self._read()
 
     async def _read(self) -> None:
@@ -152,21 +118,17 @@ class VectorPolicyCache:
         self._forget(keys)
         return keys
 
-    def statistics(self) -> PolicyCacheStatistics:
-        """Return the current counts."""
-        return PolicyCacheStatistics(len(self._policies), self._hits, self._misses)
-
     def _list_near(self, vector: Vector) -> list[tuple[StoredPolicy, float]]:
         """Return the nearest decisions above the threshold that have not expired, with their similarities."""
         if self._index is None:
             return []
         try:
-            matches = self._index.search(vector, self._options.neighbours)
+            matches = self._index.search(vector, NEIGHBOURS)
         except ValueError:  # of an embedder with other dimensions
             return []
         near: list[tuple[StoredPolicy, float]] = []
         for match in matches:
-            if match.similarity <= self._options.threshold:
+            if match.similarity <= SIMILARITY_THRESHOLD:
                 break
             policy = self._policies[match.key]
             if self._is_expired(policy):
@@ -187,14 +149,14 @@ class VectorPolicyCache:
     def _add(self, policy: StoredPolicy) -> bool:
         """Add a policy; return False for a vector that cannot be compared with the others."""
         if self._index is None:
-            self._index = ExactIndex(len(policy.vector), self._options.max_entries)
+            self._index = ExactIndex(len(policy.vector), MAX_ENTRIES)
         try:
             self._index.add(policy.key, policy.vector)
         except ValueError:
             return False
         self._policies.pop(policy.key, None)
         self._policies[policy.key] = policy
-        while len(self._policies) > self._options.max_entries:  # the index has dropped the oldest
+        while len(self._policies) > MAX_ENTRIES:  # the index has dropped the oldest
             del self._policies[next(iter(self._policies))]
         return True
 
@@ -204,7 +166,7 @@ class VectorPolicyCache:
             self._index.remove(key)
 
     def _is_expired(self, policy: StoredPolicy) -> bool:
-        return policy.at + self._options.expiry <= self._now()
+        return policy.at + EXPIRY <= self._now()
 
 
 def to_cached(policy: StoredPolicy, similarity: float) -> CachedPolicy:

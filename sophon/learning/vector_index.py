@@ -97,11 +97,6 @@ class ExactIndex:
     def __len__(self) -> int:
         return len(self._row_keys)
 
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of the matrix."""
-        return self._matrix.nbytes
-
     def _free_row(self) -> int:
         """Return the row for another vector: the next one, or that of the oldest vector."""
         import numpy as np

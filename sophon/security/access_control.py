@@ -70,21 +70,18 @@ class AclDecision:
 
 
 class Acl:
-    """Access control list over rules and the roles of principals.
+    """Access control list over rules.
 
     Each rule is a mapping `{principal, resource, action, effect, conditions: {time: ["HH:MM", "HH:MM"], channel: name
-    or names, max_cost: dollars}}`, or an `AclRule`. A rule for a role has the principal `role:NAME`; `roles` names the
-    roles of each principal. Raises AclError for a rule with a missing, unknown or malformed key.
+    or names, max_cost: dollars}}`, or an `AclRule`. A rule for a role has the principal `role:NAME`. Raises AclError
+    for a rule with a missing, unknown or malformed key.
     """
 
-    def __init__(
-        self, rules: Iterable[Mapping[str, Any] | AclRule], *, roles: Mapping[str, Iterable[str]] | None = None
-    ) -> None:
+    def __init__(self, rules: Iterable[Mapping[str, Any] | AclRule]) -> None:
         self._rules = tuple(
             rule if isinstance(rule, AclRule) else parse_rule(rule, number) for number, rule in enumerate(rules, 1)
         )
         self._covering: dict[tuple[tuple[str, ...], str, str], tuple[tuple[int, AclRule], ...]] = {}
-        self._roles = {name: tuple(f"role:{role}" for role in held) for name, held in (roles or {}).items()}
 
     def allows(
         self,
@@ -116,7 +113,7 @@ class Acl:
         """
         if principal == SYSTEM:
             return AclDecision(True)
-        principals = (principal, *self._roles.get(principal, ()), *memberships)
+        principals = (principal, *memberships)
         allowed_by: int | None = None
         for number, rule in self._find_covering(principals, resource, action):
             if rule.holds(at, channel, cost):

@@ -60,11 +60,6 @@ class AuditEntry:
         """Level of the tool by its action type and its risk, from `safe` to `privileged`; "" of what is no call."""
         return find_recorded_level(str(self.fields.get("capability", "")), str(self.fields.get("risk", "")))
 
-    def blanked(self) -> "AuditEntry":
-        """Return the entry without its texts; its hash stays valid."""
-        none: dict[str, str | None] = dict.fromkeys(self.digests)
-        return AuditEntry(self.number, self.fields, self.previous_hash, self.hash, self.digests, none, none)
-
 
 def chain_entry(
     previous: AuditEntry | None, fields: Mapping[str, Any], texts: Mapping[str, str], salts: Mapping[str, str]

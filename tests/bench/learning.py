@@ -16,7 +16,7 @@ from sophon import Context, ModelRequest, Pipeline, Services
 from sophon.chain.pipeline import Next
 from sophon.learning.embedding_cache import CachingEmbedder
 from sophon.learning.hashing_embedder import HashingEmbedder
-from sophon.learning.policy_cache import PolicyCacheOptions, VectorPolicyCache
+from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.learning.vector_index import ExactIndex
 from sophon.routing.route_record import RouteRecord
 from sophon.routing.turn_keys import ROUTE
@@ -76,7 +76,7 @@ def searches() -> None:
 async def lookups() -> None:
     """A lookup in a policy cache of 10,000 entries."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    cache = VectorPolicyCache(lambda: now, PolicyCacheOptions(max_entries=10_000))
+    cache = VectorPolicyCache(lambda: now)
     vectors = random_vectors(10_000)
     for vector in vectors:
         await cache.record(vector, "free", "m", 0.9)

@@ -37,26 +37,17 @@ class CircuitBreaker:
 
     __slots__ = (
         "_failed_probes",
-        "_failure_threshold",
         "_failure_times",
         "_is_probing",
         "_open_seconds",
         "_probe_at",
         "_probe_interval_seconds",
-        "_window_seconds",
     )
 
-    def __init__(
-        self,
-        failure_threshold: int = FAILURE_THRESHOLD,
-        window_seconds: float = WINDOW_SECONDS,
-        open_seconds: float = OPEN_SECONDS,
-    ) -> None:
-        self._failure_threshold = failure_threshold
-        self._window_seconds = window_seconds
+    def __init__(self, open_seconds: float = OPEN_SECONDS) -> None:
         self._open_seconds = open_seconds
         self._probe_interval_seconds = min(PROBE_INTERVAL_SECONDS, open_seconds)
-        self._failure_times: deque[float] = deque(maxlen=failure_threshold)
+        self._failure_times: deque[float] = deque(maxlen=FAILURE_THRESHOLD)
         self._probe_at: float | None = None
         """When the next probe is allowed; None while the circuit is closed."""
         self._is_probing = False
@@ -98,10 +89,7 @@ class CircuitBreaker:
                 self._failed_probes = 0
         elif self._probe_at is None:
             self._failure_times.append(now)
-            if (
-                len(self._failure_times) == self._failure_threshold
-                and now - self._failure_times[0] <= self._window_seconds
-            ):
+            if len(self._failure_times) == FAILURE_THRESHOLD and now - self._failure_times[0] <= WINDOW_SECONDS:
                 self._probe_at = now + self._open_seconds
 
     def seconds_until_probe(self, now: float) -> float:

@@ -108,11 +108,6 @@ class RetryLimits:
     key_count: int = 0
     is_last_candidate: bool = True
 
-    @property
-    def max_transitions(self) -> int:
-        """Upper bound of the steps that any sequence of events takes to a final state."""
-        return 1 + (self.max_retries + 1) * (2 * max(self.key_count, 1) + 1)
-
 
 @dataclass(frozen=True, slots=True)
 class RetryPosition:

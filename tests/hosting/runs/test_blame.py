@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from sophon import ModelRequest, Services
-from sophon.learning.policy_cache import PolicyCacheOptions, VectorPolicyCache
+from sophon.learning import policy_cache
+from sophon.learning.policy_cache import VectorPolicyCache
 from sophon.models.gateway.provider import Provider
 from sophon.stores.runs.contract import Run
 from sophon.stores.sql_store import SqlStore
@@ -36,7 +37,7 @@ class Shop:
             },
             store=SqlStore("memory://", clock=self.clock),
         )
-        self.services.policies = VectorPolicyCache(self.clock.now, PolicyCacheOptions(expiry=EXPIRY))
+        self.services.policies = VectorPolicyCache(self.clock.now)
         self.host = Host(self.services, add_learning(twelve(self.services), self.services.settings))
 
     def _model(self, name: str, price: int) -> FunctionModel:
@@ -69,7 +70,8 @@ class Shop:
 
 
 @pytest.fixture(params=["Intelligent", "CostAware"])
-async def shop(request: pytest.FixtureRequest) -> AsyncIterator[Shop]:
+async def shop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Shop]:
+    monkeypatch.setattr(policy_cache, "EXPIRY", EXPIRY)
     shop = Shop(request.param)
     async with shop.host:
         yield shop

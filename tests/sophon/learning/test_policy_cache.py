@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from sophon.learning import policy_cache
 from sophon.learning.contract import CachedPolicy, StoredPolicy
 from sophon.learning.policy_cache import (
     EXPIRY,
     MAX_ENTRIES,
     NEIGHBOURS,
     SIMILARITY_THRESHOLD,
-    PolicyCacheOptions,
     VectorPolicyCache,
     parse_policy,
     policy_to_json,
@@ -33,9 +33,8 @@ async def list_tiers(cache: VectorPolicyCache, vector: Sequence[float]) -> list[
 
 
 def test_the_published_constants():
-    options = PolicyCacheOptions()
-    assert (options.threshold, options.neighbours) == (0.85, 5) == (SIMILARITY_THRESHOLD, NEIGHBOURS)
-    assert (options.max_entries, options.expiry) == (10_000, timedelta(days=30)) == (MAX_ENTRIES, EXPIRY)
+    assert (SIMILARITY_THRESHOLD, NEIGHBOURS) == (0.85, 5)
+    assert (10_000, timedelta(days=30)) == (MAX_ENTRIES, EXPIRY)
 
 
 async def test_the_nearest_decision_above_the_threshold_is_used(clock: VirtualClock):
@@ -48,12 +47,14 @@ async def test_the_nearest_decision_above_the_threshold_is_used(clock: VirtualCl
     assert await cache.lookup([0.6, 0.8]) == []
     [found] = await cache.lookup([0.5, 0.86603])
     assert found == CachedPolicy("free", "a/small", 0.2, pytest.approx(0.866, abs=1e-3), is_poor=True)
-    found = cache.statistics()
-    assert (found.entries, found.hits, found.misses) == (2, 2, 2)
+    assert len(cache.forget()) == 2
 
 
-async def test_a_similarity_that_equals_the_threshold_is_not_enough(clock: VirtualClock):
-    cache = VectorPolicyCache(clock.now, PolicyCacheOptions(threshold=1.0))
+async def test_a_similarity_that_equals_the_threshold_is_not_enough(
+    clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(policy_cache, "SIMILARITY_THRESHOLD", 1.0)
+    cache = VectorPolicyCache(clock.now)
     await cache.record([1, 0], "free", "m", 1.0)
     assert await cache.lookup([1, 0]) == []
 
@@ -66,22 +67,23 @@ async def test_a_later_decision_of_the_same_tier_for_the_same_message_replaces_t
     await cache.record([2, 0], "free", "c", 0.1, is_poor=True)
     found = await cache.lookup([1, 0])
     assert [(each.tier, each.model, each.is_poor) for each in found] == [("free", "c", True), ("premium", "b", False)]
-    assert cache.statistics().entries == 2
+    assert len(cache.forget()) == 2
 
 
 async def test_a_decision_expires_and_the_latest_comes_first(clock: VirtualClock):
-    cache = VectorPolicyCache(clock.now, PolicyCacheOptions(expiry=timedelta(days=1)))
+    cache = VectorPolicyCache(clock.now)
     await cache.record([1, 0], "old", "m", 0.8)
-    clock.jump(23 * 3600)
+    clock.jump(EXPIRY.total_seconds() - 3600)
     await cache.record([1, 0.1], "new", "m", 0.8)
     assert await list_tiers(cache, [1, 0]) == ["new", "old"]
     clock.jump(3600)
     assert await list_tiers(cache, [1, 0]) == ["new"]
-    assert cache.statistics().entries == 1
+    assert len(cache.forget()) == 1
 
 
-async def test_the_oldest_decision_makes_room(clock: VirtualClock):
-    cache = VectorPolicyCache(clock.now, PolicyCacheOptions(max_entries=2))
+async def test_the_oldest_decision_makes_room(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(policy_cache, "MAX_ENTRIES", 2)
+    cache = VectorPolicyCache(clock.now)
     for name, vector in (("a", [1, 0, 0]), ("b", [0, 1, 0]), ("c", [0, 0, 1])):
         await cache.record(vector, name, "m", 0.8)
     assert [await list_tiers(cache, each) for each in ([1, 0, 0], [0, 1, 0], [0, 0, 1])] == [[], ["b"], ["c"]]
@@ -116,7 +118,8 @@ async def test_it_begins_with_what_was_stored_and_says_once_what_is_new(clock: V
     second = VectorPolicyCache(clock.now, source=Source())
     assert await list_tiers(second, [1, 0]) == ["premium"]
     await second.lookup([1, 0])
-    assert (loads, second.statistics().entries, second.take_pending()) == ([2], 1, [])
+    assert (loads, second.take_pending()) == ([2], [])
+    assert second.forget() == [stored.key]
 
 
 async def test_decisions_of_a_session_a_run_and_all_are_forgotten(clock: VirtualClock):

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sophon.models.gateway.circuit_breaker import CircuitBreaker
+from sophon.models.gateway.circuit_breaker import FAILURE_THRESHOLD, CircuitBreaker
 
 
 def tripped_at(now: float) -> CircuitBreaker:
@@ -86,8 +86,9 @@ def test_a_success_forgets_the_probes_that_failed() -> None:
 
 
 def test_no_probe_waits_longer_than_the_circuit_is_open() -> None:
-    breaker = CircuitBreaker(1, open_seconds=10)
-    breaker.record_failure(0)
+    breaker = CircuitBreaker(open_seconds=10)
+    for _ in range(FAILURE_THRESHOLD):
+        breaker.record_failure(0)
     breaker.start_call(10)
     breaker.record_failure(10)
     assert breaker.state(20) == "half_open"

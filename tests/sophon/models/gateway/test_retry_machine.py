@@ -74,7 +74,7 @@ def test_every_sequence_of_events_ends_within_the_bound(
         position = advance_retry(position, event, limits)
         steps += 1
     assert position.state in FINAL_STATES
-    assert steps <= limits.max_transitions
+    assert steps <= 1 + (retries + 1) * (2 * max(keys, 1) + 1)
 
 
 @given(st.lists(st.sampled_from(RetryEvent), max_size=60), st.integers(0, 3), st.integers(0, 3))
