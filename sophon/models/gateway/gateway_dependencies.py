@@ -54,7 +54,12 @@ def _make_limits(
 def backoff_seconds(retry: int, random_value: float) -> float:
     """Return the wait before a retry, counted from 1: it doubles, up to the cap, and is changed by the share of jitter.
 
-    `random_value` is a random value in [0, 1).
+    `random_value` is a random value in [0, 1). The state machine (retry_machine.py) decides whether to retry; tenacity
+    only computes the wait.
     """
-    seconds = min(BACKOFF_CAP_SECONDS, BACKOFF_BASE_SECONDS * 2.0 ** (retry - 1))
-    return min(BACKOFF_CAP_SECONDS, seconds * (1 + BACKOFF_JITTER * (2 * random_value - 1)))
+    from tenacity import AsyncRetrying, RetryCallState, wait_exponential  # lazy: 40 ms, needed only after a failure
+
+    retrying = AsyncRetrying(wait=wait_exponential(multiplier=BACKOFF_BASE_SECONDS, max=BACKOFF_CAP_SECONDS))
+    state = RetryCallState(retrying, None, (), {})
+    state.attempt_number = retry
+    return min(BACKOFF_CAP_SECONDS, retrying.wait(state) * (1 + BACKOFF_JITTER * (2 * random_value - 1)))

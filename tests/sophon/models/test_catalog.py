@@ -58,10 +58,10 @@ def test_an_override_that_is_no_field_is_refused() -> None:
         lookup_model_info("openai", "gpt-5-mini", overrides={"windw": 1})
 
 
-def test_neither_the_catalogue_nor_the_gateway_imports_litellm_or_tiktoken() -> None:
+def test_neither_the_catalogue_nor_the_gateway_imports_litellm_tenacity_or_tiktoken() -> None:
     code = (
         "import sys; from sophon.models import catalog, gateway; catalog.lookup_model_info('openai', 'gpt-5-mini');"
-        "sys.exit(' '.join({'litellm', 'tiktoken'} & set(sys.modules)) or 0)"
+        "sys.exit(' '.join({'litellm', 'tenacity', 'tiktoken'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
