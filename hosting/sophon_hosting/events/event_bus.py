@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -30,10 +30,6 @@ from sophon_hosting.fanout.contract import HostFanout
 log = logging.getLogger("sophon")
 
 T = TypeVar("T")
-
-INITIAL_BACKOFF_SECONDS = 0.25
-MAX_BACKOFF_SECONDS = 8.0
-"""Back-off between two attempts to store events."""
 
 SNAPSHOT_SECONDS = 3.0
 """How long another process may take to send the text so far of a reply that it streams."""
@@ -192,8 +188,8 @@ class EventBus:
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None and listener in sequencer.listeners:
             del sequencer.listeners[listener]
-            self._remove_watch(session_id, sequencer)
-            self._discard(session_id, sequencer)
+            self._update_watch(session_id, sequencer)
+            sequencer.discard_if_idle()
 
     def drop_listeners_of_others(self, session_id: str, owner: str) -> None:
         """Unsubscribe who subscribed when a session of that id had another owner.
@@ -203,8 +199,8 @@ class EventBus:
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
             sequencer.drop_listeners_of_others(owner)
-            self._remove_watch(session_id, sequencer)
-            self._discard(session_id, sequencer)
+            self._update_watch(session_id, sequencer)
+            sequencer.discard_if_idle()
 
     def before_deletion(self, callback: DeletionCallback) -> None:
         """Register a callback that is awaited before a session is deleted."""
@@ -226,7 +222,7 @@ class EventBus:
                 await sequencer.flush()
             await delete(session_id)
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id))
-            self._remove_watch(session_id, sequencer)
+            self._update_watch(session_id, sequencer)
         if self._exchange is not None:
             self._exchange.tell_removed(session_id)
 
@@ -247,7 +243,7 @@ class EventBus:
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
             sequencer.release_fence(fence)
-            self._discard(session_id, sequencer)
+            sequencer.discard_if_idle()
 
     def stage(
         self, session_id: str, write: Write, on_settled: OnSettled | None = None, *, run_id: str = ""
@@ -263,14 +259,7 @@ class EventBus:
         It is stored even if the caller is cancelled. Raises the errors of the store, StaleRun if the run was continued
         elsewhere.
         """
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        sequencer = self._get_or_create_sequencer(session_id)
-        sequencer.transactions.stage(StagedPart(write, waiter, run_id=run_id))
-        if sequencer.store_task is None:
-            sequencer.store_task = asyncio.create_task(self._store_staged(session_id, sequencer))
-        await (
-            waiter
-        )  # not the lock: who waits for the same transaction goes on at the same time, and shares the next one
+        await self._get_or_create_sequencer(session_id).transactions.store(write, run_id)
 
     async def commit(self, session_id: str, write: Transaction[T]) -> T:
         """Store what a turn reports in the transaction of `write`, with all that is staged and pending in its session;
@@ -321,7 +310,7 @@ class EventBus:
         sequencer = self._sequencers.get(session_id)
         if sequencer is not None:
             sequencer.deduplicator.forget_task(task_id)
-            self._discard(session_id, sequencer)
+            sequencer.discard_if_idle()
 
     async def flush(self, session_id: str) -> None:
         """Wait until all emitted events of a session are stored and published.
@@ -339,11 +328,8 @@ class EventBus:
                 await self.flush(session_id)
             except Exception as error:  # noqa: BLE001 - logged, and tried again
                 log_failure(log, error, "events of session %s could not be stored", session_id)
-        for sequencer in self._sequencers.values():
-            if sequencer.flush_task is not None:
-                sequencer.flush_task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await sequencer.flush_task
+        for sequencer in list(self._sequencers.values()):
+            await sequencer.transactions.aclose()
 
     def __len__(self) -> int:
         """Return the number of sessions with a sequencer."""
@@ -360,7 +346,6 @@ class EventBus:
     def _get_or_create_sequencer(self, session_id: str) -> SessionSequencer:
         sequencer = self._sequencers.get(session_id)
         if sequencer is None:
-            wake = partial(self._schedule_flush, session_id)
             sequencer = self._sequencers[session_id] = SessionSequencer(
                 session_id,
                 self._log,
@@ -368,7 +353,7 @@ class EventBus:
                 self._clock,
                 self._global_sink,
                 self._global_listeners,
-                wake,
+                partial(self._discard, session_id),
                 self._build_row,
                 self._observers,
                 self._exchange.make_elsewhere if self._exchange is not None else None,
@@ -388,31 +373,14 @@ class EventBus:
         self, session_id: str, sequencer: SessionSequencer, listener: EventListener, owner: str | None
     ) -> None:
         sequencer.listeners[listener] = owner
+        self._update_watch(session_id, sequencer)
+
+    def _update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
         if self._exchange is not None:
             self._exchange.update_watch(session_id, sequencer)
 
-    def _remove_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
-        if self._exchange is not None:
-            self._exchange.update_watch(session_id, sequencer)
-
-    def _schedule_flush(self, session_id: str) -> None:
-        sequencer = self._sequencers[session_id]
-        if sequencer.flush_task is None:
-            sequencer.flush_task = asyncio.create_task(self._store_while_due(session_id, sequencer))
-
-    @asynccontextmanager
-    async def _acquire_sequencer(self, session_id: str) -> AsyncGenerator[SessionSequencer]:
-        sequencer = self._get_or_create_sequencer(session_id)
-        sequencer.lock_user_count += 1
-        try:
-            async with sequencer.lock:
-                try:
-                    yield sequencer
-                finally:
-                    sequencer.publish_transient()
-        finally:
-            sequencer.lock_user_count -= 1
-            self._discard(session_id, sequencer)
+    def _acquire_sequencer(self, session_id: str) -> AbstractAsyncContextManager[SessionSequencer]:
+        return self._get_or_create_sequencer(session_id).hold()
 
     async def _work_alone(self, session_id: str, work: Callable[[SessionSequencer], Awaitable[T]]) -> T:
         """Do work that holds the lock of a session, and completes even if the caller is cancelled."""
@@ -423,37 +391,9 @@ class EventBus:
 
         return await complete(hold())
 
-    async def _store_staged(self, session_id: str, sequencer: SessionSequencer) -> None:
-        async with self._acquire_sequencer(session_id):
-            sequencer.store_task = None  # what is staged from now on is not part of this transaction
-            with suppress(Exception):  # who waits for a part gets the error; events stay pending
-                await sequencer.store_pending()
-
-    async def _store_while_due(self, session_id: str, sequencer: SessionSequencer) -> None:
-        backoff_seconds = INITIAL_BACKOFF_SECONDS
-        while sequencer.transactions.is_due:
-            try:
-                async with self._acquire_sequencer(session_id):
-                    if sequencer.transactions.is_due:
-                        await sequencer.store_pending()
-                backoff_seconds = INITIAL_BACKOFF_SECONDS
-            except NotFound:
-                sequencer.clear()
-            except Exception as error:  # noqa: BLE001 - logged, and tried again
-                log_failure(
-                    log, error, "storing the events of session %s failed; retrying in %s s", session_id, backoff_seconds
-                )
-                await self._clock.sleep(backoff_seconds)
-                sequencer.transactions.is_due = True
-                backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
-        sequencer.flush_task = None
-        self._discard(session_id, sequencer)
-
     def _discard(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Delete the sequencer of an idle session."""
-        if not (sequencer.has_pending or sequencer.lock_user_count):
-            sequencer.transactions.fences.forget_released()  # also if whoever held the lock has stored nothing
-        if sequencer.is_idle and sequencer.flush_task is None and self._sequencers.get(session_id) is sequencer:
+        if self._sequencers.get(session_id) is sequencer:
             del self._sequencers[session_id]
             if self._exchange is not None and sequencer.elsewhere is not None:
                 self._exchange.keep_position(session_id, sequencer.elsewhere.published)

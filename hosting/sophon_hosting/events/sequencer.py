@@ -6,11 +6,13 @@ between these; chunks that come fast are merged.
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeAlias
 
 from sophon.clock import Clock
+from sophon.errors import NotFound
 from sophon.events import Event, EventSink, ReasoningChunk, StreamChunk
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import EventLog
@@ -42,9 +44,9 @@ MakeElsewhere: TypeAlias = Callable[[str, "SessionSequencer"], EventsElsewhere]
 class SessionSequencer:
     """Sequencer of one session: the holder of `lock` stores and publishes events, so that none overtakes another.
 
-    Its `transactions`, on `runs`, store what is pending; `wake` is called when one is due. `global_sink` receives every
-    event after it was stored here, and so do `watchers`, the listeners to all sessions; `observers` receive those of
-    other processes, too.
+    Its `transactions`, on `runs`, store what is pending. `global_sink` receives every event after it was stored here,
+    and so do `watchers`, the listeners to all sessions; `observers` receive those of other processes, too. `on_idle` is
+    called when the sequencer can be discarded.
     """
 
     def __init__(
@@ -55,19 +57,21 @@ class SessionSequencer:
         clock: Clock,
         global_sink: EventSink,
         watchers: Sequence[EventListener],
-        wake: Callable[[], None],
+        on_idle: Callable[["SessionSequencer"], None],
         build_row: RowBuilder = to_logged_event,
         observers: Sequence[EventListener] = (),
         make_elsewhere: MakeElsewhere | None = None,
     ) -> None:
         self._observers = observers
-        self._session_id, self._log, self._clock = session_id, events, clock
+        self._session_id, self._log, self._clock, self._on_idle = session_id, events, clock, on_idle
         self._global_sink, self._watchers = global_sink, watchers
         self._merge_timer: asyncio.TimerHandle | None = None
         self._merge_until = 0.0
         self.deduplicator = EventDeduplicator()
         self._pending = PendingEvents(build_row, self.deduplicator.is_new)
-        self.transactions = SessionTransactions(session_id, runs, self._pending, self._publish_stored, wake)
+        self.transactions = SessionTransactions(
+            session_id, runs, clock, self._pending, self._publish_stored, self._store_due
+        )
         self._since_trim = 0
         self.lock = asyncio.Lock()
         self.listeners: dict[EventListener, str | None] = {}
@@ -75,9 +79,6 @@ class SessionSequencer:
         self.stream_snapshots = StreamSnapshots()
         self.elsewhere = make_elsewhere(session_id, self) if make_elsewhere is not None else None
         """Events of other host processes; None without any."""
-        self.flush_task: asyncio.Task[None] | None = None
-        self.store_task: asyncio.Task[None] | None = None
-        """Will store the parts that somebody waits for, and those that are staged until it does."""
         self.lock_user_count = 0
         """Number of tasks that hold `lock` or wait for it."""
 
@@ -90,14 +91,34 @@ class SessionSequencer:
     def is_idle(self) -> bool:
         """Whether the sequencer has no state and can be discarded."""
         return not (
-            self.has_pending
+            not self.transactions.is_idle
             or self.listeners
             or self.lock_user_count
-            or len(self.transactions.fences)
             or len(self.deduplicator)
             or len(self.stream_snapshots)
             or (self.elsewhere is not None and len(self.elsewhere))
         )
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator["SessionSequencer"]:
+        """Hold `lock`; the transient events that came meanwhile are published before it is released."""
+        self.lock_user_count += 1
+        try:
+            async with self.lock:
+                try:
+                    yield self
+                finally:
+                    self.publish_transient()
+        finally:
+            self.lock_user_count -= 1
+            self.discard_if_idle()
+
+    def discard_if_idle(self) -> None:
+        """Call `on_idle` if the sequencer has no state."""
+        if not (self.has_pending or self.lock_user_count):
+            self.transactions.fences.forget_released()  # also if whoever held the lock has stored nothing
+        if self.is_idle:
+            self._on_idle(self)
 
     def push(self, event: Event) -> None:
         """Accept an event.
@@ -145,10 +166,16 @@ class SessionSequencer:
             await self.transactions.store_pending()
         await self._trim()
 
-    async def store_pending(self) -> None:
-        """Store what is pending now in one transaction, and publish it; as `flush` otherwise."""
-        await self.transactions.store_pending()
-        await self._trim()
+    async def _store_due(self) -> None:
+        """Store what is pending in one transaction, and publish it, if that is due."""
+        async with self.hold():
+            if not self.transactions.is_due:
+                return
+            try:
+                await self.transactions.store_pending()
+                await self._trim()
+            except NotFound:
+                self.clear()
 
     async def _publish_stored(self, batch: EventBatch, last: int) -> None:
         """Number what a transaction has stored, and publish it after what other processes have stored before it."""

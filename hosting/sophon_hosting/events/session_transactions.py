@@ -7,24 +7,34 @@ docs/decisions/0032-transactions-of-a-turn.md.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeAlias, TypeVar
 
+from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.events import Event
+from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.run_fence import RunFence, StaleRun
 from sophon.stores.runs.contract import RunStore
-from sophon.stores.unit_of_work import UnitOfWork
+from sophon.stores.unit_of_work import UnitOfWork, Write
 from sophon_hosting.events.pending_events import EventBatch, PendingEvents
 from sophon_hosting.events.run_fences import SessionFences
 from sophon_hosting.events.staging import StagedPart, StagingArea
+
+log = logging.getLogger("sophon")
 
 WRITE_BEHIND_SECONDS = 0.02
 """Time that a durable event waits for a transaction of its turn that stores it as well."""
 
 TRACE_SECONDS = 1.0
 """Time that traces wait for a transaction."""
+
+INITIAL_BACKOFF_SECONDS = 0.25
+MAX_BACKOFF_SECONDS = 8.0
+"""Back-off between two attempts to store what is pending."""
 
 T = TypeVar("T")
 
@@ -42,33 +52,44 @@ EventTransaction: TypeAlias = Callable[[BuildRows], Awaitable[Stored[T]]]
 
 
 class SessionTransactions:
-    """Transactions of one session, one after the other: the caller of an async method holds the session's lock.
+    """Transactions of one session, one after the other: who calls `commit...` or `store_pending` holds its lock.
 
     Each has the `fences` of the turns that run here, all that is staged, all that is `pending`, and what its caller
-    adds. `publish` publishes what was stored, whose last event has the given seq. `wake` is called when a transaction
-    is due (`is_due`) because none has come within `WRITE_BEHIND_SECONDS` (traces: `TRACE_SECONDS`).
+    adds. `publish` publishes what was stored, whose last event has the given seq. A transaction is due (`is_due`) if
+    somebody waits for it (`store`), or none has come within `WRITE_BEHIND_SECONDS` (traces: `TRACE_SECONDS`);
+    `store_due` takes the lock, and calls `store_pending` if one is due then.
     """
 
     def __init__(
         self,
         session_id: str,
         runs: RunStore,
+        clock: Clock,
         pending: PendingEvents,
         publish: Callable[[EventBatch, int], Awaitable[None]],
-        wake: Callable[[], None],
+        store_due: Callable[[], Awaitable[None]],
     ) -> None:
-        self._session_id, self._runs, self._pending = session_id, runs, pending
-        self._publish, self._wake = publish, wake
+        self._session_id, self._runs, self._clock, self._pending = session_id, runs, clock, pending
+        self._publish, self._store_due = publish, store_due
         self._staging = StagingArea()
         self._timer: asyncio.TimerHandle | None = None
         self.fences = SessionFences()
         self.is_due = False
         """Whether what is pending must be stored now."""
+        self._staged_task: asyncio.Task[None] | None = None
+        """Will store the parts that somebody waits for, and those that are staged until it does."""
+        self._due_task: asyncio.Task[None] | None = None
+        self._is_retrying = False
 
     @property
     def has_pending(self) -> bool:
         """Whether events are pending, or anything is staged."""
         return bool(self._pending or self._pending.has_traces or self._staging)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing will be stored unless something new comes."""
+        return not (self.has_pending or len(self.fences) or self._is_retrying)
 
     def stage(self, part: StagedPart) -> None:
         """Store a part with the next transaction; one that nobody waits for waits for it as a durable event does."""
@@ -89,9 +110,18 @@ class SessionTransactions:
             self._timer.cancel()
         self._timer = loop.call_at(at, self._require_transaction)
 
+    async def store(self, write: Write, run_id: str) -> None:
+        """Store a part of a run's turn now; the caller does not hold the lock. See `EventBus.store`."""
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.stage(StagedPart(write, waiter, run_id=run_id))
+        self.is_due = True
+        if self._staged_task is None:
+            self._staged_task = asyncio.create_task(self._store_staged())
+        await waiter  # not for the lock: those of one transaction go on at the same time, and share the next one
+
     async def store_pending(self) -> None:
         """Store what is pending and staged now in one transaction. Raises as `commit`."""
-        self.is_due = False
+        self._note_begun()
         if self.has_pending:
             await self.commit(self._record)
 
@@ -118,7 +148,7 @@ class SessionTransactions:
 
     async def _commit(self, write: Transaction[T]) -> T:
         self._cancel_timer()
-        self.is_due = False
+        self._note_begun()
         batch, parts = self._pending.begin_batch(), self._staging.take()
         unit = UnitOfWork([part.write for part in parts if part.write is not None], self.fences.list())
         try:
@@ -162,10 +192,41 @@ class SessionTransactions:
         self._staging.clear(NotFound("session", self._session_id))
         self.fences.clear()
 
+    def _note_begun(self) -> None:
+        """Note that a transaction begins: what is staged from now on is not part of it."""
+        self.is_due, self._staged_task = False, None
+
     def _require_transaction(self) -> None:
         self._timer = None
         self.is_due = True
-        self._wake()
+        if self._due_task is None:
+            self._due_task = asyncio.create_task(self._store_while_due())
+
+    async def _store_staged(self) -> None:
+        with suppress(Exception):  # who waits for a part gets the error; events stay pending
+            await self._store_due()
+
+    async def _store_while_due(self) -> None:
+        backoff_seconds = INITIAL_BACKOFF_SECONDS
+        while self.is_due:
+            try:
+                await self._store_due()
+                backoff_seconds = INITIAL_BACKOFF_SECONDS
+            except Exception as error:  # noqa: BLE001 - logged, and tried again
+                message = "storing the events of session %s failed; retrying in %s s"
+                log_failure(log, error, message, self._session_id, backoff_seconds)
+                self._is_retrying = True
+                await self._clock.sleep(backoff_seconds)
+                self._is_retrying, self.is_due = False, True
+                backoff_seconds = min(backoff_seconds * 2, MAX_BACKOFF_SECONDS)
+        self._due_task = None
+
+    async def aclose(self) -> None:
+        """Try no longer what the store refuses."""
+        if self._due_task is not None:
+            self._due_task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._due_task
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
