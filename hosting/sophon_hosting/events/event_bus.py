@@ -20,7 +20,7 @@ from sophon.stores.unit_of_work import Write
 from sophon_hosting.completion import complete
 from sophon_hosting.events.elsewhere import FindStart
 from sophon_hosting.events.exchange import EventExchange
-from sophon_hosting.events.replay import SessionReplay, bound_replay, read_missed_events
+from sophon_hosting.events.replay import SessionReplay, bound_replay, find_position, read_missed_events
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.events.session_transactions import EventTransaction, Transaction
 from sophon_hosting.events.staging import OnSettled, StagedPart
@@ -127,7 +127,7 @@ class EventBus:
         """
         async with self._acquire_sequencer(session_id) as sequencer:
             await self._check_owner(session_id, owner)
-            position = await self._find_position(session_id)
+            position = await find_position(self._log, session_id)
             if sequencer.elsewhere is not None:
                 self._end_deleted(session_id, sequencer, position)
             missed = await read_missed_events(self._log, session_id, last_seq, position)
@@ -135,7 +135,8 @@ class EventBus:
                 sequencer.elsewhere.begin(position, missed.seq)
                 await sequencer.elsewhere.catch_up(missed.seq)
             # While the lock is held, nothing else is published: what follows the last row reaches the listener later.
-            self._add_listener(session_id, sequencer, listener, owner)
+            sequencer.listeners[listener] = owner
+            self._update_watch(session_id, sequencer)
             return bound_replay(missed, sequencer.stream_snapshots.to_wire_events(session_id))
 
     def find_streamed_text(self, session_id: str, task_id: str, epoch: int) -> str | None:
@@ -178,10 +179,11 @@ class EventBus:
         async with self._acquire_sequencer(session_id) as sequencer:
             await self._check_owner(session_id, owner, may_be_new=True)
             if sequencer.elsewhere is not None:
-                position = await self._find_position(session_id)
+                position = await find_position(self._log, session_id)
                 self._end_deleted(session_id, sequencer, position)
                 sequencer.elsewhere.begin(position, 0 if position is None else position.seq)
-            self._add_listener(session_id, sequencer, listener, owner)
+            sequencer.listeners[listener] = owner
+            self._update_watch(session_id, sequencer)
 
     def unsubscribe(self, session_id: str, listener: EventListener) -> None:
         """Unsubscribe a listener from a session."""
@@ -360,20 +362,11 @@ class EventBus:
             )
         return sequencer
 
-    async def _find_position(self, session_id: str) -> LogPosition | None:
-        return (await self._log.find_positions([session_id])).get(session_id)
-
     def _end_deleted(self, session_id: str, sequencer: SessionSequencer, position: LogPosition | None) -> None:
         """End what listens to a deleted session of that id, before anybody listens to the one at `position`."""
         assert sequencer.elsewhere is not None
         if position is not None and sequencer.elsewhere.session not in (None, position.session):
             sequencer.end_subscriptions(SessionDeleted(session_id=session_id), is_elsewhere=True)
-
-    def _add_listener(
-        self, session_id: str, sequencer: SessionSequencer, listener: EventListener, owner: str | None
-    ) -> None:
-        sequencer.listeners[listener] = owner
-        self._update_watch(session_id, sequencer)
 
     def _update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
         if self._exchange is not None:

@@ -16,6 +16,7 @@ from sophon.failure_log import log_failure
 from sophon.stores.events.contract import LogPosition
 from sophon.stores.events.sql import EventLog
 from sophon_hosting.events.elsewhere import EventsElsewhere, FindStart
+from sophon_hosting.events.replay import find_position
 from sophon_hosting.events.sequencer import SessionSequencer
 from sophon_hosting.fanout.contract import (
     HintsLost,
@@ -92,10 +93,6 @@ class EventExchange:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def find_position(self, session_id: str) -> LogPosition | None:
-        """Return where the log of a session is. Raises StoreError."""
-        return (await self._log.find_positions([session_id])).get(session_id)
 
     def update_watch(self, session_id: str, sequencer: SessionSequencer) -> None:
         """Watch a session as long as anybody here listens to it."""
@@ -208,7 +205,7 @@ class EventExchange:
 
     async def _check_removed(self, session_id: str) -> None:
         try:
-            position = await self.find_position(session_id)
+            position = await find_position(self._log, session_id)
             if position is None and session_id not in self._sequencers:
                 await self._before_deletion(session_id)
             await self._end_if_deleted(session_id, position)

@@ -28,6 +28,11 @@ class SessionReplay:
     is_partial: bool = False
 
 
+async def find_position(log: EventLog, session_id: str) -> LogPosition | None:
+    """Return where the log of a session is; None if there is no such session."""
+    return (await log.find_positions([session_id])).get(session_id)
+
+
 async def read_missed_events(
     log: EventLog, session_id: str, last_seq: int, position: LogPosition | None
 ) -> SessionReplay:

@@ -7,13 +7,14 @@ from sophon_hosting.events.replay import (
     MAX_REPLAY_EVENTS,
     SessionReplay,
     bound_replay,
+    find_position,
     read_missed_events,
     replay_bytes,
 )
 
 
 async def read(store: Store, known: int, max_bytes: int = MAX_REPLAY_BYTES) -> SessionReplay:
-    position = (await store.events.find_positions(["s"])).get("s")
+    position = await find_position(store.events, "s")
     missed = await read_missed_events(store.events, "s", known, position)
     return bound_replay(missed, max_bytes=max_bytes)
 
