@@ -4,7 +4,6 @@ Clients that joined the session hear it as one of its events. For the lists of t
 which session it is, and each reads in the store what is shown of it.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import TypeAlias
@@ -12,6 +11,7 @@ from typing import TypeAlias
 from sophon.events import SessionChanged
 from sophon.failure_log import log_failure
 from sophon.stores.sessions.contract import SessionStore, SessionSummary
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.events.event_bus import EventBus
 from sophon_hosting.fanout.contract import HostFanout, HostMessage, SessionLabelled
 
@@ -27,7 +27,7 @@ class SessionChanges:
     def __init__(self, sessions: SessionStore, event_bus: EventBus, fanout: HostFanout) -> None:
         self._sessions, self._event_bus, self._fanout = sessions, event_bus, fanout
         self._listeners: list[ChangeListener] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def start(self) -> None:
         """Hear of changes at other processes until `stop`."""
@@ -36,9 +36,7 @@ class SessionChanges:
     async def stop(self) -> None:
         """Hear of none any more."""
         self._fanout.unsubscribe(self._receive)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     def subscribe(self, listener: ChangeListener) -> None:
         """Add a listener to the changes of all sessions."""
@@ -57,9 +55,7 @@ class SessionChanges:
 
     def _receive(self, message: HostMessage) -> None:
         if isinstance(message, SessionLabelled) and self._listeners:
-            task = asyncio.create_task(self._read(message.session_id))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._read(message.session_id))
 
     async def _read(self, session_id: str) -> None:
         try:

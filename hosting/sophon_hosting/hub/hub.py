@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -14,6 +14,7 @@ from sophon.clock import Clock
 from sophon.errors import StoreError
 from sophon.events import SessionChanged
 from sophon.settings import HubSettings
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.client_api.authorized_host import AuthorizedHost
 from sophon_hosting.client_api.client_address import TrustedProxies
@@ -105,7 +106,7 @@ class Hub:
         self._clients: dict[str, HubClient] = {}
         self._clients_per_user: Counter[str] = Counter()
         self._handshakes = PendingHandshakes(self._clock, self._limits, self._close_connection)
-        self._background_tasks: set[asyncio.Task[None]] = set()
+        self._background_tasks = BackgroundTasks()
         self._disconnected = 0
         self._stopping = False
         host.session_changes.subscribe(self._send_change)
@@ -129,7 +130,7 @@ class Hub:
             await engine_connection.close()
         await self._server.aclose()
         await self._credentials.aclose()
-        await asyncio.gather(*self._background_tasks, return_exceptions=True)
+        await self._background_tasks.wait()
         await self._handshakes.aclose()
 
     async def __aenter__(self) -> Self:
@@ -167,7 +168,7 @@ class Hub:
         def disconnect(reason: str) -> None:
             self._disconnected += 1
             log.warning("disconnecting slow client at %s: %s; it can resume with last_seq", address, reason)
-            self._start_task(engine_connection.close())
+            self._background_tasks.start(engine_connection.close())
 
         send_buffer = SendBuffer(
             engine_connection, TextMessage, self._clock, self._limits, disconnect, self._send_budget
@@ -288,12 +289,6 @@ class Hub:
         engine_connection = self._engine_connections.get(connection.id)
         if engine_connection is not None:
             await engine_connection.close()
-
-    def _start_task(self, coroutine: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
-        task = asyncio.create_task(coroutine)
-        self._background_tasks.add(task)
-        task.add_done_callback(self._background_tasks.discard)
-        return task
 
     async def _on_shutdown(self, _app: web.Application) -> None:
         await self.stop()

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from sophon.clock import Clock
 from sophon.rate_limited_log import RateLimitedLog
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.hub.connected_clients import HubConnection
 from sophon_hosting.hub.limits import HubLimits
 
@@ -17,10 +19,12 @@ class PendingHandshakes:
     whoever merely opens connections would lock out everybody else at the same address. `close` closes a connection.
     """
 
-    def __init__(self, clock: Clock, limits: HubLimits, close: Callable[[HubConnection], Awaitable[None]]) -> None:
+    def __init__(
+        self, clock: Clock, limits: HubLimits, close: Callable[[HubConnection], Coroutine[Any, Any, None]]
+    ) -> None:
         self._clock, self._limits, self._close = clock, limits, close
         self._by_address: dict[str, dict[HubConnection, asyncio.Task[None]]] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
         self._log = RateLimitedLog(logging.getLogger("sophon"), clock.monotonic)
 
     def __len__(self) -> int:
@@ -30,7 +34,7 @@ class PendingHandshakes:
         """Start the handshake timeout of a connection, unless it runs."""
         pending = self._by_address.setdefault(connection.address, {})
         if connection not in pending:
-            pending[connection] = self._start_task(self._close_after_timeout(connection))
+            pending[connection] = self._closing.start(self._close_after_timeout(connection))
         if len(pending) > self._limits.max_unauthenticated_per_address:
             self._log.warning(
                 "unauthenticated",
@@ -40,7 +44,7 @@ class PendingHandshakes:
             )
             oldest = next(iter(pending))
             self.cancel(oldest)
-            self._start_task(self._close(oldest))
+            self._closing.start(self._close(oldest))
 
     def cancel(self, connection: HubConnection) -> None:
         """Stop the timeout: the connection has a client, or is closed."""
@@ -55,16 +59,9 @@ class PendingHandshakes:
 
     async def aclose(self) -> None:
         """Wait until all timeouts and closings have ended; the connections must be closed before."""
-        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self._closing.wait()
 
     async def _close_after_timeout(self, connection: HubConnection) -> None:
         await self._clock.sleep(self._limits.handshake_timeout_seconds)
         self._log.warning("handshake", "closing a connection from %s: no handshake in time", connection.address)
         await self._close(connection)
-
-    def _start_task(self, work: Awaitable[None]) -> "asyncio.Task[None]":
-        task = asyncio.ensure_future(work)
-        assert isinstance(task, asyncio.Task)
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-        return task

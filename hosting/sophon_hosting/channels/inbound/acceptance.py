@@ -13,6 +13,7 @@ from sophon.stores.runs.contract import Run
 from sophon.stores.sessions.contract import SessionSummary
 from sophon.trace_context import new_trace_id
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person, ReactingChannel
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.group_history import GroupHistory, HeardMessages
@@ -97,21 +98,17 @@ class AckReactions:
     def __init__(self, channel: Channel, emoji: str) -> None:
         self._name, self._emoji = channel.name, emoji
         self._channel = channel if isinstance(channel, ReactingChannel) else None
-        self._pending: set[asyncio.Task[None]] = set()
+        self._pending = BackgroundTasks()
 
     def start(self, message: InboundMessage) -> None:
         """React to a message in the background."""
         if not self._emoji or self._channel is None or len(self._pending) >= MAX_PENDING:
             return
-        task = asyncio.create_task(self._react(self._channel, message))
-        self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+        self._pending.start(self._react(self._channel, message))
 
     async def stop(self) -> None:
         """Cancel the reactions that were not sent."""
-        for task in self._pending:
-            task.cancel()
-        await asyncio.gather(*self._pending, return_exceptions=True)
+        await self._pending.stop()
 
     async def _react(self, channel: ReactingChannel, message: InboundMessage) -> None:
         try:
@@ -328,22 +325,17 @@ class QueueNotices:
 
     def __init__(self, host: Host, writer: OutboundWriter, channel_name: str) -> None:
         self._host, self._writer, self._channel_name = host, writer, channel_name
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def schedule(self, accepted: Sequence[tuple[InboundMessage, str, TaskReceipt]]) -> None:
         """Check the accepted messages after `NOTICE_DELAY_SECONDS`; each comes with the name of its notice."""
         waiting = [each for each in accepted if each[2].created and each[2].position > 0]
         if waiting:
-            task = asyncio.create_task(self._send_later(waiting))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._send_later(waiting))
 
     async def stop(self) -> None:
         """Send no more notices."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     async def _send_later(self, accepted: Sequence[tuple[InboundMessage, str, TaskReceipt]]) -> None:
         await self._host.services.clock.sleep(NOTICE_DELAY_SECONDS)

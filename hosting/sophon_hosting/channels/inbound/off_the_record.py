@@ -5,12 +5,11 @@ so that no message of such a chat is ever taken for one of the kept conversation
 messages, so that none is read twice.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 from sophon.approvals import Decision
 from sophon.chat_overrides import build_chat_section
@@ -21,6 +20,7 @@ from sophon.stores.contract import Store
 from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon_channels.contract import Channel, ChatLocation, InboundMessage, Person
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.chat_profiles import ChatProfiles, find_model
 from sophon_hosting.channels.chat_state import ChatState
 from sophon_hosting.channels.inbound.acceptance import build_message_origin, format_rejection
@@ -98,7 +98,7 @@ class ChatsOffTheRecord:
             on_unauthorized=on_unauthorized,
         )
         self._is_available, self._stopper = is_available, TaskStopper(host)
-        self._background: set[asyncio.Task[None]] = set()
+        self._background = BackgroundTasks()
         """Rejections of questions, and deletions of conversations that have ended."""
         host.on_outbox_change(self.worker.wake)
 
@@ -110,7 +110,7 @@ class ChatsOffTheRecord:
         """Follow them no more."""
         self._host.event_bus.unsubscribe_all(self._handle_event)
         await self._typing.stop()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._background.wait()
 
     async def send(self) -> None:
         """Send the answers until cancelled; the log has no details of them."""
@@ -183,7 +183,7 @@ class ChatsOffTheRecord:
         if await self._stop_runs(runs) == len(runs):
             await self._delete(session)
         else:
-            self._start(self._delete(session))
+            self._background.start(self._delete(session))
         await self._store.channel_state.remove(self._channel.name, self._channel.account, MARK_KIND, location.key)
 
     async def _delete(self, session: str) -> None:
@@ -261,12 +261,7 @@ class ChatsOffTheRecord:
         if event.name in ("task_completed", "task_failed", "task_cancelled"):
             self.worker.wake()
         elif event.name == "approval_requested":
-            self._start(self._reject(str(event.data["approval_id"]), event.task_id))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
+            self._background.start(self._reject(str(event.data["approval_id"]), event.task_id))
 
     async def _end_typing(self, entry: OutboundEntry) -> None:
         """Refresh nothing: what is not streamed has no preview that the answer would replace."""

@@ -5,6 +5,7 @@ import logging
 
 from sophon.clock import Clock
 from sophon_channels.contract import ButtonPress, Channel
+from sophon_hosting.background_tasks import BackgroundTasks
 
 log = logging.getLogger("sophon")
 
@@ -21,7 +22,7 @@ class PressAcknowledger:
 
     def __init__(self, channel: Channel, clock: Clock) -> None:
         self._channel, self._clock = channel, clock
-        self._pending: set[asyncio.Task[None]] = set()
+        self._pending = BackgroundTasks()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT_ACKNOWLEDGEMENTS)
 
     async def start(self, press: ButtonPress, note: str) -> None:
@@ -33,23 +34,18 @@ class PressAcknowledger:
                 MAX_PENDING_ACKNOWLEDGEMENTS,
             )
             return
-        task = asyncio.create_task(self._acknowledge(press, note))
-        self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+        self._pending.start(self._acknowledge(press, note))
         await asyncio.sleep(0)  # lets the task start before the next event is handled
 
     async def stop(self) -> None:
         """Wait `SHUTDOWN_GRACE_SECONDS` for the pending acknowledgements, then cancel them."""
-        tasks = list(self._pending)
-        if tasks:
+        if self._pending:
             try:
                 async with self._clock.timeout(SHUTDOWN_GRACE_SECONDS):
-                    await asyncio.wait(tasks)
+                    await asyncio.wait(list(self._pending))
             except TimeoutError:
                 log.info("%s: %d button presses stay without acknowledgement", self._channel.name, len(self._pending))
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._pending.stop()
 
     async def _acknowledge(self, press: ButtonPress, note: str) -> None:
         async with self._slots:

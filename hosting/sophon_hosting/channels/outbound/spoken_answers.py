@@ -15,6 +15,7 @@ from sophon.stores.outbound_entry import OutboundEntry
 from sophon.stores.runs.contract import Run
 from sophon.visible_text import is_blank
 from sophon_channels.contract import Channel, OutboundMessage
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.channels.outbound.dead_letters import mark_dead
 from sophon_hosting.channels.outbound.delivery_rules import UndeliveredReason
 from sophon_hosting.channels.outbound.entries import WakeCallback, build_entries
@@ -65,7 +66,7 @@ class SpokenAnswers:
     ) -> None:
         self._channel, self._store, self._wake, self._listener = channel, store, wake, listener
         self._speech = speech
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
         self._speaking: set[str] = set()
         self._is_failing = False
@@ -85,16 +86,11 @@ class SpokenAnswers:
         """See `DeliveryListener.handle_sent`."""
         await self._listener.handle_sent(entry)
         if self._speech is not None and entry.kind == "answer" and entry.run_id is not None:
-            task = asyncio.create_task(self._try_speak(self._speech, entry, entry.run_id))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._try_speak(self._speech, entry, entry.run_id))
 
     async def close(self) -> None:
         """Cancel the requests in flight."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.stop()
 
     async def _try_speak(self, speech: Speech, entry: OutboundEntry, run_id: str) -> None:
         try:

@@ -10,6 +10,7 @@ from typing import Any
 from psycopg import AsyncConnection, Error
 
 from sophon._python.lazy_dataclass import dataclass
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.contract import Delivery, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
@@ -61,7 +62,7 @@ class Dispatcher:
         self._consumers: OrderedDict[asyncio.Future[Delivery], None] = OrderedDict()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._returns: set[asyncio.Task[None]] = set()
+        self._returns = BackgroundTasks()
         self._connection: AsyncConnection | None = None
         self._outage = Backoff()
         self._is_marked_idle = False
@@ -211,9 +212,7 @@ class Dispatcher:
                 continue
             self.open.pop(delivery.fencing_token, None)
             self._counts.change(delivery.entry.owner, 1, -1)
-            task = asyncio.create_task(self._give_back(delivery))
-            self._returns.add(task)
-            task.add_done_callback(self._returns.discard)
+            self._returns.start(self._give_back(delivery))
 
     def _next_consumer(self) -> asyncio.Future[Delivery] | None:
         if not self._unpaused.is_set() or self._is_closing:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sophon.clock import Clock
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.contract import DeadLetter, Delivery, NackResult, QueueEntry, QueueStatistics
 from sophon_hosting.queue.errors import QueueFull, QueueUnavailable
 from sophon_hosting.queue.rabbitmq.beats import Beat
@@ -75,11 +76,11 @@ class Coordinator:
         """
         now = _now()
         for delivery in ended:
-            self._work.start(self.ack(delivery))
+            self._work.attempt(self.ack(delivery))
         known = {each.fencing_token for each in (*open_deliveries, *ended)}
         for lost in self._leases.list_deliveries(member_id):
             if lost.fencing_token not in known:
-                self._work.start(self.nack(lost, is_counted=False))
+                self._work.attempt(self.nack(lost, is_counted=False))
         return [
             each.fencing_token for each in open_deliveries if not self._leases.renew(each.fencing_token, member_id, now)
         ]
@@ -92,7 +93,7 @@ class Coordinator:
             await self.nack(delivery)
         for member_id in self._leases.list_members():
             if member_id != self.member_id:
-                self._work.start(self._check(member_id))
+                self._work.attempt(self._check(member_id))
         for record in self._ledger.list_records(older_than_seconds=self._refresh_seconds):
             await self._ledger.write(record)
 
@@ -217,7 +218,7 @@ class Coordinator:
     def _sync_later(self, entry: QueueEntry) -> None:
         """Let the broker keep of a task what it is now, without waiting for a write."""
         if not self._records.discard_ended(entry):
-            self._work.start(self._records.sync(entry))
+            self._work.attempt(self._records.sync(entry))
 
     async def _check(self, member_id: str) -> None:
         """Let the leases of a process without a connection end early; it may come back and claim them."""
@@ -316,28 +317,13 @@ class EntryRecords:
         self._ledger.discard(("task", entry.task_id))
 
 
-class BackgroundWork:
-    """Tasks of one owner, which it cancels together."""
+class BackgroundWork(BackgroundTasks):
+    """Background tasks that may fail because the broker cannot be reached."""
 
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
+    def attempt(self, work: Coroutine[Any, Any, object]) -> None:
         """Run it; that the broker cannot be reached is only logged."""
-        task = asyncio.create_task(_ignore_trouble(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self.start(_ignore_trouble(work))
         task.add_done_callback(lambda _: work.close())  # if it was cancelled before it began
-
-    def cancel(self) -> None:
-        """Cancel all of it."""
-        for each in self._tasks:
-            each.cancel()
-
-    async def stop(self) -> None:
-        """Cancel all of it, and wait until it has ended."""
-        self.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def _ignore_trouble(work: Coroutine[Any, Any, object]) -> None:

@@ -113,8 +113,8 @@ class Member:
 
     async def open(self) -> None:
         """Connect, and find who schedules. Raises QueueUnavailable if the broker does not answer."""
-        self._work.start(self._keeper.run())
-        self._work.start(self._tick_forever())
+        self._work.attempt(self._keeper.run())
+        self._work.attempt(self._tick_forever())
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(2 * OPERATION_SECONDS):
                 while self._leader is None and not self._keeper.is_away:
@@ -201,18 +201,18 @@ class Member:
             self._terms += 1
             self._inquiry = f"{self.id}.{self._terms}"
             self._coordinator = self._build(connection, self.id, self.beat)
-            self._work.start(self._ask(connection))
+            self._work.attempt(self._ask(connection))
         coordinator = self._coordinator
         if not isinstance(content, Inquiry):
             coordinator.on_record(message_id, content, tag, deliveries)
             return
         connection.acknowledge(tag)
         if coordinator.is_serving:
-            self._work.start(self._announce())
+            self._work.attempt(self._announce())
         elif content.member_id == self._inquiry and self._started is not coordinator:
             # Once: a second start would take what is just being delivered for lost, and give it back.
             self._started = coordinator
-            self._work.start(self._start(connection, coordinator))
+            self._work.attempt(self._start(connection, coordinator))
 
     def on_member_message(self, body: bytes) -> None:
         """Take a message of another process."""
@@ -255,7 +255,7 @@ class Member:
         """Give back a delivery whose taker has gone meanwhile."""
         delivery = fields.get("value")
         if isinstance(delivery, Delivery):
-            self._work.start(self.call("nack", delivery, False, 0.0))
+            self._work.attempt(self.call("nack", delivery, False, 0.0))
 
     # Terms.
 
@@ -336,7 +336,7 @@ class Member:
     def _send_later(self, member_id: str, fields: dict[str, Any]) -> None:
         connection = self._keeper.connection
         if connection is not None:
-            self._work.start(connection.send(member_id, encode_message(fields)))
+            self._work.attempt(connection.send(member_id, encode_message(fields)))
 
 
 def _now() -> float:

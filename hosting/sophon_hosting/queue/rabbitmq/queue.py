@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from sophon.clock import Clock, SystemClock
 from sophon.errors import SettingsError
 from sophon.services import Services
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.admission import may_enter
 from sophon_hosting.queue.contract import (
     DeadLetter,
@@ -66,7 +67,7 @@ class RabbitMqQueue(SharedQueue):
             self._restart_takes,
         )
         self._takes: set[asyncio.Task[Delivery]] = set()
-        self._returns: set[asyncio.Task[object]] = set()
+        self._returns = BackgroundTasks()
 
     async def open(self) -> None:
         """Connect. Raises QueueUnavailable if the broker does not answer."""
@@ -76,7 +77,7 @@ class RabbitMqQueue(SharedQueue):
         """Give back what was taken and is not done, and disconnect."""
         self._unpaused.clear()
         self._restart_takes()
-        await asyncio.gather(*self._returns, return_exceptions=True)
+        await self._returns.wait()
         await self._member.close()
 
     async def put(self, entry: QueueEntry, *, force: bool = False) -> int:
@@ -239,9 +240,7 @@ class RabbitMqQueue(SharedQueue):
         """Give back what came for a taker that has gone."""
         if take.cancelled() or take.exception() is not None:
             return
-        task = asyncio.create_task(self._return(take.result()))
-        self._returns.add(task)
-        task.add_done_callback(self._returns.discard)
+        self._returns.start(self._return(take.result()))
 
     async def _return(self, delivery: Delivery) -> None:
         try:

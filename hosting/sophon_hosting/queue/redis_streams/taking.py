@@ -1,11 +1,12 @@
 """Taking from the queue: what is ready at once, else after a wait; what a caller no longer wants is given back."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from sophon.clock import Clock
+from sophon_hosting.background_tasks import BackgroundTasks
 from sophon_hosting.queue.contract import Delivery, EntryKind, NackResult, QueueEntry
 from sophon_hosting.queue.errors import QueueUnavailable
 from sophon_hosting.queue.known_counts import KnownCounts
@@ -44,7 +45,7 @@ class Taker:
         self._swept_at = self._forgot_at = float("-inf")
         # By token, with the time when they began.
         self._open: dict[int, float] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
 
     @property
     def has_open(self) -> bool:
@@ -107,7 +108,7 @@ class Taker:
 
         The question itself is not cancelled: what a cancelled or paused caller would get is given back.
         """
-        question = self._start(self._ask(permit))
+        question = self._tasks.start(self._ask(permit))
         try:
             delivery, due_ms = await asyncio.shield(question)
         except asyncio.CancelledError:
@@ -153,7 +154,7 @@ class Taker:
         return permit
 
     def _start_replacing(self, permit: str) -> None:
-        self._start(self._replace_permit(permit))
+        self._tasks.start(self._replace_permit(permit))
 
     async def _replace_permit(self, permit: str) -> None:
         with suppress(QueueUnavailable):
@@ -164,17 +165,11 @@ class Taker:
             return
         delivery, _ = question.result()
         if delivery is not None:
-            self._start(self._give_back(delivery))
+            self._tasks.start(self._give_back(delivery))
 
     async def _give_back(self, delivery: Delivery) -> None:
         with suppress(QueueUnavailable):  # then its lease ends
             await self.nack(delivery, is_counted=False, was_used=False)
-
-    def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 class PermitReader:
