@@ -6,7 +6,7 @@ import logging
 from sophon.clock import Clock
 from sophon.failure_log import log_failure
 from sophon.stores.contract import Store
-from sophon.stores.maintenance.contract import StoreSpace
+from sophon.stores.maintenance import StoreSpace
 
 log = logging.getLogger("sophon")
 

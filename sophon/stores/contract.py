@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sophon.stores.grants.contract import GrantStore
     from sophon.stores.health import StoreHealth
     from sophon.stores.leases.sql import LeaseStore
-    from sophon.stores.maintenance.contract import StoreMaintenance
+    from sophon.stores.maintenance import StoreMaintenance
     from sophon.stores.memories.contract import MemoryStore
     from sophon.stores.message_search.sql import MessageSearch
     from sophon.stores.outbox.sql import Outbox

@@ -15,9 +15,7 @@ from sophon.stores.events.sql import EventLog
 from sophon.stores.goals import GoalStore
 from sophon.stores.grants.sql import SqlGrantStore
 from sophon.stores.leases.sql import LeaseStore
-from sophon.stores.maintenance.contract import StoreMaintenance
-from sophon.stores.maintenance.memory import MemoryMaintenance
-from sophon.stores.maintenance.sql import SqlMaintenance
+from sophon.stores.maintenance import StoreMaintenance
 from sophon.stores.memories.contract import MemoryStore
 from sophon.stores.memories.sql import SqlMemoryStore
 from sophon.stores.memory_url import MEMORY_SCHEME
@@ -81,14 +79,13 @@ class SqlStore(Store):
         self.in_memory = url == MEMORY_SCHEME
         """Whether the store is gone with this process."""
         self._database: Database
-        self.maintenance: StoreMaintenance
-        if self.in_memory:
+        resolved = None if self.in_memory else resolve_url(url, folder or Path())
+        if resolved is None:
             self._database = MemoryDatabase()
-            self.maintenance = MemoryMaintenance(self._database)
         else:
-            resolved, on_open = resolve_url(url, folder or Path()), partial(release_stale_reservations, clock=clock)
+            on_open = partial(release_stale_reservations, clock=clock)
             self._database = ThreadedDatabase(resolved, lock_timeout_seconds, on_open)
-            self.maintenance = SqlMaintenance(self._database, resolved, clock)
+        self.maintenance = StoreMaintenance(self._database, resolved, clock)
         self.health = self._database.health
         self.file = self._database.file
         """The file of an SQLite database, otherwise None."""

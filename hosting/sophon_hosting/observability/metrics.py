@@ -29,7 +29,7 @@ from sophon.plans.plan import PlanError as PlanError
 from sophon.settings.sections.permissions import LevelNeeded as LevelNeeded
 from sophon.stores.attachments.contract import TooManyBytes as TooManyBytes
 from sophon.stores.health import REASONS, StoreHealth
-from sophon.stores.maintenance.contract import StoreSpace
+from sophon.stores.maintenance import StoreSpace
 from sophon.stores.run_fence import StaleRun as StaleRun
 from sophon.tools.http import ssrf_guard as ssrf_guard
 from sophon_channels import errors as errors

@@ -75,10 +75,6 @@ class AttachmentStore:
         """Return the files of an owner, oldest first."""
         return await self._database.read(partial(_list, owner=owner))
 
-    async def count_bytes(self, owner: str) -> int:
-        """Return the size of all files of an owner together."""
-        return await self._database.read(partial(_count_bytes, owner=owner))
-
     async def remove_unsent(self, attachment_id: str, *, owner: str) -> bool:
         """Delete a file of an owner that no session uses; return whether it was deleted."""
         own = delete(attachments).where(attachments.c.id == attachment_id, attachments.c.owner == owner, _IS_UNSENT)

@@ -89,11 +89,6 @@ class ScheduleStore:
         return await self._database.read(lambda connection: [_schedule(row) for row in connection.execute(query)])
 
 
-def delete_session_schedules(connection: Connection, session_id: str) -> None:
-    """Delete the schedules of a session that is deleted, in the caller's transaction."""
-    connection.execute(delete(schedules).where(schedules.c.session_id == session_id))
-
-
 def _add(connection: Connection, schedule: Schedule, limit: int | None) -> bool:
     if connection.execute(select(schedules.c.number).where(schedules.c.id == schedule.id)).first() is not None:
         return True

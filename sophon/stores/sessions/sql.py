@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from sophon.clock import Clock
-from sophon.goals.goal import WORK_SESSION_PREFIX
+from sophon.goals.goal import WORK_SESSION_PREFIX, Goal
 from sophon.goals.state_machine import LIVE_STATES
 from sophon.stores.attachments.sql import delete_session_attachments
 from sophon.stores.audit.sql import blank_session_texts
@@ -33,7 +33,6 @@ from sophon.stores.message_search.sql_index import (
     remove_messages,
 )
 from sophon.stores.run_fence import RunFence
-from sophon.stores.schedules.sql import delete_session_schedules
 from sophon.stores.sessions.contract import (
     History,
     NewSession,
@@ -62,7 +61,6 @@ from sophon.stores.sessions.sql_rows import (
     update_session,
 )
 from sophon.stores.sql.database import Database
-from sophon.stores.sql.goal_deletion import delete_session_goals
 from sophon.stores.sql.row_keys import belongs_to, to_key
 from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import (
@@ -71,19 +69,20 @@ from sophon.stores.sql.schema import (
     attempts,
     event_logs,
     events,
+    feedback,
     goals,
     journal,
     records,
     runs,
     schedules,
     sessions,
+    sub_agents,
     traces,
+    trajectories,
+    turn_traces,
+    vectors,
 )
-from sophon.stores.sub_agents.sql import delete_session_sub_agents
 from sophon.stores.texts.sql import TextWriter
-from sophon.stores.traces.sql import delete_session_traces
-from sophon.stores.trajectories.sql import delete_session_trajectories
-from sophon.stores.vectors.sql import delete_session_vectors
 
 _SELECT_UNFINISHED = (
     select(runs.c.id).where(runs.c.session_id == bindparam("which"), IS_UNFINISHED).order_by(runs.c.number).limit(1)
@@ -94,8 +93,7 @@ class SqlSessionStore:
     """The sessions of an `SqlStore`; see `SessionStore`."""
 
     def __init__(self, database: Database, clock: Clock, history_cache: HistoryCache | None = None) -> None:
-        self._database = database
-        self._clock = clock
+        self._database, self._clock = database, clock
         self.history_cache = history_cache or HistoryCache()
 
     async def load_history(self, session_id: str) -> History:
@@ -293,7 +291,7 @@ def _mark(connection: Connection, session_id: str, pinned: bool | None, archived
 def delete_session(connection: Connection, session_id: str, *, unless_unfinished: bool) -> Sequence[str]:
     """Delete a session with its branches, and the sessions in which their goals work; return the ids of the others."""
     branches = [each.id for each in list_family(connection, session_id)]
-    found = [each for branch in branches for each in delete_session_goals(connection, branch)]
+    found = [each for branch in branches for each in _delete_goals(connection, branch)]
     goal_sessions = [each for each in found if connection.execute(SELECT_SESSION, {"which": each}).one_or_none()]
     with_it = [each for each in dict.fromkeys([*branches, *goal_sessions]) if each != session_id]
     for each in (session_id, *with_it) if unless_unfinished else ():
@@ -303,6 +301,14 @@ def delete_session(connection: Connection, session_id: str, *, unless_unfinished
     for each in with_it:
         _delete_one(connection, each)
     return with_it
+
+
+def _delete_goals(connection: Connection, session_id: str) -> Sequence[str]:
+    """Delete the goals of a chat or of a session of work; return the ids of the other sessions in which they work."""
+    own = or_(goals.c.session_id == session_id, goals.c.work_session_id == session_id)
+    found = [Goal.from_json(data) for data in connection.execute(select(goals.c.data).where(own)).scalars()]
+    connection.execute(delete(goals).where(own))
+    return [each for goal in found for each in goal.list_work_sessions() if each != session_id]
 
 
 def delete_idle_session(connection: Connection, session_id: str, before: datetime) -> Sequence[str] | None:
@@ -318,11 +324,8 @@ def _delete_one(connection: Connection, session_id: str) -> None:
     blank_session_texts(connection, session_id)
     delete_session_label(connection, session_id)
     delete_session_grants(connection, session_id)
-    delete_session_schedules(connection, session_id)
-    delete_session_trajectories(connection, session_id)
-    delete_session_sub_agents(connection, session_id)
-    delete_session_traces(connection, session_id)
-    delete_session_vectors(connection, session_id)
+    for table in (schedules, trajectories, feedback, sub_agents, turn_traces, vectors):
+        connection.execute(delete(table).where(table.c.session_id == session_id))
     delete_session_memories(connection, session_id)
     # What was spent stays in the totals, but is nothing of the next session of that id.
     connection.execute(update(attempts).where(attempts.c.session_id == session_id).values(session_id=""))

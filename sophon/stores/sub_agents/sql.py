@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
@@ -70,11 +70,6 @@ def put_sub_agents(connection: Connection, rows: Sequence[SubAgentRun]) -> None:
         put = build_insert(connection.dialect.name, sub_agents).values({name: getattr(row, name) for name in _COLUMNS})
         changing = {name: put.excluded[name] for name in ("state", "finished_at", "detail")}
         connection.execute(put.on_conflict_do_update(index_elements=[sub_agents.c.id], set_=changing))
-
-
-def delete_session_sub_agents(connection: Connection, session_id: str) -> None:
-    """Delete what belongs to a session that is deleted, in the caller's transaction."""
-    connection.execute(delete(sub_agents).where(sub_agents.c.session_id == session_id))
 
 
 def _to_run(row: Row[tuple[object, ...]]) -> SubAgentRun:

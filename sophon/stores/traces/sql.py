@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Select, case, delete, func, select
+from sqlalchemy import Connection, Select, case, func, select
 from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.stores.sql.dialects import build_insert
@@ -72,11 +72,6 @@ def add_traces(connection: Connection, writes: Sequence[TraceWrite]) -> None:
     """Store traces, in the caller's transaction."""
     for write in writes:
         _UPSERT.execute(connection, _row(write.trace))
-
-
-def delete_session_traces(connection: Connection, session_id: str) -> None:
-    """Delete what belongs to a session that is deleted, in the caller's transaction."""
-    connection.execute(delete(turn_traces).where(turn_traces.c.session_id == session_id))
 
 
 def _select_daily(since: datetime, principal: str | None) -> Select[Any]:

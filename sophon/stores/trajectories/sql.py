@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
@@ -76,11 +76,6 @@ class TrajectoryStore(TurnRepository):
         rows = await self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [_to_trajectory(row) for row in rows]
 
-    async def count(self) -> int:
-        """Return the number of trajectories."""
-        query = select(func.count()).select_from(trajectories)
-        return await self._database.read(lambda connection: connection.execute(query).scalar_one())
-
     async def rate(self, feedback: Feedback) -> FeedbackResult:
         """Store what a person says about the answer of a run, instead of what they said before; a value of 0 without
         a text takes it back. The trajectory of the run, if there is one, gets its new quality.
@@ -94,10 +89,6 @@ class TrajectoryStore(TurnRepository):
     async def list_feedback(self, run_id: str) -> Sequence[Feedback]:
         """Return the feedback on a run, oldest first."""
         return await self._database.read(partial(_list_feedback, run_id=run_id))
-
-    async def clear(self) -> int:
-        """Delete all trajectories; return how many. Feedback stays."""
-        return await self._database.write(lambda connection: connection.execute(delete(trajectories)).rowcount)
 
     async def expire(self, before: datetime) -> int:
         """Delete trajectories, and feedback that is older; return how many trajectories.
@@ -121,12 +112,6 @@ def add_trajectories(connection: Connection, writes: Sequence[TrajectoryWrite]) 
         beyond = select(trajectories.c.number).where(trajectories.c.number <= key[0] - write.keep)
         oldest = beyond.order_by(trajectories.c.number).limit(EXPIRE_BATCH_SIZE)
         connection.execute(delete(trajectories).where(trajectories.c.number.in_(oldest)))
-
-
-def delete_session_trajectories(connection: Connection, session_id: str) -> None:
-    """Delete what belongs to a session that is deleted, in the caller's transaction."""
-    for table in (trajectories, feedback_table):
-        connection.execute(delete(table).where(table.c.session_id == session_id))
 
 
 def _find(connection: Connection, run_id: str) -> Trajectory | None:

@@ -139,11 +139,6 @@ def put_vectors(connection: Connection, rows: Sequence[VectorRow]) -> None:
         )
 
 
-def delete_session_vectors(connection: Connection, session_id: str) -> None:
-    """Delete the vectors of a session that is deleted, in the caller's transaction."""
-    connection.execute(delete(vectors).where(vectors.c.session_id == session_id))
-
-
 def delete_vectors(connection: Connection, namespace: str, keys: Sequence[str] | None = None) -> int:
     """Delete vectors, by default all of the namespace, in the caller's transaction; return how many."""
     rows = vectors.c.namespace == namespace

@@ -99,7 +99,7 @@ async def test_a_deleted_session_takes_its_routes_along(world: World, host: Host
     assert policies.statistics().entries == 1
     await host.delete_session("s")
     assert policies.statistics().entries == await world.store.vectors.count(POLICIES) == 0
-    assert await world.store.trajectories.count() == 0
+    assert await world.store.trajectories.list() == []
 
 
 async def test_secrets_in_a_correction_are_replaced(world: World, host: Host):

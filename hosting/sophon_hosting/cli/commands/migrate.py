@@ -7,7 +7,7 @@ import typer
 
 from sophon.errors import InputError
 from sophon.settings import Settings
-from sophon.stores.maintenance.contract import SchemaVersions
+from sophon.stores.maintenance import SchemaVersions
 from sophon_hosting.cli.bootstrap import create_store, load_cli_settings
 from sophon_hosting.cli.common_options import JsonOption
 from sophon_hosting.cli.console.output import write_result

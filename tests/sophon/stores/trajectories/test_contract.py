@@ -58,7 +58,6 @@ async def test_a_trajectory_is_kept_as_it_is_and_one_of_the_same_run_replaces_it
     await put(store, made("r2"), replace(FULL, reply="Better"))
     assert (await store.trajectories.find("r1")).reply == "Better"  # type: ignore[union-attr]
     assert await ids(store) == ["r1", "r2"]
-    assert await store.trajectories.count() == 2
 
 
 async def test_the_newest_ones_are_kept(store: Store):
@@ -139,15 +138,13 @@ async def test_a_deleted_session_takes_trajectories_and_feedback_along(store: St
     assert list(await store.trajectories.list_feedback("r1")) == []
 
 
-async def test_old_ones_expire_and_all_can_be_deleted(store: Store):
+async def test_old_ones_expire(store: Store):
     await put(store, made("a"), made("b", hours=2), made("c", hours=3))
     await store.trajectories.rate(said("a", "ada", 1))
     await store.trajectories.rate(said("b", "ada", 1, hours=2))
     assert await store.trajectories.expire(NOON + timedelta(hours=1)) == 1
     assert await ids(store) == ["c", "b"]
     assert [len(await store.trajectories.list_feedback(each)) for each in "ab"] == [0, 1]
-    assert await store.trajectories.clear() == 2
-    assert await store.trajectories.count() == 0
 
 
 async def test_trajectories_are_found_by_the_similarity_of_their_requests(store: Store):

@@ -1,4 +1,7 @@
-"""Maintenance of an SQL store: an SQLite file, or a PostgreSQL database, which vacuums and checks its pages itself."""
+"""Maintenance of a store: whether it is intact and writable, the space it uses, and how space is returned.
+
+A PostgreSQL database vacuums and checks its pages itself; a store in memory has no disk.
+"""
 
 import asyncio
 import logging
@@ -12,9 +15,9 @@ from typing import TypeVar
 from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, insert, inspect, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
+from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
 from sophon.errors import StoreError
-from sophon.stores.maintenance.contract import SchemaVersions, StoreSpace
 from sophon.stores.sql import sqlite_integrity
 from sophon.stores.sql.database import COMPANIONS, Database, truncate_log
 from sophon.stores.sql.errors import to_store_error
@@ -40,14 +43,40 @@ VACUUM_SLICE_BYTES = 1024 * 1024
 PROBE_NUMBER = 1
 
 
-class SqlMaintenance:
-    """The maintenance of an `SqlStore`; see `StoreMaintenance`."""
+@dataclass(frozen=True, slots=True)
+class StoreSpace:
+    """Sizes in bytes: what the store uses, and what is free on its disk; None if that is unknown."""
 
-    def __init__(self, database: Database, url: URL, clock: Clock) -> None:
+    used_bytes: int
+    free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaVersions:
+    """Versions of the schema: that of the store, "" if it has none yet, and the one that this Sophon uses."""
+
+    stored: str
+    known: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nothing is to be migrated."""
+        return self.stored == self.known
+
+
+class StoreMaintenance:
+    """Maintenance of one store; `url` is None for one in memory. `verify` and `find_damage` change nothing and need no
+    open store.
+    """
+
+    def __init__(self, database: Database, url: URL | None, clock: Clock) -> None:
         self._database, self._url, self._clock = database, url, clock
 
     async def verify(self) -> None:
-        """See `StoreMaintenance.verify`. PostgreSQL: nothing. `SqlStore.open` compares the schema."""
+        """Check, in a bounded time, that the stored data is not damaged; call it before the store is opened.
+
+        Raises StoreError, which says what is damaged and what to do.
+        """
         file = self._database.file
         if file is None or not file.is_file():
             return
@@ -60,40 +89,50 @@ class SqlMaintenance:
             )
 
     async def find_damage(self) -> list[str]:
-        """See `StoreMaintenance.find_damage`."""
-        file = self._database.file
-        if file is None:
-            return await asyncio.to_thread(self._inspect, _find_schema_gaps)
-        if not file.is_file():
+        """Check everything, however long it takes; return one line per problem. Raises StoreError."""
+        file, url = self._database.file, self._url
+        if url is None or (file is not None and not file.is_file()):
             return []
-        found = await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")
-        return list(found.problems) or await asyncio.to_thread(self._inspect, _find_schema_gaps)
+        if file is not None:
+            found = await asyncio.to_thread(sqlite_integrity.check_database, file, "integrity_check")
+            if found.problems:
+                return list(found.problems)
+        return await asyncio.to_thread(self._inspect, url, _find_schema_gaps)
 
     async def read_schema(self) -> SchemaVersions:
-        """See `StoreMaintenance.read_schema`."""
+        """Return the versions of the schema, changing nothing; needs no open store. Raises StoreError."""
+        if self._url is None:
+            return SchemaVersions(newest_version(), newest_version())
         if self._database.file is not None and not self._database.file.is_file():
             return SchemaVersions("", newest_version())
-        return SchemaVersions(await asyncio.to_thread(self._inspect, _read_version), newest_version())
+        return SchemaVersions(await asyncio.to_thread(self._inspect, self._url, _read_version), newest_version())
 
     async def migrate_schema(self, *, force: bool = False) -> None:
-        """See `StoreMaintenance.migrate_schema`."""
+        """Migrate the schema of a store that is not open here, as opening does.
+
+        Raises StoreError; also while hosts of another version use the store, unless `force`: these write nothing any
+        more once they renew a lease, a few seconds later.
+        """
         await self._database.migrate(force=force)
 
     async def probe(self) -> None:
-        """See `StoreMaintenance.probe`."""
+        """Write one row in a transaction of its own. Raises StoreUnavailable."""
         await self._database.write(partial(_probe, at=self._clock.now()))
 
     async def measure_space(self) -> StoreSpace:
-        """See `StoreMaintenance.measure_space`. The free space of a PostgreSQL server is unknown."""
+        """Measure the space, and tell the store's health how much of its disk is free. Raises StoreUnavailable."""
         file = self._database.file
         if file is None:
-            return StoreSpace(await self._database.read(_server_size))
+            return StoreSpace(await self._database.read(_count_bytes))
         space = await asyncio.to_thread(_file_space, file)
         self._database.health.record_free_space(space.free_bytes)
         return space
 
     async def reclaim_space(self) -> int:
-        """See `StoreMaintenance.reclaim_space`. Truncates the write-ahead log, too."""
+        """Return the pages of deleted rows to the disk, a few per transaction; return how many bytes.
+
+        Returns 0 where the database does that by itself, or needs `vacuum` for it. Raises StoreUnavailable.
+        """
         if self._database.file is None:
             return 0
         reclaimed = 0
@@ -103,13 +142,16 @@ class SqlMaintenance:
         return reclaimed
 
     async def vacuum(self) -> None:
-        """See `StoreMaintenance.vacuum`. An SQLite file returns its free pages by itself from then on; it is closed
-        meanwhile.
+        """Rewrite the whole store without free pages. Blocks every writer; needs as much free space again.
+
+        Raises StoreError.
         """
         file = self._database.file
+        if self._url is None:
+            return
         try:
             if file is None:
-                await asyncio.to_thread(self._vacuum_server)
+                await asyncio.to_thread(_vacuum_server, self._url)
                 return
             await self._database.close()
             try:
@@ -119,20 +161,12 @@ class SqlMaintenance:
         except self._database.database_errors as error:
             raise to_store_error(self._database.name, error) from error
 
-    def _vacuum_server(self) -> None:
-        engine = create_engine(self._url, isolation_level="AUTOCOMMIT")
-        try:
-            with engine.connect() as connection:
-                connection.execute(text("VACUUM"))
-        finally:
-            engine.dispose()
-
-    def _inspect(self, read: Callable[[Connection, bool], T]) -> T:
+    def _inspect(self, url: URL, read: Callable[[Connection, bool], T]) -> T:
         """Read something about the schema, given whether it is current. Raises StoreError for one of another program
         or a newer Sophon.
         """
         file = self._database.file
-        engine = create_engine(self._url) if file is None else _create_read_only_engine(file)
+        engine = create_engine(url) if file is None else _create_read_only_engine(file)
         try:
             with engine.connect() as connection:
                 return read(connection, is_schema_current(connection, self._database.name))
@@ -161,8 +195,23 @@ def _probe(connection: Connection, at: datetime) -> None:
         connection.execute(insert(probes), {"number": PROBE_NUMBER, "at": at})
 
 
-def _server_size(connection: Connection) -> int:
+def _count_bytes(connection: Connection) -> int:
+    if connection.dialect.name == "sqlite":
+        return _pragma(connection, "page_count") * _pragma(connection, "page_size")
     return int(connection.execute(text("SELECT pg_database_size(current_database())")).scalar_one())
+
+
+def _pragma(connection: Connection, name: str) -> int:
+    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+
+
+def _vacuum_server(url: URL) -> None:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            connection.execute(text("VACUUM"))
+    finally:
+        engine.dispose()
 
 
 def _file_space(file: Path) -> StoreSpace:
@@ -174,13 +223,9 @@ def _vacuum_slice(connection: Connection) -> int:
     """Return at most `VACUUM_SLICE_BYTES` of free pages to the disk; return how many bytes. 0: no free page, or a file
     that was made without `auto_vacuum`.
     """
-
-    def pragma(name: str) -> int:
-        return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
-
-    page_bytes = pragma("page_size")
+    page_bytes = _pragma(connection, "page_size")
     most = VACUUM_SLICE_BYTES // page_bytes
-    count = min(pragma("freelist_count"), most) if pragma("auto_vacuum") else 0
+    count = min(_pragma(connection, "freelist_count"), most) if _pragma(connection, "auto_vacuum") else 0
     for _ in range(count):
         # One page per statement: sqlite3 ends a statement without columns after its first step.
         connection.exec_driver_sql("PRAGMA incremental_vacuum(1)")
