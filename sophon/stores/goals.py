@@ -12,13 +12,12 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from sophon._python.lazy_dataclass import dataclass
-from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.goals.goal import Goal
 from sophon.goals.state_machine import LIVE_STATES, GoalState
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events
-from sophon.stores.sql.database import Database
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import goals
 
 _OWN_COLUMNS = ("id", "owner", "session_id", "work_session_id", "state", "priority", "finished_at", "version")
@@ -38,11 +37,8 @@ class GoalWrite:
     seq: int | None = 0
 
 
-class GoalStore:
+class GoalStore(Repository):
     """Repository of goals. Each is deleted with the chat that it reports to, and with the session that it works in."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
 
     async def add(self, goal: Goal, *, most_live: int | None = None) -> Goal | None:
         """Store a new goal and return it; one with a known id returns what is stored.
@@ -84,10 +80,7 @@ class GoalStore:
     ) -> list[Goal]:
         """Return goals of one owner, chat or of some states, or all, newest first."""
         query = select(goals.c.data).order_by(goals.c.number.desc()).limit(max(limit, 0))
-        if owner is not None:
-            query = query.where(goals.c.owner == owner)
-        if session_id is not None:
-            query = query.where(goals.c.session_id == session_id)
+        query = query.where(*matching({goals.c.owner: owner, goals.c.session_id: session_id}))
         if states is not None:
             query = query.where(goals.c.state.in_(list(states)))
         return [*await self._read(query)]

@@ -5,7 +5,7 @@ from functools import partial
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
 
-from sophon.stores.sql.database import Database
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import (
     api_tokens,
     attachments,
@@ -28,14 +28,11 @@ from sophon.stores.usage.contract import Period, payer_account
 from sophon.stores.vectors.contract import TRAJECTORIES
 
 
-class PersonStore:
+class PersonStore(Repository):
     """Deletes the rows of a person that are not deleted with their sessions and their memory.
 
     SQLite's write-ahead log is emptied afterwards.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def forget(self, person: str, current: Period) -> Mapping[str, int]:
         """Delete a person's attachments, preferences, grants, goals, schedules, API tokens, trajectories, traces,

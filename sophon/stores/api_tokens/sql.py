@@ -5,28 +5,22 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, bindparam, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, or_, select, update
 
 from sophon.errors import NotFound
 from sophon.stores.api_tokens.contract import ApiToken
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import api_tokens
 
-_FIELDS = (
-    *(api_tokens.c.id, api_tokens.c.digest, api_tokens.c.principal, api_tokens.c.name, api_tokens.c.scopes),
-    *(api_tokens.c.created_at, api_tokens.c.expires_at, api_tokens.c.last_used_at, api_tokens.c.revoked_at),
-)
+_FIELDS = list(api_tokens.c)
 # Runs for every request with such a token.
 _FIND = PreparedStatement(lambda _: select(*_FIELDS).where(api_tokens.c.digest == bindparam("wanted")))
 
 
-class ApiTokenStore:
+class ApiTokenStore(Repository):
     """Repository of the API tokens."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add(self, token: ApiToken) -> None:
         """Add a token. Raises StoreError if its id or digest is taken."""
@@ -44,8 +38,11 @@ class ApiTokenStore:
 
     async def list(self, principal: str | None = None) -> list[ApiToken]:
         """Return all tokens, or those of a principal, the oldest first."""
-        where = None if principal is None else api_tokens.c.principal == principal
-        return await self._database.read(partial(_list, where=where))
+        query = select(*_FIELDS).where(*matching({api_tokens.c.principal: principal}))
+        query = query.order_by(api_tokens.c.created_at, api_tokens.c.id)
+        return await self._database.read(
+            lambda connection: [_token(row) for row in connection.execute(query).mappings()]
+        )
 
     async def record_use(self, token_id: str, at: datetime) -> None:
         """Set the time of the last use, unless a later one is known; nothing happens for an unknown token."""
@@ -76,12 +73,6 @@ def _get(connection: Connection, token_id: str) -> ApiToken:
     if row is None:
         raise NotFound("token", token_id)
     return _token(row)
-
-
-def _list(connection: Connection, where: ColumnElement[bool] | None) -> list[ApiToken]:
-    query = select(*_FIELDS).order_by(api_tokens.c.created_at, api_tokens.c.id)
-    rows = connection.execute(query if where is None else query.where(where)).mappings()
-    return [_token(row) for row in rows]
 
 
 def _revoke(connection: Connection, token_id: str, at: datetime) -> ApiToken:

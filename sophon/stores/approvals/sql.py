@@ -18,16 +18,13 @@ from sophon.stores.events.sql import add_events
 from sophon.stores.runs.contract import UNFINISHED_STATUSES
 from sophon.stores.runs.sql_statements import UPDATE_SIGNAL
 from sophon.stores.sql.approval_requests import insert_request
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import approvals, runs
 
 
-class ApprovalStore:
+class ApprovalStore(Repository):
     """Repository of approvals. The first decision wins, also among concurrent ones."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def get_or_create(self, request: ApprovalRequest, at: datetime) -> ApprovalRecord:
         """Store a request and return its record; a known id returns the existing record, decision included."""
@@ -69,8 +66,7 @@ class ApprovalStore:
         query = select(approvals).order_by(approvals.c.asked_at, approvals.c.number)
         if open_only:
             query = query.where(approvals.c.decision.is_(None))
-        if session_id is not None:
-            query = query.where(approvals.c.session_id == session_id)
+        query = query.where(*matching({approvals.c.session_id: session_id}))
         return await self._database.read(lambda connection: [_record(row) for row in connection.execute(query)])
 
 

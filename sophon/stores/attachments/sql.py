@@ -7,12 +7,11 @@ from functools import partial
 from sqlalchemy import Connection, delete, exists, func, insert, literal, select
 
 from sophon.attachments import Attachment
-from sophon.clock import Clock
 from sophon.errors import NotFound
 from sophon.stores.attachments.contract import StoredAttachment, TooManyBytes, check_usable
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import attachment_uses, attachments, sessions
 
 _FACTS = (
@@ -27,11 +26,8 @@ _FACTS = (
 _IS_UNSENT = ~exists().where(attachment_uses.c.attachment == attachments.c.number)
 
 
-class AttachmentStore:
+class AttachmentStore(Repository):
     """Repository of attachments."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
 
     async def add(
         self,

@@ -1,22 +1,17 @@
 """SQL channel state."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 
-from sophon.clock import Clock
 from sophon.stores.channel_state.contract import ChannelStateEntry
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import Repository, in_parts, matching
 from sophon.stores.sql.schema import channel_state
-
-MAX_KEYS_PER_QUERY = 500
-"""Databases limit the number of parameters of a statement."""
-
 
 _COLUMNS = (
     *(channel_state.c.channel, channel_state.c.account, channel_state.c.kind, channel_state.c.key),
@@ -28,14 +23,12 @@ _SELECT_ONE = PreparedStatement(lambda _: select(*_COLUMNS).where(_BY_KEY))
 _UPDATE_ONE = PreparedStatement(
     lambda _: update(channel_state).where(_BY_KEY).values(value=bindparam("new_value"), at=bindparam("new_at"))
 )
+_DELETE_ONE = delete(channel_state).where(_BY_KEY)
 _INSERT_ONE = PreparedStatement(lambda _: insert(channel_state), [column.name for column in _COLUMNS])
 
 
-class ChannelStateStore:
+class ChannelStateStore(Repository):
     """Repository of channel state, keyed by channel, account, kind and key."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
 
     async def put(self, entry: ChannelStateEntry) -> None:
         """Store an entry; replaces one with the same key."""
@@ -64,16 +57,16 @@ class ChannelStateStore:
 
     async def list(self, kind: str, channel: str | None = None, account: str | None = None) -> list[ChannelStateEntry]:
         """Return the entries of a kind in the order in which their keys were first written."""
-        where = channel_state.c.kind == kind
-        if channel is not None:
-            where &= channel_state.c.channel == channel
-        if account is not None:
-            where &= channel_state.c.account == account
-        return await self._database.read(partial(_select, where=where))
+        wanted = {channel_state.c.kind: kind, channel_state.c.channel: channel, channel_state.c.account: account}
+        query = select(*_COLUMNS).where(*matching(wanted)).order_by(channel_state.c.number)
+        return await self._database.read(
+            lambda connection: [ChannelStateEntry(*row) for row in connection.execute(query)]
+        )
 
     async def remove(self, channel: str, account: str, kind: str, key: str) -> bool:
         """Delete an entry; return whether it existed."""
-        return await self._database.write(partial(_remove, where=_has_key(channel, account, kind, key))) > 0
+        which = _to_key(channel, account, kind, key)
+        return await self._database.write(lambda connection: connection.execute(_DELETE_ONE, which).rowcount) > 0
 
     async def expire(self, kind: str, before: datetime) -> int:
         """Delete the entries of a kind that were last written before a time; return how many.
@@ -83,15 +76,6 @@ class ChannelStateStore:
         is_old = and_(channel_state.c.kind == kind, channel_state.c.at < before)
         oldest = select(channel_state.c.number).where(is_old).order_by(channel_state.c.at)
         return await recheck_and_delete_in_batches(self._database, oldest)
-
-
-def _has_key(channel: str, account: str, kind: str, key: str) -> ColumnElement[bool]:
-    return and_(
-        channel_state.c.channel == channel,
-        channel_state.c.account == account,
-        channel_state.c.kind == kind,
-        channel_state.c.key == key,
-    )
 
 
 def _to_key(channel: str, account: str, kind: str, key: str) -> dict[str, str]:
@@ -125,20 +109,16 @@ def _put_many(connection: Connection, notes: Sequence[ChannelStateEntry], at: da
 def _find_keys(connection: Connection, channel: str, account: str, kind: str, keys: Sequence[str]) -> frozenset[str]:
     return frozenset(
         row.key
-        for chunk in _chunks(keys)
+        for part in in_parts(keys)
         for row in connection.execute(
             select(channel_state.c.key).where(
                 channel_state.c.channel == channel,
                 channel_state.c.account == account,
                 channel_state.c.kind == kind,
-                channel_state.c.key.in_(chunk),
+                channel_state.c.key.in_(part),
             )
         )
     )
-
-
-def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (keys[start : start + MAX_KEYS_PER_QUERY] for start in range(0, len(keys), MAX_KEYS_PER_QUERY))
 
 
 def _add(connection: Connection, note: ChannelStateEntry, at: datetime) -> bool:
@@ -149,26 +129,5 @@ def _add(connection: Connection, note: ChannelStateEntry, at: datetime) -> bool:
 
 
 def _to_row(note: ChannelStateEntry, at: datetime) -> dict[str, Any]:
-    return {
-        "channel": note.channel,
-        "account": note.account,
-        "kind": note.kind,
-        "key": note.key,
-        "value": dict(note.value),
-        "at": at,
-    }
-
-
-def _select(connection: Connection, where: ColumnElement[bool]) -> list[ChannelStateEntry]:
-    return [
-        _to_entry(row)
-        for row in connection.execute(select(channel_state).where(where).order_by(channel_state.c.number))
-    ]
-
-
-def _remove(connection: Connection, where: ColumnElement[bool]) -> int:
-    return connection.execute(delete(channel_state).where(where)).rowcount
-
-
-def _to_entry(row: Row[Any]) -> ChannelStateEntry:
-    return ChannelStateEntry(row.channel, row.account, row.kind, row.key, row.value, row.at)
+    key = {"channel": note.channel, "account": note.account, "kind": note.kind, "key": note.key}
+    return {**key, "value": dict(note.value), "at": at}

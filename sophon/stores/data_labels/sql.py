@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, select
@@ -10,15 +9,14 @@ from sqlalchemy import Connection, bindparam, delete, select
 from sophon.security.taint import UNTAINTED, Taint
 from sophon.stores.data_labels.contract import LabelWrite, session_key
 from sophon.stores.data_labels.in_memory import apply_writes
-from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
+from sophon.stores.sql.repository import in_parts
 from sophon.stores.sql.schema import data_labels
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 
-KEYS_PER_QUERY = 500
-
 _SELECT = select(data_labels.c.key, data_labels.c.label, data_labels.c.private, data_labels.c.untrusted)
+_UPSERT = prepare_upsert(data_labels, ["key"], ["label", "private", "untrusted"])
 _DELETE = PreparedStatement(lambda _: delete(data_labels).where(data_labels.c.key == bindparam("which")))
 
 
@@ -64,8 +62,7 @@ def copy_session_label(connection: Connection, session_id: str, new_id: str) -> 
 
 def _find(connection: Connection, keys: Iterable[str]) -> dict[str, Taint]:
     found: dict[str, Taint] = {}
-    unique = iter(dict.fromkeys(keys))
-    while part := list(islice(unique, KEYS_PER_QUERY)):
+    for part in in_parts(dict.fromkeys(keys)):
         for key, label, private, untrusted in connection.execute(_SELECT.where(data_labels.c.key.in_(part))):
             found[key] = Taint(label, private, untrusted)
     return found
@@ -73,12 +70,3 @@ def _find(connection: Connection, keys: Iterable[str]) -> dict[str, Taint]:
 
 def _row(key: str, taint: Taint) -> dict[str, Any]:
     return {"key": key, "label": taint.label, "private": taint.is_private, "untrusted": taint.is_untrusted}
-
-
-def _build_upsert(dialect: str) -> Any:
-    statement = build_insert(dialect, data_labels)
-    changed = {name: statement.excluded[name] for name in ("label", "private", "untrusted")}
-    return statement.on_conflict_do_update(index_elements=["key"], set_=changed)
-
-
-_UPSERT = PreparedStatement(_build_upsert)

@@ -19,20 +19,17 @@ from sqlalchemy import (
     update,
 )
 
-from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent, LogPosition
 from sophon.stores.outbound_entry import prepare_entries
 from sophon.stores.sessions.sql_rows import session_not_found_error
 from sophon.stores.sql.column_types import UtcTime
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
 from sophon.stores.sql.outbound_rows import add_to_runs
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import Repository, in_parts
 from sophon.stores.sql.row_keys import KEYS_PER_PARENT, belongs_to, to_key, to_seq
 from sophon.stores.sql.schema import event_logs, events, sessions, traces
 from sophon.stores.texts.sql import TextWriter, drop_unreferenced_texts
-
-POSITIONS_PER_QUERY = 500
 
 _BY_SESSION = event_logs.c.session_id == bindparam("which")
 # A literal, because a prepared statement is given its own parameters only.
@@ -63,15 +60,11 @@ _OLDEST_AT = (
 )
 
 
-class EventLog:
+class EventLog(Repository):
     """A numbered log per session without gaps; only its oldest part is ever dropped. It is deleted with its session.
 
     Beside it are the traces of the session's tasks, which are dropped together with events of the same age.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def append(self, session_id: str, events: Sequence[LoggedEvent]) -> int:
         """Append events in order, all or none, with their outbound entries; return the last seq; traces get none.
@@ -167,8 +160,7 @@ def _find_positions(connection: Connection, session_ids: Sequence[str]) -> Mappi
     logs = sessions.outerjoin(event_logs, event_logs.c.session_id == sessions.c.id)
     columns = (sessions.c.id, sessions.c.number, event_logs.c.last_seq, _newest_key(events))
     found: dict[str, LogPosition] = {}
-    for start in range(0, len(session_ids), POSITIONS_PER_QUERY):
-        ids = session_ids[start : start + POSITIONS_PER_QUERY]
+    for ids in in_parts(session_ids):
         for each, number, dropped, newest in connection.execute(
             select(*columns).select_from(logs).where(sessions.c.id.in_(ids))
         ):

@@ -7,19 +7,16 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, delete, select, update
 
 from sophon.stores.grants.contract import StandingGrant
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import grants
 
 _COLUMNS = [column for column in grants.c if column is not grants.c.number]
 
 
-class SqlGrantStore:
+class SqlGrantStore(Repository):
     """The standing grants of an `SqlStore`; see `GrantStore`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def add(self, grant: StandingGrant) -> StandingGrant:
         """See `GrantStore.add`."""

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from sophon.clock import Clock
 from sophon.stores.leases.contract import Lease, check_duration
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.older_hosts import SchemaReplaced, check_not_replaced, describe_replacement
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import leases
 from sophon.stores.sql.schema_migration import newest_version
 from sophon.stores.sql.server_time import read_server_time
@@ -18,15 +18,12 @@ from sophon.stores.sql.server_time import read_server_time
 _COLUMNS = (leases.c.name, leases.c.holder, leases.c.until, leases.c.number, leases.c.schema_version, leases.c.details)
 
 
-class LeaseStore:
+class LeaseStore(Repository):
     """Repository of leases.
 
     They end by one clock for all processes: that of the database server on PostgreSQL, otherwise that of this machine.
     A holder cannot compare `until` with its own clock; it counts the seconds from before its call of `acquire`.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
 
     async def acquire(
         self, name: str, holder: str, seconds: float, details: Mapping[str, Any] | None = None

@@ -24,8 +24,8 @@ from sophon.stores.message_search.sql_index import (
 )
 from sophon.stores.message_search.terms import Term, owner_word, parse_query
 from sophon.stores.sql.column_types import SafeText, UtcTime
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.fts5_damage import IndexDamaged, index_damage
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.row_keys import KEYS_PER_PARENT, to_key, to_seq
 from sophon.stores.sql.schema import records, sessions
 from sophon.stores.texts.sql import TextReader
@@ -50,14 +50,11 @@ MAX_LOADED: Final = 200
 """Messages that are looked at for one page."""
 
 
-class MessageSearch:
+class MessageSearch(Repository):
     """Index of the messages that a person reads as text: those of user and assistant, no tool results.
 
     It changes in the transaction that stores, copies or deletes messages.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def search(
         self,

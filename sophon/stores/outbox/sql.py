@@ -7,22 +7,21 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection, or_, select
 
-from sophon.clock import Clock
 from sophon.stores.events.contract import LoggedEvent
 from sophon.stores.events.sql import add_events
 from sophon.stores.outbound_entry import OutboundEntry, OutboundStatus, prepare_entries
 from sophon.stores.outbox import sql_statements as statements
 from sophon.stores.outbox import transitions
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.outbound_rows import add_to_runs
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
 
 DeadLetterEvents: TypeAlias = Callable[[Sequence[OutboundEntry]], Sequence[LoggedEvent]]
 """Builds the events that report dead letters; called within a write, possibly in another thread."""
 
 
-class Outbox:
+class Outbox(Repository):
     """The outbox: at-least-once delivery with an explicit status per entry.
 
     Unknown ids raise NotFound; transitions other than these raise IllegalTransition::
@@ -44,10 +43,6 @@ class Outbox:
     one is no longer needed. Of two concurrent senders of one entry, one gets IllegalTransition. Every transition
     returns the updated entry. Source: reference/channels.md.
     """
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def add(self, entries: Sequence[OutboundEntry]) -> int:
         """Add entries in order of position, all or none; return how many were new.
@@ -258,9 +253,7 @@ class Outbox:
             outbound.c.chat: chat,
             outbound.c.recipient: recipient,
         }
-        for column, value in wanted.items():
-            if value is not None:
-                query = query.where(column == value)
+        query = query.where(*matching(wanted))
         if status is not None:
             query = query.where(IS_DEAD_LETTER if status == "dead" else outbound.c.status == status)
         return await self._database.read(partial(statements.find_entries, query=query))

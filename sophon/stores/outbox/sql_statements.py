@@ -10,7 +10,14 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, or_, select, up
 from sophon.errors import NotFound
 from sophon.stores.outbound_entry import OutboundEntry, is_open
 from sophon.stores.outbox import transitions
+from sophon.stores.sql.outbound_rows import ENTRY_COLUMNS
 from sophon.stores.sql.schema import IS_DEAD_LETTER, outbound
+
+_CHANGING = (
+    *("status", "attempts", "doubtful", "not_before", "last_error", "platform_id", "interruptions", "refusals"),
+    *("retried_at", "dead_reason", "delivered"),
+)
+"""Columns that transitions change, besides chat and payload."""
 
 _SELECT = select(outbound).where(outbound.c.id == bindparam("which"))
 _UPDATE = update(outbound).where(outbound.c.id == bindparam("which"))
@@ -96,20 +103,7 @@ def apply_transition(
 
 
 def _write(connection: Connection, entry: OutboundEntry, before: OutboundEntry | None = None) -> OutboundEntry:
-    changes: dict[str, Any] = {
-        "status": entry.status,
-        "open": is_open(entry.status),
-        "attempts": entry.attempts,
-        "doubtful": entry.doubtful,
-        "not_before": entry.not_before,
-        "last_error": entry.last_error,
-        "platform_id": entry.platform_id,
-        "interruptions": entry.interruptions,
-        "refusals": entry.refusals,
-        "retried_at": entry.retried_at,
-        "dead_reason": entry.dead_reason,
-        "delivered": entry.delivered,
-    }
+    changes: dict[str, Any] = {name: getattr(entry, name) for name in _CHANGING} | {"open": is_open(entry.status)}
     if before is not None and entry.chat != before.chat:
         changes["chat"] = entry.chat
     if before is not None and entry.payload is not before.payload:
@@ -165,26 +159,4 @@ def get_entry(connection: Connection, entry_id: str) -> OutboundEntry:
 
 
 def _to_entry(row: Row[Any]) -> OutboundEntry:
-    return OutboundEntry(
-        row.id,
-        row.run_id,
-        row.channel,
-        row.account,
-        row.chat,
-        row.kind,
-        row.payload,
-        row.position,
-        row.not_before,
-        row.status,
-        row.attempts,
-        row.doubtful,
-        row.last_error,
-        row.platform_id,
-        row.created_at,
-        row.interruptions,
-        row.refusals,
-        row.retried_at,
-        row.recipient,
-        row.dead_reason,
-        row.delivered,
-    )
+    return OutboundEntry(**{name: getattr(row, name) for name in ENTRY_COLUMNS})

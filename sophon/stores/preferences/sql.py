@@ -6,18 +6,14 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
-from sophon.clock import Clock
 from sophon.preferences import NO_PREFERENCES, PREFERENCE_NAMES, Preferences
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import preferences
 
 
-class SqlPreferenceStore:
+class SqlPreferenceStore(Repository):
     """The preferences of an `SqlStore`; see `PreferenceStore`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database, self._clock = database, clock
 
     async def get(self, person: str) -> Preferences:
         """See `PreferenceStore.get`."""

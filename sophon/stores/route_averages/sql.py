@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, select
 
 from sophon.stores.route_averages.contract import MAX_KEYS, RouteAverage, RouteObservation
-from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.prepared_statement import prepare_upsert
 from sophon.stores.sql.schema import route_averages
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
@@ -18,6 +16,7 @@ _VALUES = ("calls", "failures", "scored", "cost_micros", "latency_ms", "quality"
 
 _COLUMNS = [route_averages.c[name] for name in (*_KEY, *_VALUES)]
 
+_UPSERT = prepare_upsert(route_averages, _KEY, _VALUES)
 _SELECT = select(*_COLUMNS).where(*(route_averages.c[name] == bindparam(name) for name in _KEY))
 
 
@@ -72,12 +71,3 @@ def _list_all(connection: Connection) -> list[RouteAverage]:
     # Sorted in Python: collations differ between databases.
     found = [RouteAverage(*row) for row in connection.execute(select(*_COLUMNS))]
     return sorted(found, key=lambda average: average.key)
-
-
-def _build_upsert(dialect: str) -> Any:
-    statement = build_insert(dialect, route_averages)
-    changed = {name: statement.excluded[name] for name in _VALUES}
-    return statement.on_conflict_do_update(index_elements=list(_KEY), set_=changed)
-
-
-_UPSERT = PreparedStatement(_build_upsert)

@@ -7,20 +7,22 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, select, update
 
+from sophon.clock import Clock
 from sophon.stores.schedules.contract import Schedule
 from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.repository import Repository, matching
 from sophon.stores.sql.schema import schedules
 
 _COLUMNS = [column for column in schedules.c if column is not schedules.c.number]
 
 
-class ScheduleStore:
+class ScheduleStore(Repository):
     """Repository of schedules. They are deleted with their session, and with the person who owns them."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
         self._callbacks: list[Callable[[], None]] = []
 
     async def add(self, schedule: Schedule, *, limit: int | None = None) -> bool:
@@ -84,8 +86,7 @@ class ScheduleStore:
     async def list(self, *, owner: str | None = None, session_id: str | None = None) -> list[Schedule]:
         """Return the schedules of an owner, of a session, or all, oldest first."""
         query = select(*_COLUMNS).order_by(schedules.c.number)
-        query = query if owner is None else query.where(schedules.c.owner == owner)
-        query = query if session_id is None else query.where(schedules.c.session_id == session_id)
+        query = query.where(*matching({schedules.c.owner: owner, schedules.c.session_id: session_id}))
         return await self._database.read(lambda connection: [_schedule(row) for row in connection.execute(query)])
 
 

@@ -61,6 +61,7 @@ from sophon.stores.sessions.sql_rows import (
     update_session,
 )
 from sophon.stores.sql.database import Database
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.row_keys import belongs_to, to_key
 from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import (
@@ -89,11 +90,11 @@ _SELECT_UNFINISHED = (
 )
 
 
-class SqlSessionStore:
+class SqlSessionStore(Repository):
     """The sessions of an `SqlStore`; see `SessionStore`."""
 
     def __init__(self, database: Database, clock: Clock, history_cache: HistoryCache | None = None) -> None:
-        self._database, self._clock = database, clock
+        super().__init__(database, clock)
         self.history_cache = history_cache or HistoryCache()
 
     async def load_history(self, session_id: str) -> History:

@@ -12,13 +12,11 @@ from sophon.stores.audit.contract import AuditChainState, AuditVerification
 from sophon.stores.audit.sql import verify_entries
 from sophon.stores.snapshots.contract import SNAPSHOT_COLUMNS, SnapshotEvent, SnapshotFile, StoredSnapshot
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE
+from sophon.stores.sql.repository import in_parts
 from sophon.stores.sql.schema import snapshot_chains, snapshots
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 from sophon.stores.utc_time import to_utc
-
-IDS_PER_QUERY = 500
-"""Databases limit the number of parameters of a statement."""
 
 EMPTY_CHAIN = AuditChainState(0, GENESIS, 0, GENESIS)
 
@@ -67,10 +65,9 @@ class SnapshotStore(TurnRepository):
 
     async def find_ids(self, ids: Collection[str]) -> frozenset[str]:
         """Return those of the ids that an entry has."""
-        wanted = list(ids)
         found: set[str] = set()
-        for start in range(0, len(wanted), IDS_PER_QUERY):
-            query = select(snapshots.c.id).where(snapshots.c.id.in_(wanted[start : start + IDS_PER_QUERY]))
+        for part in in_parts(ids):
+            query = select(snapshots.c.id).where(snapshots.c.id.in_(part))
             found.update(await self._database.read(partial(_read_ids, query=query)))
         return frozenset(found)
 

@@ -11,9 +11,11 @@ from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
 from sophon.stores.sql.schema import outbound, runs
 
+ENTRY_COLUMNS = [column.name for column in outbound.c if column.name not in ("number", "open")]
+"""Columns that are fields of an entry."""
+
 _INSERT = PreparedStatement(
-    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(),
-    [column.name for column in outbound.c if column is not outbound.c.number],
+    lambda dialect: build_insert(dialect, outbound).on_conflict_do_nothing(), [*ENTRY_COLUMNS, "open"]
 )
 _SELECT_RUN = PreparedStatement(lambda _: select(runs.c.number).where(runs.c.id == bindparam("which")))
 
@@ -32,27 +34,4 @@ def add_to_runs(connection: Connection, new: Sequence[OutboundEntry]) -> int:
 
 
 def _to_row(entry: OutboundEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "run_id": entry.run_id,
-        "channel": entry.channel,
-        "account": entry.account,
-        "chat": entry.chat,
-        "kind": entry.kind,
-        "payload": entry.payload,
-        "position": entry.position,
-        "not_before": entry.not_before,
-        "status": entry.status,
-        "open": is_open(entry.status),
-        "attempts": entry.attempts,
-        "doubtful": entry.doubtful,
-        "last_error": entry.last_error,
-        "platform_id": entry.platform_id,
-        "created_at": entry.created_at,
-        "interruptions": entry.interruptions,
-        "refusals": entry.refusals,
-        "retried_at": entry.retried_at,
-        "recipient": entry.recipient,
-        "dead_reason": entry.dead_reason,
-        "delivered": entry.delivered,
-    }
+    return {name: getattr(entry, name) for name in ENTRY_COLUMNS} | {"open": is_open(entry.status)}

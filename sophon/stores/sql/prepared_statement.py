@@ -7,8 +7,10 @@ every attempt and every tool call use this path; all others use SQLAlchemy as us
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Select
+from sqlalchemy import BindParameter, ClauseElement, Connection, Dialect, Select, Table
 from sqlalchemy.sql.compiler import SQLCompiler
+
+from sophon.stores.sql.dialects import build_insert
 
 _Binder: TypeAlias = Callable[[Mapping[str, Any]], Any]
 """Converts named values to the parameters of the driver."""
@@ -100,6 +102,16 @@ class PreparedStatement:
                 _result_converters(statement, dialect),
             )
         return found
+
+
+def prepare_upsert(table: Table, key: Sequence[str], changed: Sequence[str]) -> PreparedStatement:
+    """Return an INSERT that sets the columns `key` and `changed`; of a row that has the key, `changed` only."""
+
+    def build(dialect: str) -> ClauseElement:
+        put = build_insert(dialect, table)
+        return put.on_conflict_do_update(index_elements=key, set_={name: put.excluded[name] for name in changed})
+
+    return PreparedStatement(build, [*key, *changed])
 
 
 def _convert(converters: Sequence[_Converter | None], row: Sequence[Any]) -> list[Any]:

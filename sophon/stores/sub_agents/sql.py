@@ -8,15 +8,13 @@ from sqlalchemy import Connection, Row, select, update
 
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
+from sophon.stores.sql.repository import matching
 from sophon.stores.sql.schema import sub_agents
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.sub_agents.contract import FINAL_STATES, SubAgentRun
 from sophon.stores.unit_of_work import WriteKind
 
-_COLUMNS = (
-    *("id", "task_id", "parent_id", "agent", "session_id", "principal", "task", "state", "depth", "created_at"),
-    *("finished_at", "detail", "cancel_requested"),
-)
+_COLUMNS = [column.name for column in sub_agents.c if column is not sub_agents.c.number]
 
 
 class SubAgentStore(TurnRepository):
@@ -44,8 +42,7 @@ class SubAgentStore(TurnRepository):
     async def list_unfinished(self, principal: str | None = None) -> Sequence[SubAgentRun]:
         """Return those without a final state, of one person or all, oldest first."""
         query = select(sub_agents).where(sub_agents.c.state.not_in(FINAL_STATES)).order_by(sub_agents.c.number)
-        if principal is not None:
-            query = query.where(sub_agents.c.principal == principal)
+        query = query.where(*matching({sub_agents.c.principal: principal}))
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [_to_run(row) for row in rows]
 

@@ -34,9 +34,9 @@ from sophon.stores.sql.column_types import (
     dump_json,
     dump_split_json,
 )
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.row_keys import belongs_to
 from sophon.stores.sql.schema import checkpoint_logs, event_logs, events, records, runs, sessions, texts, traces
 from sophon.stores.texts.contract import HEAD_CHARACTERS, LARGE_TEXT_BYTES
@@ -67,11 +67,8 @@ _SELECT_SESSION_OF_LOG = (
 _REFERENCED_ID = re.compile(r"\b[0-9a-f]{64}\b")
 
 
-class TextStore:
+class TextStore(Repository):
     """Repository of large texts, by session and text id. Texts are deleted with their session."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def get(self, session_id: str, text_id: str) -> str | None:
         """Return a text; None if the session has no such text, or does not exist."""

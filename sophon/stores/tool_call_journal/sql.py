@@ -5,25 +5,20 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, or_, select
-from sqlalchemy.sql.dml import UpdateBase
 
 from sophon.messages import ToolResult
 from sophon.stores.run_fence import RunFence
 from sophon.stores.sql.column_types import SafeText, escape_text
-from sophon.stores.sql.database import Database
-from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches
-from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.run_fences import check_fences
 from sophon.stores.sql.schema import journal, runs
 from sophon.stores.tool_call_journal.contract import JournalEntry
 
 
-class SqlJournal:
+class SqlJournal(Repository):
     """The journal of an `SqlStore`; see `Journal`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def start(self, run_id: str, call_id: str, tool: str) -> None:
         """See `Journal.start`."""
@@ -60,12 +55,6 @@ def put_entry(connection: Connection, run_id: str, entry: JournalEntry) -> None:
     _UPSERT.execute(connection, row)
 
 
-def _build_upsert(dialect: str) -> UpdateBase:
-    put = build_insert(dialect, journal)
-    now = {"tool": put.excluded.tool, "result": put.excluded.result}
-    return put.on_conflict_do_update(index_elements=[journal.c.turn, journal.c.run_id, journal.c.call_id], set_=now)
-
-
 def _entries(connection: Connection, run_id: str) -> dict[str, JournalEntry]:
     query = select(journal).where(journal.c.turn == _turn_of(run_id), journal.c.run_id == run_id)
     return {
@@ -99,5 +88,5 @@ def _turn_of(run_id: str) -> str:
     return run_id.partition("/")[0]
 
 
-_UPSERT = PreparedStatement(_build_upsert)
+_UPSERT = prepare_upsert(journal, ["turn", "run_id", "call_id"], ["tool", "result"])
 _DELETE_TURN = PreparedStatement(lambda _: delete(journal).where(journal.c.turn == bindparam("turn")))

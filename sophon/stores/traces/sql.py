@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Select, case, func, select
-from sqlalchemy.sql.dml import UpdateBase
 
-from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
-from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.prepared_statement import prepare_upsert
+from sophon.stores.sql.repository import matching
 from sophon.stores.sql.schema import turn_traces
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.traces.contract import TraceWrite, TurnTotal
@@ -18,7 +17,8 @@ from sophon.stores.unit_of_work import WriteKind
 from sophon.traces.serialization import trace_from_json, trace_to_stored
 from sophon.traces.trace import Trace
 
-_COLUMNS = ("run_id", "session_id", "principal", "ended_at", "day", "status", "working_ms", "tokens", "cost_micros")
+_COLUMNS = ("session_id", "principal", "ended_at", "day", "status", "working_ms", "tokens", "cost_micros", "data")
+_UPSERT = prepare_upsert(turn_traces, ["run_id"], _COLUMNS)
 
 
 class TraceStore(TurnRepository):
@@ -46,10 +46,7 @@ class TraceStore(TurnRepository):
             .order_by(turn_traces.c.ended_at.desc(), turn_traces.c.number.desc())
             .limit(max(limit, 0))
         )
-        if principal is not None:
-            query = query.where(turn_traces.c.principal == principal)
-        if session_id is not None:
-            query = query.where(turn_traces.c.session_id == session_id)
+        query = query.where(*matching({turn_traces.c.principal: principal, turn_traces.c.session_id: session_id}))
         found = await self._database.read(lambda connection: connection.execute(query).scalars().all())
         return [trace_from_json(data) for data in found]
 
@@ -82,9 +79,7 @@ def _select_daily(since: datetime, principal: str | None) -> Select[Any]:
         *(columns.day, columns.principal, columns.status, columns.working_ms, columns.tokens, columns.cost_micros),
         func.row_number().over(partition_by=group, order_by=columns.working_ms).label("rank"),
         func.count().over(partition_by=group).label("of"),
-    ).where(columns.ended_at >= since, columns.status != "suspended")
-    if principal is not None:
-        ranked = ranked.where(columns.principal == principal)
+    ).where(columns.ended_at >= since, columns.status != "suspended", *matching({columns.principal: principal}))
     turns = ranked.subquery("turns").c
     key = (turns.day, turns.principal)
     percentiles = [func.min(case((turns.rank * 100 >= turns.of * percent, turns.working_ms))) for percent in (50, 95)]
@@ -103,15 +98,6 @@ def _select_daily(since: datetime, principal: str | None) -> Select[Any]:
         .group_by(*key)
         .order_by(*key)
     )
-
-
-def _build_upsert(dialect: str) -> UpdateBase:
-    put = build_insert(dialect, turn_traces)
-    changed = {name: put.excluded[name] for name in (*_COLUMNS[1:], "data")}
-    return put.on_conflict_do_update(index_elements=[turn_traces.c.run_id], set_=changed)
-
-
-_UPSERT = PreparedStatement(_build_upsert, (*_COLUMNS, "data"))
 
 
 def _row(trace: Trace) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 from sophon.learning.feedback import Feedback
 from sophon.learning.trajectories import Trajectory
 from sophon.stores.sql.expiry import EXPIRE_BATCH_SIZE, delete_in_batches, recheck_and_delete_in_batches
+from sophon.stores.sql.repository import matching
 from sophon.stores.sql.schema import feedback as feedback_table
 from sophon.stores.sql.schema import trajectories
 from sophon.stores.sql.turn_repository import TurnRepository
@@ -65,10 +66,7 @@ class TrajectoryStore(TurnRepository):
             quality = trajectories.c.quality
             query = query.order_by((quality.desc() if order == "best" else quality).nulls_last())
         query = query.order_by(trajectories.c.number.desc())
-        if principal is not None:
-            query = query.where(trajectories.c.principal == principal)
-        if session_id is not None:
-            query = query.where(trajectories.c.session_id == session_id)
+        query = query.where(*matching({trajectories.c.principal: principal, trajectories.c.session_id: session_id}))
         if at_least is not None:
             query = query.where(trajectories.c.quality >= at_least)
         if below is not None:

@@ -9,10 +9,10 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from sophon.clock import Clock
 from sophon.messages import Usage
-from sophon.stores.sql.database import Database
 from sophon.stores.sql.dialects import build_insert
 from sophon.stores.sql.expiry import delete_in_batches, recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import Repository
 from sophon.stores.sql.schema import attempts, budget_alerts, reservations, spending
 from sophon.stores.usage.contract import (
     PayerLimits,
@@ -40,12 +40,8 @@ _INSERT_ATTEMPT = PreparedStatement(
 _INSERT_ALERT = PreparedStatement(lambda dialect: build_insert(dialect, budget_alerts).on_conflict_do_nothing())
 
 
-class SqlUsageStore:
+class SqlUsageStore(Repository):
     """The usage and budget reservations of an `SqlStore`; see `UsageStore`. Reservations hold across processes."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def reserve(
         self,

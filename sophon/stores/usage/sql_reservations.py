@@ -15,12 +15,10 @@ from functools import cache
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, bindparam, delete, insert, select
-from sqlalchemy.sql.dml import UpdateBase
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.clock import Clock
-from sophon.stores.sql.dialects import build_insert
-from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.prepared_statement import PreparedStatement, prepare_upsert
 from sophon.stores.sql.process_locks import current_process_id, is_process_known
 from sophon.stores.sql.schema import reservations, spending
 from sophon.stores.usage.contract import (
@@ -46,6 +44,7 @@ _SELECT_SPENDING = PreparedStatement(
         spending.c.provider == bindparam("provider"), spending.c.period == bindparam("period")
     )
 )
+_UPSERT_SPENDING = prepare_upsert(spending, ["provider", "period"], ["amount"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +179,6 @@ def _add_amount(connection: Connection, provider: str, period: str, amount: int,
     return total
 
 
-def _build_upsert(dialect: str) -> UpdateBase:
-    put = build_insert(dialect, spending)
-    key = [spending.c.provider, spending.c.period]
-    return put.on_conflict_do_update(index_elements=key, set_={"amount": put.excluded.amount})
-
-
 def _is_orphan(connection: Connection, reservation: Row[Any], me: ReservationOwner) -> bool:
     if connection.dialect.name != "sqlite":
         return reservation.process != me.process and not is_process_known(connection, reservation.process)
@@ -212,6 +205,3 @@ def _is_process_alive(pid: int) -> bool:
 @cache
 def _owner_of_pid(pid: int) -> ReservationOwner:
     return ReservationOwner(platform.node(), pid, current_process_id())
-
-
-_UPSERT_SPENDING = PreparedStatement(_build_upsert)

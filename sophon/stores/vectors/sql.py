@@ -24,13 +24,11 @@ from sqlalchemy import (
 from sophon.stores.sql.column_types import load_json
 from sophon.stores.sql.expiry import recheck_and_delete_in_batches
 from sophon.stores.sql.prepared_statement import PreparedStatement
+from sophon.stores.sql.repository import in_parts
 from sophon.stores.sql.schema import vectors
 from sophon.stores.sql.turn_repository import TurnRepository
 from sophon.stores.unit_of_work import WriteKind
 from sophon.stores.vectors.contract import VectorRow
-
-KEYS_PER_QUERY = 500
-"""Databases limit the number of parameters of a statement."""
 
 _COLUMNS = (
     *(vectors.c.namespace, vectors.c.key, vectors.c.embedder, vectors.c.dimensions, vectors.c.blob),
@@ -91,9 +89,8 @@ class SqlVectorStore(TurnRepository):
 
         def read(connection: Connection) -> list[RowMapping]:
             found: list[RowMapping] = []
-            for start in range(0, len(keys), KEYS_PER_QUERY):
-                part = query.where(vectors.c.key.in_(tuple(keys[start : start + KEYS_PER_QUERY])))
-                found += connection.execute(part).mappings().all()
+            for part in in_parts(keys):
+                found += connection.execute(query.where(vectors.c.key.in_(part))).mappings().all()
             return sorted(found, key=lambda row: row["number"])
 
         return [_to_row(row) for row in await self._database.read(read)]
@@ -124,19 +121,7 @@ def put_vectors(connection: Connection, rows: Sequence[VectorRow]) -> None:
     for row in rows:
         # A replaced one counts as new and gets the next number.
         delete_vectors(connection, row.namespace, (row.key,))
-        connection.execute(
-            insert(vectors),
-            {
-                "namespace": row.namespace,
-                "key": row.key,
-                "embedder": row.embedder,
-                "dimensions": row.dimensions,
-                "blob": row.blob,
-                "data": row.data,
-                "at": row.at,
-                "session_id": row.session_id,
-            },
-        )
+        connection.execute(insert(vectors), {name: getattr(row, name) for name in _NAMES})
 
 
 def delete_vectors(connection: Connection, namespace: str, keys: Sequence[str] | None = None) -> int:
@@ -144,8 +129,9 @@ def delete_vectors(connection: Connection, namespace: str, keys: Sequence[str] |
     rows = vectors.c.namespace == namespace
     if keys is None:
         return connection.execute(delete(vectors).where(rows)).rowcount
-    parts = [keys[start : start + KEYS_PER_QUERY] for start in range(0, len(keys), KEYS_PER_QUERY)]
-    return sum(connection.execute(delete(vectors).where(rows, vectors.c.key.in_(part))).rowcount for part in parts)
+    return sum(
+        connection.execute(delete(vectors).where(rows, vectors.c.key.in_(part))).rowcount for part in in_parts(keys)
+    )
 
 
 def _find_old(connection: Connection, namespace: str, before: datetime | None, keep: int) -> Select[tuple[int]] | None:
@@ -168,13 +154,6 @@ def _to_row(row: Mapping[str, Any] | RowMapping) -> VectorRow:
         data = load_json(row["data"])
     except ValueError:
         data = None
-    return VectorRow(
-        row["namespace"],
-        row["key"],
-        row["embedder"],
-        row["dimensions"],
-        bytes(row["blob"]),
-        data,
-        row["at"],
-        row["session_id"],
-    )
+    own: dict[str, Any] = {name: row[name] for name in _NAMES}
+    own["blob"], own["data"] = bytes(own["blob"]), data
+    return VectorRow(**own)
