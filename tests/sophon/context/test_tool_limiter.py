@@ -54,38 +54,6 @@ class Visitors:
                 await task
 
 
-async def test_no_more_than_the_limit_run_at_once() -> None:
-    visitors = Visitors(3)
-    for _ in range(10):
-        visitors.come(serial=False)
-    await settle()
-    assert visitors.inside == [0, 1, 2]
-
-    visitors.leave[1].set()
-    await settle()
-
-    assert visitors.inside == [0, 2, 3]
-    await visitors.close()
-    assert visitors.entered == list(range(10))
-
-
-async def test_a_serial_one_waits_until_it_is_alone_and_whoever_comes_later_waits_for_it() -> None:
-    visitors = Visitors(8)
-    for serial in (False, True, False, False):
-        visitors.come(serial)
-    await settle()
-    assert visitors.inside == [0]
-
-    visitors.leave[0].set()
-    await settle()
-    assert visitors.inside == [1]
-
-    visitors.leave[1].set()
-    await settle()
-    assert visitors.inside == [2, 3]
-    await visitors.close()
-
-
 async def test_a_waiter_that_is_passed_over_after_its_cancellation_ends_as_cancelled() -> None:
     places = ToolLimiter(1)
     await places.acquire(serial=False)

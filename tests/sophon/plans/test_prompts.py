@@ -50,22 +50,6 @@ def test_the_second_request_stays_short() -> None:
     assert len(prompt.splitlines()) < 30
 
 
-def test_a_step_is_told_what_the_steps_before_it_found() -> None:
-    prompt = step_prompt(STEP, {"a": "cats are mammals"})
-    assert prompt.startswith("write the summary")
-    assert "Step a:\ncats are mammals" in prompt
-
-
-def test_a_step_that_needs_nothing_is_told_its_description_only() -> None:
-    assert step_prompt(STEP, {}) == "write the summary"
-
-
-def test_a_second_try_is_told_of_the_error_and_asked_for_another_way() -> None:
-    prompt = step_prompt(STEP, {}, "the file is locked")
-    assert "A first try failed: the file is locked" in prompt
-    assert "another way" in prompt
-
-
 def test_a_huge_result_is_cut_before_it_reaches_the_next_step() -> None:
     assert len(step_prompt(STEP, {"a": "word " * 10_000})) < 8200
 

@@ -41,12 +41,6 @@ def needs_of(plan: Plan) -> Mapping[str, set[str]]:
     return {step.id: needs(step.id) for step in plan.steps}
 
 
-def test_a_step_is_given_the_results_of_its_own_dependencies(make_plan: MakePlan) -> None:
-    progress = PlanProgress(make_plan(a="", b="a", c="b"))
-    run(progress, "a", "b")
-    assert progress.dependency_results(get_step(progress.plan, "c")) == {"b": "result of b"}
-
-
 def test_a_second_try_is_counted_and_knows_why(make_plan: MakePlan) -> None:
     progress = PlanProgress(make_plan(a=""))
     progress.start("a")
@@ -54,17 +48,6 @@ def test_a_second_try_is_counted_and_knows_why(make_plan: MakePlan) -> None:
     assert (progress["a"].status, progress["a"].tries, progress["a"].reason) == ("running", 2, "no network")
     progress.complete("a", "done")
     assert (progress["a"].text, progress["a"].reason) == ("done", "")
-
-
-def test_a_failed_step_takes_along_its_dependants_and_nobody_else(make_plan: MakePlan) -> None:
-    progress = PlanProgress(make_plan(a="", d="c", c="a", x="", y="x"))
-    progress.start("a")
-    skipped = progress.fail("a", "no network")
-    assert [s.step.id for s in skipped] == ["d", "c"]
-    assert {s.reason for s in skipped} == {"it needs step 'a', which failed: no network"}
-    assert progress["d"].reason == skipped[0].reason
-    assert [progress[i].status for i in "adcxy"] == ["failed", "skipped", "skipped", "pending", "pending"]
-    assert ids(progress.list_ready()) == "x"
 
 
 def test_a_step_skipped_for_one_failure_keeps_its_reason_after_the_next(make_plan: MakePlan) -> None:

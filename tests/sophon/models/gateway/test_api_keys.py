@@ -9,11 +9,6 @@ def clock() -> VirtualClock:
     return VirtualClock(auto=False)
 
 
-def test_a_ring_keeps_to_one_key_while_it_is_free(clock: VirtualClock) -> None:
-    ring = ApiKeyPool(["a", "b"], clock)
-    assert [ring.next_key("m"), ring.next_key("m")] == ["a", "a"]
-
-
 async def test_a_resting_key_hands_over_to_the_next_which_stays(clock: VirtualClock) -> None:
     ring = ApiKeyPool(["a", "b", "c"], clock)
     ring.cool_down("a", 60, model="m")
@@ -44,28 +39,11 @@ async def test_a_rest_ends_after_its_time(clock: VirtualClock) -> None:
     assert ring.next_key("m") == "a"
 
 
-def test_a_disabled_key_is_never_used_again(clock: VirtualClock) -> None:
-    ring = ApiKeyPool(["a", "b"], clock)
-    ring.disable_key("a")
-    assert ring.next_key("m") == "b"
-    ring.disable_key("b")
-    assert ring.next_key("m") is None
-    assert ring.earliest_key("m") is None
-    assert ring.is_exhausted
-
-
 def test_the_key_that_rests_shortest_is_the_soonest(clock: VirtualClock) -> None:
     ring = ApiKeyPool(["a", "b"], clock)
     ring.cool_down("a", 60, "m")
     ring.cool_down("b", 10, "m")
     assert ring.earliest_key("m") == "b"
-
-
-def test_a_rest_the_provider_asked_for_is_the_last_to_be_cut_short(clock: VirtualClock) -> None:
-    ring = ApiKeyPool(["a", "b"], clock)
-    ring.cool_down("a", 60, "m")
-    ring.cool_down("b", 10, "m", is_provider_requested=True)
-    assert ring.earliest_key("m") == "a"
 
 
 def test_the_hint_is_the_shortest_wait_the_provider_asked_for(clock: VirtualClock) -> None:
@@ -80,13 +58,6 @@ def test_there_is_no_hint_when_one_key_rests_by_our_own_rule(clock: VirtualClock
     ring.cool_down("a", 40, "m", is_provider_requested=True)
     ring.cool_down("b", 10, "m")
     assert ring.retry_after_seconds("m") is None
-
-
-def test_an_accepted_key_rests_no_longer(clock: VirtualClock) -> None:
-    ring = ApiKeyPool(["a"], clock)
-    ring.cool_down("a", model="m")
-    ring.end_cooldown("a", "m")
-    assert ring.next_key("m") == "a"
 
 
 def test_statistics_count_resting_and_disabled_keys(clock: VirtualClock) -> None:
