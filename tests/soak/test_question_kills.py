@@ -5,7 +5,6 @@ import json
 import random
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing, suppress
 from typing import Any
 
@@ -13,6 +12,7 @@ import httpx
 import pytest
 
 from sophon_channels.whatsapp.webhook import sign_body
+from tests.channels.whatsapp.conftest import graph as graph
 from tests.channels.whatsapp.graph_api import SECRET, TOKEN, WORD, GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
 from tests.hosting.channels.test_platforms import SOON, whatsapp
@@ -22,15 +22,6 @@ PEOPLE, KILLS = 12, 4
 PATIENCE_SECONDS = 240
 LONG_NAME = "x" * 9_000
 """Of a question that does not fit into one message."""
-
-
-@pytest.fixture
-async def graph() -> AsyncIterator[GraphApi]:
-    graph = GraphApi()
-    await graph.server.start_server()
-    yield graph
-    await graph.server.close()
-    assert graph.problems == []
 
 
 class Crowd:

@@ -1,21 +1,13 @@
 """What was said and decided on Telegram is on the page, too."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from playwright.async_api import expect
 
 from tests.channels.telegram.bot_api import TOKEN, BotApi
+from tests.channels.telegram.conftest import api as api
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.web.driving import turn
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 async def test_the_page_shows_the_same_conversation_and_the_same_decision(api: BotApi, host: Any, look: Any) -> None:

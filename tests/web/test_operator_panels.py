@@ -1,7 +1,6 @@
 """What an operator does on the host page: resets a paused provider, and retries what was given up."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,6 +8,7 @@ from playwright.async_api import expect
 
 from sophon_hosting.channels import connected_channel
 from tests.channels.telegram.bot_api import TOKEN, Answer, BotApi
+from tests.channels.telegram.conftest import api as api
 from tests.hosting.channels.test_platforms import ADA, update
 from tests.web.driving import turn, write
 from tests.web.test_looks import findings
@@ -18,13 +18,6 @@ USERS = [
     {"Id": "bob", "Token": {"$env": "BOB"}},
 ]
 TOKENS = {"OLGA": "token-of-olga", "BOB": "token-of-bob"}
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 def telegram(api: BotApi) -> dict[str, Any]:

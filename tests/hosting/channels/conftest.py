@@ -29,7 +29,7 @@ from sophon_hosting.queue.memory import MemoryQueue
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.insertion import add_guards
 from tests.channels.email.page_package import email_package as email_package
-from tests.channels.telegram.bot_api import BotApi
+from tests.channels.telegram.conftest import api as api
 
 LET_IN = AccessPolicy(allow_from=frozenset({"1"}), approvers=frozenset({"9"}), group_policy="MentionOnly")
 
@@ -138,14 +138,6 @@ class Running:
         await self.channel.deliver_message(text)
         await self.channel.wait_until(lambda: any(entry.kind == "note" for entry in self.channel.sent[before:]))
         return next(str(entry.payload["text"]) for entry in self.channel.sent[before:] if entry.kind == "note")
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    """Telegram on loopback, which was asked for nothing that the real one refuses."""
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from sophon_channels.whatsapp.webhook import sign_body
 from sophon_hosting.host_server import HostServer, bind_address
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
+from tests.channels.whatsapp.conftest import graph as graph
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, WORD, GraphApi
 from tests.channels.whatsapp.test_parsing import body, message
 from tests.databases import SQLITE, copy_database
@@ -49,15 +50,6 @@ def services(store: Store | None = None, **channels: Any) -> Services:
         tools=[pay],
         settings={"Planning": {"Mode": "Never"}, "AgentExecution": {"Titles": False}, "Channels": channels},
     )
-
-
-@pytest.fixture
-async def graph() -> AsyncIterator[GraphApi]:
-    graph = GraphApi()
-    await graph.server.start_server()
-    yield graph
-    await graph.server.close()
-    assert graph.problems == []
 
 
 @pytest.fixture

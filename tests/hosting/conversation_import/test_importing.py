@@ -22,21 +22,11 @@ from sophon_hosting.conversation_import.conversation import Unreadable
 from sophon_hosting.conversation_import.export_file import read_export
 from sophon_hosting.conversation_import.importing import UNKNOWN_ORIGIN, ConversationImport
 from sophon_hosting.rendering.session_export import session_record_to_json, session_summary_to_json
-from tests import postgres
-from tests.databases import SQLITE, copy_database
 from tests.hosting.conversation_import.exports import chatgpt_conversation, claude_conversation
+from tests.store_urls import store_url as store_url
 
 NOW = datetime(2100, 1, 1, tzinfo=UTC)
 FILE = json.dumps([chatgpt_conversation(), claude_conversation()]).encode()
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-        return SQLITE
-    postgres.without_rows()
-    return postgres.MIGRATED
 
 
 @pytest.fixture

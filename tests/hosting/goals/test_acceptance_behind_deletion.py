@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,18 +9,8 @@ import pytest
 from sophon.errors import ChangedMeanwhile
 from sophon.goals.goal import Goal
 from sophon_hosting.host import RunRequest, TaskReceipt
-from tests import postgres
-from tests.databases import SQLITE, copy_database
 from tests.hosting.goals.conftest import World, plan, step
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-        return SQLITE
-    postgres.without_rows()
-    return postgres.MIGRATED
+from tests.store_urls import store_url as store_url
 
 
 class Held:

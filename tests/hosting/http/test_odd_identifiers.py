@@ -17,8 +17,7 @@ from sophon_hosting.client_api.authentication import TokenAuthenticator
 from sophon_hosting.host import Host
 from sophon_hosting.http.app import make_app
 from sophon_middlewares.chains import twelve
-from tests import postgres
-from tests.databases import SQLITE, copy_database
+from tests.store_urls import store_url as store_url
 
 ODD = ("%00", "a%00b", "%ED%A0%80", "%F0%9F%98", "%1A", "%C2%80", "x" * 6000, "%27%3B--", "-1", "99999999999999999999")
 ODD_QUERIES = (
@@ -27,13 +26,9 @@ ODD_QUERIES = (
 )
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> SqlStore:
-    if request.param == "postgres":
-        postgres.without_rows()
-        return SqlStore(postgres.MIGRATED)
-    copy_database(tmp_path)
-    return SqlStore(SQLITE, folder=tmp_path)
+@pytest.fixture
+def store(store_url: str, tmp_path: Path) -> SqlStore:
+    return SqlStore(store_url, folder=tmp_path)
 
 
 @pytest.fixture

@@ -24,30 +24,20 @@ from sophon_hosting.leadership.membership import GroupMembership
 from sophon_hosting.queue.errors import TooManyMessages
 from sophon_middlewares.chains import twelve
 from sophon_middlewares.guards.rate_limit import find_limits
-from tests import postgres
-from tests.databases import SQLITE, copy_database
+from tests.store_urls import store_url as store_url
 
 LIMITS = {"Guards": {"RateLimit": {"MessagesPerMinute": 4, "Tools": {"calculator": {"PerHour": 3}}}}}
 
 OpenStore = Callable[[VirtualClock], Any]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        postgres.without_rows()
-        return postgres.MIGRATED
-    copy_database(tmp_path)
-    return SQLITE
-
-
 @pytest.fixture
-async def open_store(url: str, tmp_path: Path) -> AsyncIterator[OpenStore]:
+async def open_store(store_url: str, tmp_path: Path) -> AsyncIterator[OpenStore]:
     """Opens a store of its own over one database, as another process does."""
     async with AsyncExitStack() as stack:
 
         async def open_one(clock: VirtualClock) -> Store:
-            store = store_from_url(url, folder=tmp_path, clock=clock)
+            store = store_from_url(store_url, folder=tmp_path, clock=clock)
             await store.open()
             stack.push_async_callback(store.close)
             return store
@@ -94,7 +84,9 @@ async def test_the_messages_of_a_sender_are_counted_over_all_processes(
 async def test_processes_that_count_alone_accept_more(open_store: OpenStore, clock: VirtualClock) -> None:
     hosts = await make_hosts(open_store, clock, is_shared=False)
     assert all(type(host.services.rate_windows) is SlidingWindows for host in hosts)
-    assert await count_accepted(hosts) > 4
+    for host in hosts:  # each has loaded what is stored before any of them reaches the limit
+        await host.accept(RunRequest(text="hello", owner="ada", channel="telegram"))
+    assert await count_accepted(hosts) > 2
 
 
 async def count_calls(hosts: list[Host]) -> int:

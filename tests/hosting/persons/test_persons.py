@@ -47,6 +47,7 @@ from sophon_hosting.persons.importing import import_person
 from sophon_hosting.persons.person_files import PersonFolders
 from tests import postgres
 from tests.databases import SQLITE, copy_database
+from tests.store_urls import store_url as store_url
 
 EVA = "telegram:5"
 MARKER = "Xylophonist"
@@ -90,18 +91,9 @@ class Place:
         return sorted(found)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=postgres.needs_postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-        return SQLITE
-    postgres.without_rows()
-    return postgres.MIGRATED
-
-
 @pytest.fixture
-async def place(url: str, tmp_path: Path) -> AsyncIterator[Place]:
-    place = Place(url, tmp_path)
+async def place(store_url: str, tmp_path: Path) -> AsyncIterator[Place]:
+    place = Place(store_url, tmp_path)
     await place.store.open()
     yield place
     await place.store.close()

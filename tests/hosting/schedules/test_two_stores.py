@@ -15,29 +15,19 @@ from sophon.testing import FunctionModel, VirtualClock
 from sophon_hosting.host import Host
 from sophon_hosting.schedules.scheduler import Scheduler
 from sophon_middlewares.chains import twelve
-from tests.databases import SQLITE, copy_database
 from tests.hosting.schedules.conftest import T0, allow
-from tests.postgres import MIGRATED, needs_postgres, without_rows
 from tests.soak.test_schedule_kills import kill_while_firing
+from tests.store_urls import store_url as store_url
 
 
 async def answer(request: ModelRequest) -> str:
     return "done"
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs_postgres)])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        copy_database(tmp_path)
-        return SQLITE
-    without_rows()
-    return MIGRATED
-
-
 @pytest.fixture
-async def stores(url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
+async def stores(store_url: str, tmp_path: Path) -> AsyncIterator[list[Store]]:
     clock = VirtualClock(auto=False, start=T0)
-    opened = [store_from_url(url, folder=tmp_path, clock=clock) for _ in range(2)]
+    opened = [store_from_url(store_url, folder=tmp_path, clock=clock) for _ in range(2)]
     for each in opened:
         await each.open()
     yield opened

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -14,18 +14,12 @@ from sophon.stores.sql_store import SqlStore
 from sophon_hosting.channels.chat_state import LINK_KIND
 from sophon_hosting.channels.identities import ALIAS_KIND, IdentityLink, link_to_json
 from tests.channels.telegram.bot_api import TOKEN, BotApi
+from tests.channels.telegram.conftest import api as api
 from tests.databases import SQLITE
 from tests.hosting.channels.test_platforms import ADA
 from tests.programs import PATIENCE_SECONDS
 
 NUMBER, USER_ID = "15550002222", "US.1"
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
 
 
 async def in_store(here: Any, work: Callable[[Store], Awaitable[Any]]) -> Any:

@@ -6,7 +6,6 @@ import os
 import pty
 import stat
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,11 @@ import pytest
 from sophon.settings.loader import load_settings
 from tests.channels.telegram.bot_api import TOKEN as BOT_TOKEN
 from tests.channels.telegram.bot_api import BotApi
+from tests.channels.telegram.conftest import api as api
+from tests.channels.whatsapp.conftest import graph as graph
 from tests.channels.whatsapp.graph_api import NUMBER_ID, SECRET, TOKEN, GraphApi
 from tests.hosting.cli.commands.test_init_dialogue import Terminal
 from tests.hosting.cli.conftest import clean_environment
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[BotApi]:
-    async with BotApi().serving() as server:
-        yield server
-    assert server.problems == []
-
-
-@pytest.fixture
-async def graph() -> AsyncIterator[GraphApi]:
-    graph = GraphApi()
-    await graph.server.start_server()
-    yield graph
-    await graph.server.close()
-    assert graph.problems == []
 
 
 async def run(folder: Path, *arguments: str, said: str = "", **variables: str) -> tuple[int, str, str]:
