@@ -15,9 +15,6 @@ from urllib.parse import urlsplit
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
 
-MEDIA_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""Formats that all three APIs accept."""
-
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
 """Size of one image, as Anthropic limits it."""
 

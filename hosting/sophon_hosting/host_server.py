@@ -281,14 +281,9 @@ class HostServer:
         await self._listener.start(self._runner, address.socket)
         await self.hub.start()
         self.channels.start()
-        if self.webhooks is not None:
-            self.webhooks.start()
-        if self.mcp is not None:
-            self.mcp.start()
-        if self.scheduler is not None:
-            self.scheduler.start()
-        if self.heartbeat is not None:
-            self.heartbeat.start()
+        for part in (self.webhooks, self.mcp, self.scheduler, self.heartbeat):
+            if part is not None:
+                part.start()
         # In the background, so that neither the start nor the first message waits for it.
         self._warm_up_task = asyncio.create_task(self._warm_up())
         if self.channels.channels:  # whose first message is not announced by a connection
@@ -305,10 +300,9 @@ class HostServer:
             if task is not None:
                 task.cancel()
         try:
-            if self.scheduler is not None:
-                await self.scheduler.stop()
-            if self.heartbeat is not None:
-                await self.heartbeat.stop()
+            for part in (self.scheduler, self.heartbeat):
+                if part is not None:
+                    await part.stop()
             await self.channels.stop_receiving()
             if self.goals is not None:
                 await self.goals.stop()

@@ -58,6 +58,9 @@ class TelegramChannel:
     id, taken from its token.
     """
 
+    supports_press_notes = True
+    reports_delivery = False
+
     def __init__(
         self,
         settings: TelegramSettings,
@@ -67,36 +70,20 @@ class TelegramChannel:
         name: str = "telegram",
         webhook_url: str | None = None,
     ) -> None:
-        self._name = name
+        self.name = name
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
         window = settings.quiet_hours
         self._quiet_hours = None if window is None else QuietHours.parse(window, settings.quiet_time_zone)
-        self._health = ChannelHealth()
+        self.health = ChannelHealth()
         self._transport: BotApiTransport | None = None
         self._sender: TelegramSender | None = None
         self._runner: TelegramRunner | None = None
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def name(self) -> str:
-        return self._name
-
-    @property
     def account(self) -> str:
         return resolve_account(self._settings, self._environment)
-
-    @property
-    def supports_press_notes(self) -> bool:
-        return True
-
-    @property
-    def reports_delivery(self) -> bool:
-        return False
-
-    @property
-    def health(self) -> ChannelHealth:
-        return self._health
 
     @property
     def max_file_bytes(self) -> int:
@@ -108,22 +95,22 @@ class TelegramChannel:
             webhook = self._webhook_settings()
             transport = await self._connect()
         except ChannelError as error:
-            self._health.state, self._health.detail = "refused", str(error)
+            self.health.state, self.health.detail = "refused", str(error)
             raise
-        self._health.state = "starting"
+        self.health.state = "starting"
         client = TelegramClient(transport)
         self._transport = transport
-        self._sender = TelegramSender(client, self._clock, self._health)
+        self._sender = TelegramSender(client, self._clock, self.health)
         self._runner = TelegramRunner(
             client,
             self._clock,
-            self._health,
+            self.health,
             inbox,
             webhook=webhook,
             mention_patterns=self._settings.mention_patterns,
         )
         await self._initialize_runner(self._runner)
-        self._task = asyncio.create_task(self._runner.run(), name=self._name)
+        self._task = asyncio.create_task(self._runner.run(), name=self.name)
 
     async def stop(self) -> None:
         task, transport = self._task, self._transport
@@ -133,8 +120,8 @@ class TelegramChannel:
             await asyncio.wait((task,))
         if transport is not None:
             await transport.close()
-        if self._health.state != "refused":
-            self._health.state, self._health.detail = "stopped", ""
+        if self.health.state != "refused":
+            self.health.state, self.health.detail = "stopped", ""
 
     def routes(self) -> Sequence[web.RouteDef]:
         """Return one POST route in the mode Webhook; it answers 503 while the channel is stopped."""
@@ -144,7 +131,7 @@ class TelegramChannel:
             secret = resolve_webhook_secret(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        path = f"{WEBHOOKS}{self._name}"
+        path = f"{WEBHOOKS}{self.name}"
         return (web.post(path, TelegramWebhook(secret, self._handle_updates, self._is_ready, path).handle),)
 
     def render_payloads(self, message: OutboundMessage) -> list[dict[str, Any]]:
@@ -210,7 +197,7 @@ class TelegramChannel:
             await transport.close()
 
     async def _run_checks(self, client: TelegramClient) -> list[SelfTestResult]:
-        mode, policy, path = self._settings.mode, self._settings.group_policy, f"{WEBHOOKS}{self._name}"
+        mode, policy, path = self._settings.mode, self._settings.group_policy, f"{WEBHOOKS}{self.name}"
         expected = self_test.ExpectedSetup(
             mode, policy, self._webhook_url, path, has_mention_patterns=bool(self._settings.mention_patterns)
         )
@@ -246,13 +233,13 @@ class TelegramChannel:
         except TelegramApiError as error:
             if error.is_token_error:
                 await self.stop()
-                self._health.state, self._health.detail = "refused", str(error)
-                self._health.is_credential_rejected = True
+                self.health.state, self.health.detail = "refused", str(error)
+                self.health.is_credential_rejected = True
                 origin = describe_token_origin(self._settings)
                 raise ChannelError(
                     f"Telegram rejects the bot token ({error}); copy it from @BotFather again into {origin}"
                 ) from None
-            self._health.state, self._health.detail = "failing", str(error)
+            self.health.state, self.health.detail = "failing", str(error)
 
     def _is_ready(self) -> bool:
         return self._runner is not None and self._runner.is_ready

@@ -69,6 +69,10 @@ class WhatsAppChannel:
     which is registered with Meta; without it that is done elsewhere.
     """
 
+    supports_press_notes = False
+    reports_delivery = True
+    max_file_bytes = MAX_BYTES_BY_KIND["document"]
+
     def __init__(
         self,
         settings: WhatsAppSettings,
@@ -78,14 +82,14 @@ class WhatsAppChannel:
         name: str = "whatsapp",
         webhook_url: str | None = None,
     ) -> None:
-        self._name = name
+        self.name, self.account = name, settings.phone_number_id or ""
         self._settings, self._environment, self._clock = settings, environment, clock
         self._webhook_url = webhook_url
         window = settings.quiet_hours
         self._quiet_hours = None if window is None else QuietHours.parse(window, settings.quiet_time_zone)
         self._registration: WebhookRegistration | None = None
         self._registering: asyncio.Task[None] | None = None
-        self._health = ChannelHealth()
+        self.health = ChannelHealth()
         self._rate_limiter = WhatsAppRateLimiter(clock)
         self._deduplicator = StatusDeduplicator()
         self._sent_files = SentFiles(clock, MEDIA_ID_LIFETIME)
@@ -94,39 +98,15 @@ class WhatsAppChannel:
         self._marking: set[asyncio.Task[None]] = set()
         self._inbox: Inbox | None = None
 
-    @property
-    def name(self) -> str:
-        return self._name
-
-    @property
-    def account(self) -> str:
-        return self._settings.phone_number_id or ""
-
-    @property
-    def supports_press_notes(self) -> bool:
-        return False
-
-    @property
-    def reports_delivery(self) -> bool:
-        return True
-
-    @property
-    def health(self) -> ChannelHealth:
-        return self._health
-
-    @property
-    def max_file_bytes(self) -> int:
-        return MAX_BYTES_BY_KIND["document"]
-
     async def start(self, inbox: Inbox) -> None:
         """Start the channel, as `Channel.start`. A failed check of the number is logged, and the channel runs."""
         try:
             client = self._create_client()
         except ChannelError as error:
-            self._health.state, self._health.detail = "refused", str(error)
+            self.health.state, self.health.detail = "refused", str(error)
             raise
         self._client, self._inbox = client, inbox
-        self._health.state, self._health.detail, self._health.is_credential_rejected = "running", "", False
+        self.health.state, self.health.detail, self.health.is_credential_rejected = "running", "", False
         try:
             await client.get_phone_number()
         except WhatsAppApiError as api_error:
@@ -137,8 +117,8 @@ class WhatsAppChannel:
             self._registering = asyncio.create_task(self._registration.run(self._show_registration))
 
     def _show_registration(self) -> None:
-        if self._health.state == "running":
-            self._health.detail = self._registration.problem if self._registration is not None else ""
+        if self.health.state == "running":
+            self.health.detail = self._registration.problem if self._registration is not None else ""
 
     async def stop(self) -> None:
         registering, self._registering, self._registration = self._registering, None, None
@@ -149,8 +129,8 @@ class WhatsAppChannel:
         await self._end_marks()
         if client is not None:
             await client.close()
-        if self._health.state != "refused":
-            self._health.state, self._health.detail = "stopped", ""
+        if self.health.state != "refused":
+            self.health.state, self.health.detail = "stopped", ""
 
     async def _end_marks(self) -> None:
         """Wait for the read marks in flight, at most `MARK_GRACE_SECONDS`."""
@@ -168,7 +148,7 @@ class WhatsAppChannel:
             secret, verify_token = resolve_webhook_secrets(self._settings, self._environment)
         except ChannelError:  # `start` reports it
             return ()
-        path = f"{WEBHOOKS}{self._name}"
+        path = f"{WEBHOOKS}{self.name}"
         webhook = WhatsAppWebhook(secret, verify_token, self._handle_payload, lambda: self._inbox is not None, path)
         return web.get(path, webhook.handle_verification), web.post(path, webhook.handle)
 
@@ -303,7 +283,7 @@ class WhatsAppChannel:
             SelfTestResult(
                 True, "a token from Meta's set-up page expires after 24 hours; one of a system user does not"
             ),
-            *check_webhook(info, self._webhook_url, f"{WEBHOOKS}{self._name}"),
+            *check_webhook(info, self._webhook_url, f"{WEBHOOKS}{self.name}"),
         ]
 
     async def _handle_payload(self, payload: object) -> None:
@@ -312,8 +292,8 @@ class WhatsAppChannel:
             return
         await self._inbox.receive(events)
         self._deduplicator.record(events)
-        self._health.last_received_at = self._clock.now()
-        self._health.counts["received"] = self._health.counts.get("received", 0) + len(events)
+        self.health.last_received_at = self._clock.now()
+        self.health.counts["received"] = self.health.counts.get("received", 0) + len(events)
 
     def _create_client(self) -> WhatsAppClient:
         credentials = resolve_credentials(self._settings, self._environment)
@@ -328,16 +308,16 @@ class WhatsAppChannel:
 
     def _record_success(self) -> None:
         if self._client is not None:
-            self._health.state, self._health.detail = "running", ""
-            self._health.is_credential_rejected = False
+            self.health.state, self.health.detail = "running", ""
+            self.health.is_credential_rejected = False
             self._show_registration()
 
     def _record_failure(self, error: WhatsAppApiError) -> None:
         """Record the failure; a repeated one is not logged."""
         detail = self._describe_failure(error)
-        self._health.is_credential_rejected = error.is_credential_error
-        if self._client is not None and (self._health.state, self._health.detail) != ("failing", detail):
-            self._health.state, self._health.detail = "failing", detail
+        self.health.is_credential_rejected = error.is_credential_error
+        if self._client is not None and (self.health.state, self.health.detail) != ("failing", detail):
+            self.health.state, self.health.detail = "failing", detail
             log.warning("WhatsApp: %s", detail)
 
     def _describe_failure(self, error: WhatsAppApiError) -> str:

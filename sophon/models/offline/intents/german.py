@@ -1,19 +1,26 @@
 """Intents in German: time, arithmetic, memory, files, a web page and a command; the answers are in German too."""
 
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sophon.models.offline.intent import CallResult, Intent, IntentInput, PlannedCall
-from sophon.models.offline.intents.arithmetic import expression_of, extract_expression
-from sophon.models.offline.intents.date_time import EARLIEST, LATEST, read_moment
-from sophon.models.offline.intents.files import PATH, format_listing
-from sophon.models.offline.intents.memory import filter_matching_hits, follow_up_delete
-from sophon.models.offline.intents.shell import NO_OUTPUT, SUCCESS_PREFIX
-from sophon.models.offline.intents.web import extract_url
+from sophon.models.offline.intents.arithmetic import ARITHMETIC, expression_of, extract_expression
+from sophon.models.offline.intents.date_time import DATE_TIME, EARLIEST, LATEST, read_moment
+from sophon.models.offline.intents.files import LIST_FILES, PATH, READ_FILE, WRITE_FILE, format_listing
+from sophon.models.offline.intents.memory import (
+    FIND_ENTRY_TO_FORGET,
+    FORGET_ENTRY,
+    RECALL,
+    REMEMBER,
+    filter_matching_hits,
+)
+from sophon.models.offline.intents.shell import NO_OUTPUT, SHELL, SUCCESS_PREFIX
+from sophon.models.offline.intents.web import FETCH, extract_url
 from sophon.models.offline.language.english import capitalise, strip_quotes
 from sophon.models.offline.language.german import ORDER, extract_german_query, to_main_clause
 from sophon.models.offline.tool_results import format_block
-from sophon.tools.tool import Risk
 
 _ORDER_BEHIND_VERB = re.compile(
     rf"(\w{{1,20}})(?: (?:{ORDER}|bitte|zuerst|zunächst|erst|mal|mir|uns)\b){{1,4}},? ", re.IGNORECASE
@@ -239,121 +246,71 @@ def _argument(call: PlannedCall, name: str, default: str = "") -> str:
     return str(call.arguments.get(name, default))
 
 
-_RUN_COMMAND = Intent(
-    tool="system.execute",
-    group="system",
-    match_clause=_match_run,
-    describe_result=_describe_run,
-    describe_call=lambda call: f"den Befehl `{_argument(call, 'command')}` ausführen",
-    risk=Risk.CRITICAL,
-    resource="machine",
-    is_writer=True,
-    language="de",
+def _in_german(
+    intent: Intent,
+    match_clause: Callable[[IntentInput], PlannedCall | None],
+    describe_result: Callable[[CallResult], str],
+    describe_call: Callable[[PlannedCall], str],
+) -> Intent:
+    """Return the intent of the same tool for clauses in German."""
+    return replace(
+        intent, match_clause=match_clause, describe_result=describe_result, describe_call=describe_call, language="de"
+    )
+
+
+_RUN_COMMAND = _in_german(
+    SHELL, _match_run, _describe_run, lambda call: f"den Befehl `{_argument(call, 'command')}` ausführen"
 )
-_WRITE_FILE = Intent(
-    tool="files.write",
-    group="files",
-    match_clause=_match_write,
-    describe_result=lambda result: (
+_WRITE_FILE = _in_german(
+    WRITE_FILE,
+    _match_write,
+    lambda result: (
         f"Ich habe {len(_argument(result.call, 'content'))} Zeichen in {_argument(result.call, 'path')} geschrieben."
     ),
-    describe_call=lambda call: f"{_argument(call, 'path')} schreiben",
-    risk=Risk.HIGH,
-    resource="files",
-    is_writer=True,
-    language="de",
+    lambda call: f"{_argument(call, 'path')} schreiben",
 )
-_REMEMBER = Intent(
-    tool="memory.write",
-    group="memory",
-    match_clause=_match_store,
-    describe_result=lambda result: f"Ich habe notiert: „{_argument(result.call, 'text')}“.",
-    describe_call=lambda call: f"„{_argument(call, 'text')}“ notieren",
-    risk=Risk.MEDIUM,
-    resource="memory",
-    is_writer=True,
-    language="de",
+_REMEMBER = _in_german(
+    REMEMBER,
+    _match_store,
+    lambda result: f"Ich habe notiert: „{_argument(result.call, 'text')}“.",
+    lambda call: f"„{_argument(call, 'text')}“ notieren",
 )
-_FIND_ENTRY_TO_FORGET = Intent(
-    tool="memory.search",
-    group="memory",
-    match_clause=_match_forget,
-    describe_result=lambda _: "Es gibt nichts zu vergessen: dazu steht nichts in meinem Gedächtnis.",
-    describe_call=lambda call: f"„{_argument(call, 'query')}“ in meinem Gedächtnis suchen",
-    risk=Risk.NONE,
-    resource="memory",
-    is_writer=True,
-    follow_up=follow_up_delete,
-    follow_up_tool="memory.forget",
-    language="de",
+_FIND_ENTRY_TO_FORGET = _in_german(
+    FIND_ENTRY_TO_FORGET,
+    _match_forget,
+    lambda _: "Es gibt nichts zu vergessen: dazu steht nichts in meinem Gedächtnis.",
+    lambda call: f"„{_argument(call, 'query')}“ in meinem Gedächtnis suchen",
 )
-_FORGET_ENTRY = Intent(
-    tool="memory.forget",
-    group="memory",
-    match_clause=lambda _: None,
-    describe_result=lambda _: "Ich habe es vergessen.",
-    describe_call=lambda call: f"den Eintrag {_argument(call, 'id')} vergessen",
-    risk=Risk.HIGH,
-    resource="memory",
-    is_writer=True,
-    language="de",
+_FORGET_ENTRY = _in_german(
+    FORGET_ENTRY,
+    lambda _: None,
+    lambda _: "Ich habe es vergessen.",
+    lambda call: f"den Eintrag {_argument(call, 'id')} vergessen",
 )
-_FETCH_PAGE = Intent(
-    tool="http.request",
-    group="web",
-    match_clause=_match_fetch,
-    describe_result=lambda result: f"{_argument(result.call, 'url')} hat geantwortet:\n{format_block(result.text)}",
-    describe_call=lambda call: f"{_argument(call, 'url')} abrufen",
-    risk=Risk.LOW,
-    language="de",
+_FETCH_PAGE = _in_german(
+    FETCH,
+    _match_fetch,
+    lambda result: f"{_argument(result.call, 'url')} hat geantwortet:\n{format_block(result.text)}",
+    lambda call: f"{_argument(call, 'url')} abrufen",
 )
-_LIST_FILES = Intent(
-    tool="files.list",
-    group="files",
-    match_clause=_match_list,
-    describe_result=_describe_listing,
-    describe_call=lambda call: f"die Dateien in {_argument(call, 'path', '.')} auflisten",
-    risk=Risk.LOW,
-    resource="files",
-    language="de",
+_LIST_FILES = _in_german(
+    LIST_FILES, _match_list, _describe_listing, lambda call: f"die Dateien in {_argument(call, 'path', '.')} auflisten"
 )
-_READ_FILE = Intent(
-    tool="files.read",
-    group="files",
-    match_clause=_match_read,
-    describe_result=lambda result: f"In {_argument(result.call, 'path')} steht:\n{format_block(result.text)}",
-    describe_call=lambda call: f"{_argument(call, 'path')} lesen",
-    risk=Risk.LOW,
-    resource="files",
-    language="de",
+_READ_FILE = _in_german(
+    READ_FILE,
+    _match_read,
+    lambda result: f"In {_argument(result.call, 'path')} steht:\n{format_block(result.text)}",
+    lambda call: f"{_argument(call, 'path')} lesen",
 )
-_ARITHMETIC = Intent(
-    tool="calculator",
-    group="math",
-    match_clause=_match_calculation,
-    describe_result=lambda result: f"{expression_of(result.call)} = {result.text.strip()}.",
-    describe_call=lambda call: f"{expression_of(call)} berechnen",
-    risk=Risk.NONE,
-    language="de",
+_ARITHMETIC = _in_german(
+    ARITHMETIC,
+    _match_calculation,
+    lambda result: f"{expression_of(result.call)} = {result.text.strip()}.",
+    lambda call: f"{expression_of(call)} berechnen",
 )
-_DATE_TIME = Intent(
-    tool="datetime.now",
-    group="time",
-    match_clause=_match_time,
-    describe_result=_describe_time,
-    describe_call=lambda _: "nach der Zeit fragen",
-    risk=Risk.NONE,
-    language="de",
-)
-_RECALL_ENTRIES = Intent(
-    tool="memory.search",
-    group="memory",
-    match_clause=_match_recall,
-    describe_result=_describe_recalled,
-    describe_call=lambda call: f"„{_argument(call, 'query')}“ in meinem Gedächtnis suchen",
-    risk=Risk.NONE,
-    resource="memory",
-    language="de",
+_DATE_TIME = _in_german(DATE_TIME, _match_time, _describe_time, lambda _: "nach der Zeit fragen")
+_RECALL_ENTRIES = _in_german(
+    RECALL, _match_recall, _describe_recalled, lambda call: f"„{_argument(call, 'query')}“ in meinem Gedächtnis suchen"
 )
 GERMAN_INTENTS = (
     *(_RUN_COMMAND, _WRITE_FILE, _REMEMBER, _FIND_ENTRY_TO_FORGET, _FETCH_PAGE, _LIST_FILES, _READ_FILE),
