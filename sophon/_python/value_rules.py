@@ -1,4 +1,7 @@
-"""Rules of validated values as annotations that load pydantic only when a value is validated."""
+"""Rules of validated values as annotations that load pydantic only when a value is validated.
+
+They state the limits of a setting once, for `plain_values` and for pydantic, and buy the time that the former does.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast

@@ -48,6 +48,10 @@ INTERNAL_PREFIXES: Final = ("[SCHEDULED TASK:", "[TAREA PROGRAMADA:", "[AUTO-DET
 """How texts begin that the program itself wrote; no rule acts on them again."""
 
 
+GOAL_REPORT: Final = "[AUTO-DETECTED: goal"
+"""How the message begins that asks for the report of a goal."""
+
+
 def _read_phrases(grammar: Grammar, section: str) -> Sequence[Phrase]:
     return PhraseSection(grammar.sections[section], grammar).phrases
 
@@ -81,3 +85,8 @@ def count_hits(text: str) -> dict[Family, int]:
         if hits:
             counts[family] = hits
     return counts
+
+
+def is_internal(text: str) -> bool:
+    """Return whether the program itself wrote a text; no rule acts on it."""
+    return text.lstrip().startswith(INTERNAL_PREFIXES)

@@ -8,10 +8,9 @@ from typing import Final, Literal
 from sophon._python.lazy_dataclass import dataclass
 from sophon._python.lazy_pattern import lazy_pattern
 from sophon.decisions.compaction import compact_for_routing
-from sophon.decisions.internal_texts import is_internal
 from sophon.decisions.message_patterns import fold
 from sophon.decisions.numbers import WORDS, read_number
-from sophon.decisions.patterns import CONFIRMATION, CREATES_AGENT, QUESTION, Family, count_hits
+from sophon.decisions.patterns import CONFIRMATION, CREATES_AGENT, QUESTION, Family, count_hits, is_internal
 
 Strategy = Literal["direct", "goal", "scheduled_task", "sub_agent", "script"]
 

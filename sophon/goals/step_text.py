@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from sophon._python.lazy_pattern import lazy_pattern
-from sophon.decisions.internal_texts import GOAL_REPORT
+from sophon.decisions.patterns import GOAL_REPORT
 from sophon.goals.goal import Goal
 from sophon.goals.task_node import NodeStatus, TaskNode
 from sophon.plans import Plan, PlanProgress, PlanStep, PlanStepStatus, StepState, step_prompt, synthesis_prompt

@@ -7,9 +7,8 @@ import anyio
 
 from sophon._python.lazy_dataclass import dataclass
 from sophon.errors import InputError
-from sophon.mcp.address_resolution import resolve_address
+from sophon.mcp.address_resolution import ServerUnusable, resolve_address
 from sophon.mcp.server_status import ServerStatus
-from sophon.mcp.server_unusable import ServerUnusable
 from sophon.mcp.supervised_server import START_SECONDS
 from sophon.mcp.tool_rows import describe_dropped, describe_tool
 from sophon.settings import McpServerSettings, Settings

@@ -13,10 +13,10 @@ import anyio
 from sophon.clock import Clock
 from sophon.errors import InputError, ToolError
 from sophon.mcp.accepted_tools import AcceptedTools
+from sophon.mcp.address_resolution import ServerUnusable
 from sophon.mcp.server_call import ServerCall, note_request
 from sophon.mcp.server_status import NO_CALLS, CallStatistics, ServerState, ServerStatus, ToolStatus
 from sophon.mcp.server_tools import ServerTools
-from sophon.mcp.server_unusable import ServerUnusable
 from sophon.mcp.tool_definition import ToolDefinition, find_changed
 from sophon.mcp.tool_rows import describe_dropped, describe_reader, describe_tool
 from sophon.settings import McpServerSettings

@@ -24,3 +24,7 @@ ANSWER_TIER: Key[str] = Key("routing.answer_tier", str, str)
 
 MESSAGE_VECTOR: Key[Vector] = Key("routing.message_vector")
 """Embedding of the message, if classification or routing needed it."""
+
+
+REMAINING_COST: Key[float] = Key("routing.remaining_cost")
+"""USD that the person's limits leave for this turn; set by Budget if there is a limit."""

@@ -9,7 +9,7 @@ import pytest
 
 from sophon import Services
 from sophon.errors import SettingsError
-from sophon.mcp.server_sandbox import FOLDER, build_server_policy
+from sophon.mcp.address_resolution import FOLDER, build_server_policy
 from sophon.processes import sandbox_probe
 from tests.bubblewrap import require_sandbox
 from tests.mcp.sites import SERVER, bad, call, running

@@ -1,4 +1,6 @@
-"""`sophon serve` with plain options, without typer, which needs pydantic. It buys 8 of 94 MB of a host that is ready.
+"""`sophon serve` with plain options, without typer, which needs pydantic.
+
+It buys 8 of 93 MB of a host that is ready, and 0.15 of its 1.05 s of CPU.
 
 Whatever is not plain, as help or a mistake, goes to typer.
 """

@@ -12,7 +12,7 @@ from sophon.messages import Response, Usage
 from sophon.models.gateway.provider import Provider
 from sophon.models.model import Meter, ModelInfo, ModelRequest
 from sophon.models.turn_meter import metering
-from sophon.routing.remaining_cost import REMAINING_COST
+from sophon.routing.turn_keys import REMAINING_COST
 from sophon.settings import BudgetSettings
 from sophon.stores.contract import Store
 from sophon.stores.usage.contract import PayerLimits, ProviderLimits

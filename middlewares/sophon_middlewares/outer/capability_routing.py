@@ -13,8 +13,8 @@ from sophon.models.gateway.gateway import ModelGateway
 from sophon.models.gateway.provider import Candidate, ProviderHealth
 from sophon.routing.contract import Booster, RouteDecision, RouteRequest, RoutingStrategy
 from sophon.routing.message_tags import MESSAGE_TAGS
-from sophon.routing.remaining_cost import REMAINING_COST
 from sophon.routing.strategies.priority import PriorityRouting
+from sophon.routing.turn_keys import REMAINING_COST
 from sophon.turn_permissions import filter_permitted, find_routing_permissions
 
 if TYPE_CHECKING:

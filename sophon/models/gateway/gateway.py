@@ -14,8 +14,7 @@ from sophon.errors import BudgetExceeded, ChainError, MessageTooLarge, ModelErro
 from sophon.events import AgentStatus, Emit
 from sophon.messages import Message, Usage
 from sophon.models.gateway.attempt import AttemptRecord, normalise_finish_reason
-from sophon.models.gateway.fallback_machine import select_final_error
-from sophon.models.gateway.fallback_run import FallbackRun
+from sophon.models.gateway.fallback_machine import FallbackRun, select_final_error
 from sophon.models.gateway.gateway_dependencies import GatewayDependencies
 from sophon.models.gateway.message_preparation import prepare_messages
 from sophon.models.gateway.options import GatewayOptions
@@ -51,7 +50,7 @@ _WINDOW_SHARE: Final = 16
 class ModelGateway:
     """Calls the candidates in order until one answers.
 
-    From the outside in: the candidates (fallback_run.py, fallback_machine.py); around each candidate the call layers;
+    From the outside in: the candidates (fallback_machine.py); around each candidate the call layers;
     inside them the retry loop with key rotation (retry_loop.py, retry_machine.py); and each attempt with its meter and
     record (attempt.py).
     """

@@ -9,8 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from sophon.security.known_secrets import KnownSecrets
-from sophon.security.secret_encodings import encoded_pattern
+from sophon.security.known_secrets import KnownSecrets, encoded_pattern
 
 SECRETS = [
     "hunter2secret/pass+word==",
